@@ -177,7 +177,11 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.zeros_like np.ones_like np.full_like", "rd.zeros_like rd.ones_like rd.full_like"),
             Row("np.random.Generator.integers", "rd.random"),
             Row("np.ndarray.tolist np.ndarray.item", "x.tolist x.item", _INTS),
-            Row("np.ndarray.astype np.astype", "x.astype", "object, integers that hold each number, bool."),
+            Row(
+                "np.ndarray.astype np.astype",
+                "x.astype",
+                'object, integers that hold each number, bool; floats with `casting="unsafe"`, rounded.',
+            ),
             Row(
                 "np.ndarray.__array__",
                 "x.to_ints",
@@ -257,8 +261,8 @@ OWN = {
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
-        "from_rns from_words plot to_numpy to_rns to_positional bits lift inverse multiply_by_root "
-        "create_store storable_lengths with_storable_chunks storage"
+        "from_rns from_words plot to_numpy to_pandas to_arrow to_parquet to_rns to_positional bits lift "
+        "inverse multiply_by_root create_store storable_lengths with_storable_chunks storage"
     ),
 }
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""

@@ -50,7 +50,8 @@ USERS = {
     "matplotlib": ("arrays.plotting",),
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),
-    "pyarrow": ("arrays.parquet",),
+    "pandas": ("arrays.tables",),
+    "pyarrow": ("arrays.parquet", "arrays.tables"),
     "rich": ("jobs.progress",),
     "zarr": ("store",),
 }

@@ -1,6 +1,7 @@
 """What arrays of numbers give others: Python ints, machine words, stores, NumPy's and Dask's protocols."""
 
 import operator
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, SupportsIndex
 
@@ -9,7 +10,7 @@ from dask.base import compute
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
-from rnsdask.arrays import protocols
+from rnsdask.arrays import protocols, tables
 from rnsdask.arrays.shaped_array import ShapedArray
 from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
 from rnsdask.backend import to_backend
@@ -17,8 +18,11 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import brief, with_article
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.lazy import casting, convert, foreign, indexing
+from rnsdask.lazy import casting as casting_of
+from rnsdask.lazy import convert, foreign, indexing, rounding
 from rnsdask.lazy.lazy_ints import LazyInts
+
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 class NumberArray(ShapedArray):
@@ -165,15 +169,25 @@ class NumberArray(ShapedArray):
         """
         return foreign.to_bytes(self, length, byteorder)
 
-    def astype(self, dtype: DTypeLike, copy: bool = True) -> Any:  # noqa: ARG002  (the result is a new object)
-        """The numbers in another type, without a loss.
+    def astype(
+        self,
+        dtype: DTypeLike,
+        copy: bool = True,  # noqa: ARG002  (the result is a new object)
+        *,
+        casting: str = "safe",
+    ) -> Any:
+        """The numbers in another type: exactly, or as floats where `casting` says that they may be rounded.
 
         Parameters
         ----------
         dtype
-            object for Python ints; a type of integers; or bool, which is whether a number is not 0.
+            object for Python ints; a type of integers; bool, which is whether a number is not 0; or, with
+            ``casting="unsafe"``, float32 or float64.
         copy : bool
             There for NumPy and xarray; the result is a new array in any case.
+        casting : {"safe", "unsafe", "no", "equiv", "same_kind"}
+            With ``"unsafe"`` floats are taken too: each number is rounded to the nearest, of two to the even
+            one, as Python's ``float`` does. Integers never wrap, and with all others nothing is rounded.
 
         Returns
         -------
@@ -183,32 +197,51 @@ class NumberArray(ShapedArray):
         Raises
         ------
         TypeError
-            If it is another type, such as float.
+            If it is another type, or a type of floats without ``casting="unsafe"``, or elements of fields are
+            to be rounded.
+        ValueError
+            If `casting` is none of these words.
         OverflowError
-            If a number does not fit, naming its flat index, the first in its chunk; for a lazy array when it
-            is computed.
+            If a number does not fit, or is beyond the greatest float, where NumPy would give an infinity. It
+            names the number's flat index, the first in its chunk; for a lazy array when it is computed.
         """
+        if casting not in _CASTINGS:
+            raise ValueError(
+                f"casting must be one of {', '.join(map(repr, _CASTINGS))}, got {brief(casting)}"
+            )
         wanted = np.dtype(dtype)
         if wanted.kind == "O":
             return self._lazy_ints() if self._is_lazy else self.to_ints()
         if wanted.kind == "b":
             nonzero: Any = self
             return nonzero != 0
-        return casting.to_machine_integers(self, wanted)
+        if wanted.kind == "f" and casting == "unsafe":
+            return rounding.to_floats(self, wanted)
+        return casting_of.to_machine_integers(self, wanted)
 
-    def to_numpy(self) -> NDArray[Any]:
+    def to_numpy(self, dtype: DTypeLike | None = None, *, casting: str = "safe") -> NDArray[Any]:
         """The numbers as a NumPy array of int64, or of uint64 where that holds them and int64 does not.
 
         Matplotlib calls it, as in ``plt.plot(x)`` and ``plt.hist(x)``. Computes a lazy array.
 
+        Parameters
+        ----------
+        dtype, casting
+            Another type, as :meth:`astype` takes it: ``x.to_numpy(float, casting="unsafe")`` rounds.
+
         Raises
         ------
+        TypeError, ValueError
+            As :meth:`astype`.
         OverflowError
-            If neither holds all numbers; it names what takes such numbers.
+            If the type, or neither of the two, holds all numbers; it names what takes such numbers.
         """
-        for dtype in (np.int64, np.uint64):
+        if dtype is not None:
+            (found,) = compute(self.astype(dtype, casting=casting))
+            return found if isinstance(found, np.ndarray) else np.asarray(to_backend(found, "cpu"))
+        for kind in (np.int64, np.uint64):
             try:
-                (found,) = compute(casting.to_machine_integers(self, np.dtype(dtype)))
+                (found,) = compute(casting_of.to_machine_integers(self, np.dtype(kind)))
             except OverflowError:
                 continue
             return np.asarray(to_backend(found, "cpu"))
@@ -216,6 +249,87 @@ class NumberArray(ShapedArray):
             "the numbers do not fit into 64 bits: x.plot.hist() and x.plot.line() draw them, rd.histogram(x) "
             "counts them, x.log2() gives float64 and x.to_ints() Python ints"
         )
+
+    def to_pandas(self) -> Any:
+        """A Series of an array of one axis, a DataFrame of one of two; computes a lazy array.
+
+        It has the type that pandas gives a list of the same ints: int64 where that holds all numbers, else
+        uint64, else object, of Python ints. ``rd.from_ints`` reads a Series. Elements of fields are the
+        integers of :meth:`to_ints`. It needs pandas.
+
+        Raises
+        ------
+        ImportError
+            If there is no pandas.
+        ValueError
+            If the array has no axes, or more than two.
+        """
+        return tables.to_pandas(self)
+
+    def to_arrow(self, type: Any = None) -> Any:  # noqa: A002  (as pyarrow calls it)
+        """The numbers as an array of Arrow; computes a lazy array. ``pa.array(x)`` does the same.
+
+        It has the first of these types that holds all numbers: int64, uint64, decimal128(38, 0),
+        decimal256(76, 0), and large_string, of decimal digits. ``rd.from_ints`` reads each of them. Elements
+        of fields are the integers of :meth:`to_ints`. It needs pyarrow.
+
+        Parameters
+        ----------
+        type : pyarrow.DataType, optional
+            Another type: of integers, decimals without fraction, or text.
+
+        Raises
+        ------
+        ImportError
+            If there is no pyarrow.
+        TypeError
+            If `type` is another one.
+        ValueError
+            If the array has not one axis.
+        OverflowError
+            If a number does not fit into `type`; it names its index.
+        """
+        return tables.to_arrow(self, type)
+
+    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002
+        """Arrow's conversion, ``pyarrow.array(x)``: :meth:`to_arrow`."""
+        return self.to_arrow(type)
+
+    def to_parquet(
+        self,
+        path: str | os.PathLike[str],
+        column: str = "value",
+        *,
+        type: Any = None,  # noqa: A002
+        overwrite: bool = False,
+    ) -> None:
+        """Write the numbers to a Parquet file of one column, as :func:`.read_parquet` reads it.
+
+        A lazy array is computed some chunks at a time, in order, and each chunk is a row group; what several
+        chunks need is computed for each time again, unless it was made :meth:`persist` or stored before. It
+        needs pyarrow.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A local file, which gets its name when it is whole.
+        column : str
+            The column's name.
+        type : pyarrow.DataType, optional
+            The column's type, as :meth:`to_arrow` takes it. Without it that of an array in memory is the
+            one that it has there. The numbers of a lazy array are not known yet: the type is the first that
+            holds all numbers up to its bound, or, if it has none, all of its number system.
+        overwrite : bool
+            Replace a file that is there.
+
+        Raises
+        ------
+        ImportError, TypeError, ValueError, OverflowError
+            As :meth:`to_arrow`. No file is written then.
+        JobError
+            If there is a file at `path`, and `overwrite` is false.
+        """
+        tables.to_parquet(self, path, column, type, overwrite)
 
     def tolist(self) -> list[Any]:
         """All numbers as nested lists of Python ints; computes a lazy array."""
@@ -359,7 +473,8 @@ class NumberArray(ShapedArray):
         if dtype is not None and np.dtype(dtype) != object:
             raise TypeError(
                 f"{name} converts to dtype object only, got {np.dtype(dtype)}; x.astype(dtype) converts what "
-                "fits, and x.to_zarr(path) stores the numbers, which xarray does not"
+                'fits, x.astype(float, casting="unsafe") rounds, and x.to_zarr(path) stores the numbers, '
+                "which xarray does not"
             )
         if copy is False:
             raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")

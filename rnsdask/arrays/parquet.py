@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.creation import as_system
+from rnsdask.arrays.tables import pyarrow_for
 from rnsdask.core.errors import InputError, brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
@@ -91,17 +92,9 @@ def read_parquet(
     return array if groups else array.rechunk("auto")
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError("reading Parquet needs pyarrow: pip install 'rnsdask[parquet]'") from None
-    return pyarrow
-
-
 def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
     """The type of a column of a file, and the file's row groups."""
-    pyarrow = _pyarrow()
+    pyarrow = pyarrow_for("reading Parquet")
     try:
         status = Path(path).stat()
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -139,7 +132,7 @@ def _read_block(
     status = Path(group.path).stat()
     if (status.st_size, status.st_mtime_ns) != group.state:
         raise InputError(f"{group.path}: it was changed since it was opened")
-    with _pyarrow().parquet.ParquetFile(group.path) as file:
+    with pyarrow_for("reading Parquet").parquet.ParquetFile(group.path) as file:
         values = file.read_row_group(group.number, columns=[column]).column(0)
     try:
         flat, _ = flat_integers(values)

@@ -26,6 +26,7 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.cluster.memory import Work
+    from rnsdask.jobs.integer_writing import Form
     from rnsdask.jobs.writing import Transfer
     from rnsdask.store import StoreInfo
 
@@ -62,12 +63,15 @@ def export(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the integers of STORE to OUTPUT (- for standard output), as import reads them.
+    """Write the integers of STORE to OUTPUT (- for standard output), as what its name says.
 
-    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. OUTPUT is
-    compressed if it ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) of the residues
-    of a store, under its moduli or others up to 2**64: of uint32 if none is greater than 2**32, else of
-    uint64. They must hold every number, unless --overflow wrap takes the numbers modulo their product.
+    They are text, one integer a line, unless OUTPUT ends in .npy, a NumPy file of int64 or uint64, which must
+    hold them; .parquet, a column "value" of 64-bit integers, decimals or text; or .csv, text after a line
+    "value". STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. Text and
+    records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy)
+    of the residues of a store, under its moduli or others up to 2**64: of uint32 if none is greater than
+    2**32, else of uint64. They must hold every number, unless --overflow wrap takes the numbers modulo their
+    product.
     """
     foreign: dict[str, Any] = {
         "moduli_list": moduli_list,
@@ -77,6 +81,9 @@ def export(
     }
     records = records_form(width, byteorder)
     _check_forms(output, hexadecimal, width, residues, foreign, as_json)
+    texts: dict[str, Any] = {"hexadecimal": hexadecimal, **records}
+    if not (residues or hexadecimal or width is not None):
+        texts["form"] = _form_of(output)
     from rnsdask.jobs.dask_import import import_dask_array
 
     import_dask_array()
@@ -84,7 +91,7 @@ def export(
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
 
-    opened, texts = _output(output, overwrite), {"hexadecimal": hexadecimal, **records}
+    opened = _output(output, overwrite)
     job = _of_residues(path, **foreign) if residues else _of_values(path, texts) or _of_integers(path, texts)
     amount = {"numbers": job.count, "nbytes": job.nbytes}
     with (
@@ -116,23 +123,36 @@ def _check_forms(
 
     if residues and compression_of(output):
         refuse("residues are written as a NumPy file, which is not compressed")
-    _check_name(output, residues, width)
+    _check_name(output, residues, hexadecimal, width)
 
 
-def _check_name(output: str, residues: bool, width: int | None) -> None:
+def _check_name(output: str, residues: bool, hexadecimal: bool, width: int | None) -> None:
     """Refuse a name whose ending says that the file is something else than what is written."""
-    from rnsdask.core.file_formats import NUMPY, ZARR, format_of_name, renamed
+    from rnsdask.core.file_formats import ZARR, compression_of, format_of_name, renamed
 
-    kind = format_of_name(output)
+    kind, text_form = format_of_name(output), _form_of(output)
     if residues:
         what, suffix = "a NumPy file of residues", ".npy"
     else:
         what, suffix = ("text, one integer a line", ".txt") if width is None else ("records", ".bin")
     if kind is None or kind == format_of_name(f"x{suffix}"):
         return
-    ways = {NUMPY: "; --residues writes residues as one", ZARR: "; rnsdask rechunk writes stores"}
-    way = f"name it {renamed(output, suffix)}, for example{ways.get(kind, '')}"
+    own = ""
+    if text_form != "text" and not residues:
+        if not hexadecimal and width is None and (text_form == "csv" or not compression_of(output)):
+            return
+        own = "; without --hex and --binary, and not compressed, it is written as its name says"
+    ways = {ZARR: "; rnsdask rechunk writes stores"}
+    way = f"name it {renamed(output, suffix)}, for example{ways.get(kind, own)}"
     refuse(f"{output}: its name is that of {kind}, and export writes {what}; {way}")
+
+
+def _form_of(output: str) -> "Form":
+    """The kind of file that a name tells, of those that integers are written to."""
+    from rnsdask.core.file_formats import CSV, NUMPY, PARQUET, format_of_name
+
+    forms: dict[str | None, Form] = {CSV: "csv", NUMPY: "npy", PARQUET: "parquet"}
+    return forms.get(format_of_name(output), "text")
 
 
 @dataclass(frozen=True)

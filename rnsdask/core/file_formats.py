@@ -7,13 +7,13 @@ from pathlib import PurePath
 COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstandard"}
 """Endings of the names of compressed files that are read and written."""
 
-NUMPY, ZARR = "a NumPy file", "a Zarr store"
+NUMPY, CSV, ZARR = "a NumPy file", "a CSV file", "a Zarr store"
 ZIP, PARQUET, _HDF5 = "a zip archive", "a Parquet file", "an HDF5 file"
 _ARROW, MATRIX_MARKET = "an Arrow file", "a Matrix Market file"
 
 TEXTS = {
     ".txt": "a text file",
-    ".csv": "a CSV file",
+    ".csv": CSV,
     ".tsv": "a TSV file",
     ".json": "a JSON file",
     ".jsonl": "a JSON file",

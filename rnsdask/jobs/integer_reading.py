@@ -55,6 +55,9 @@ LONG_BITS = 2**12
 _HEXADECIMAL = re.compile(rb"[ \t]*[+-]?0[xX][0-9a-fA-F]+[ \t]*\r?\n?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+CSV_HEADER = b"value\n"
+"""First line of a CSV file of integers, which names its column."""
+
 
 def remaining_bytes(stream: BinaryIO) -> int | None:
     """Return how many bytes a regular file still holds, or None for a pipe or any other stream."""
@@ -295,16 +298,18 @@ class TextReader(IntegerReader):
         return bool(more)
 
     def _begin(self) -> None:
-        """Pass over a byte order mark, which a read from a pipe may end within."""
+        """Pass over a byte order mark and a CSV file's header, which a read from a pipe may end within."""
         self._is_at_start = False
-        while self._text != _BYTE_ORDER_MARK and _BYTE_ORDER_MARK.startswith(self._text):
-            more = self._stream.read(1)
-            if not more:
-                return
-            self._text += more
-        if self._text.startswith(_BYTE_ORDER_MARK):
-            self._start = len(_BYTE_ORDER_MARK)
-            self.bytes_read += self._start
+        for begin in (_BYTE_ORDER_MARK, CSV_HEADER[:-1] + b"\r\n", CSV_HEADER):
+            while (text := self._text[self._start :]) != begin and begin.startswith(text):
+                more = self._stream.read(1)
+                if not more:
+                    return
+                self._text += more
+            if text.startswith(begin):
+                self._start += len(begin)
+                self.bytes_read += len(begin)
+                self._lines += begin is not _BYTE_ORDER_MARK
 
     def _next_line(self) -> bytes:
         cut = self._start + self._longest_line

@@ -4,7 +4,7 @@ Their forms are those of :mod:`.integer_reading`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,12 @@ from rnsdask.backend.cpu import format_decimal, format_hexadecimal
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import Advance, map_ahead
-from rnsdask.jobs.integer_reading import ByteOrder
+from rnsdask.jobs.integer_reading import CSV_HEADER, ByteOrder
+from rnsdask.jobs.table_writing import write_numpy, write_parquet
+from rnsdask.rns.convert import limbs_to_ints
 from rnsdask.rns.foreign import first_lost, resized
+
+Form = Literal["text", "csv", "npy", "parquet"]
 
 
 def write_integers(
@@ -24,6 +28,9 @@ def write_integers(
     binary: Callable[[Any], NDArray[np.uint32]],
     *,
     signed: bool,
+    shape: Sequence[int],
+    limits: tuple[int, int],
+    form: Form = "text",
     hexadecimal: bool = False,
     width: int | None = None,
     byteorder: ByteOrder = "little",
@@ -41,6 +48,10 @@ def write_integers(
         Gives their limbs, as :func:`hexadecimal_lines` and :func:`binary_records` take them.
     signed : bool
         Whether these are in two's complement.
+    shape, limits : tuple of int
+        Shape of the array, and the least and the greatest integer that it may hold.
+    form : {"text", "csv", "npy", "parquet"}
+        The kind of file. A CSV file is text after a line that names the column.
     hexadecimal : bool
         Text in hexadecimal instead of decimal.
     width : int, optional
@@ -58,8 +69,19 @@ def write_integers(
     Raises
     ------
     JobError
-        If an integer does not fit into a record.
+        If an integer does not fit into a record, or a NumPy file.
     """
+
+    def ints_of(numbers: Any) -> list[int]:
+        found: list[int] = limbs_to_ints(binary(numbers), signed).tolist()
+        return found
+
+    if form == "npy":
+        return write_numpy(stream, batches, ints_of, shape, limits, advance)
+    if form == "parquet":
+        return write_parquet(
+            stream, batches, ints_of, lambda numbers: decimal_lines(*decimal(numbers)), limits, advance
+        )
 
     def converted(batch: tuple[int, Any]) -> tuple[int, bytes | memoryview]:
         first, numbers = batch
@@ -71,7 +93,8 @@ def write_integers(
             return len(limbs), hexadecimal_lines(limbs, signed=signed)
         return len(limbs), binary_records(limbs, width, signed=signed, first_index=first, byteorder=byteorder)
 
-    done = written = 0
+    done = 0
+    written = stream.write(CSV_HEADER) if form == "csv" else 0
     for integers, data in map_ahead(converted, batches):
         stream.write(data)
         done += integers

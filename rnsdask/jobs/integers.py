@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
+from rnsdask.arrays.tables import known_range
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_reading import LONG_BITS, ByteOrder
-from rnsdask.jobs.integer_writing import check_consecutive, write_integers
+from rnsdask.jobs.integer_writing import Form, check_consecutive, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
@@ -282,6 +283,7 @@ def export_integers(
     info: store.StoreInfo,
     stream: BinaryIO,
     *,
+    form: Form = "text",
     hexadecimal: bool = False,
     width: int | None = None,
     byteorder: ByteOrder = "little",
@@ -291,6 +293,8 @@ def export_integers(
 
     Parameters
     ----------
+    form : {"text", "csv", "npy", "parquet"}
+        The kind of file, as :func:`.write_integers` writes it.
     hexadecimal : bool
         Text in hexadecimal instead of decimal.
     width : int, optional
@@ -303,15 +307,17 @@ def export_integers(
     Raises
     ------
     JobError
-        If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
+        If an integer does not fit into a record or a NumPy file, or the chunks are not consecutive parts of
+        the array.
     """
     check_consecutive(info.path, info.shape, info.chunks)
     system = info.system
-    form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
+    how: dict[str, Any] = {"shape": info.shape, "limits": known_range(system), "form": form}
+    how |= {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
     batches, decimal = stored_batches(info, batch_size(system, width or 0)), partial(_decimal, system=system)
     signed = system.signed
     done, written = write_integers(
-        stream, batches, decimal, system.limbs_of, signed=signed, **form, advance=advance
+        stream, batches, decimal, system.limbs_of, signed=signed, **how, advance=advance
     )
     return Transfer(done, info.nbytes, written)
 

@@ -12,10 +12,11 @@ from rnsdask.arrays import interval_rns_storage
 from rnsdask.cluster.memory import Work
 from rnsdask.constants import DECIMAL_BASE
 from rnsdask.core import layout
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import Advance
 from rnsdask.jobs.integer_reading import ByteOrder
-from rnsdask.jobs.integer_writing import check_consecutive, write_integers
+from rnsdask.jobs.integer_writing import Form, check_consecutive, write_integers
 from rnsdask.jobs.writing import Transfer
 from rnsdask.rns import convert
 from rnsdask.rns.decimal import residues_to_decimal
@@ -76,6 +77,7 @@ class Values:
         self,
         stream: BinaryIO,
         *,
+        form: Form = "text",
         hexadecimal: bool = False,
         width: int | None = None,
         byteorder: ByteOrder = "little",
@@ -89,12 +91,20 @@ class Values:
             If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
         """
         check_consecutive(self.info.path, self.array.shape, self.array.chunks)
-        form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
+        how: dict[str, Any] = {"shape": self.array.shape, "limits": self._limits, "form": form}
+        how |= {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
         batches = self._batches(width or 0)
         done, written = write_integers(
-            stream, batches, self._decimal, self._limbs, signed=True, **form, advance=advance
+            stream, batches, self._decimal, self._limbs, signed=True, **how, advance=advance
         )
         return Transfer(done, self.nbytes, written)
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        """The least and the greatest value that there may be."""
+        if isinstance(self.info, store.GroupInfo):
+            return IntervalRNS(self.info.residues.moduli).value_range
+        return -(2**63), 2**63 - 1
 
     def _batches(self, width: int) -> Iterator[tuple[int, _Numbers]]:
         """Some values at a time, with the index of the first; records of them have so many bytes."""

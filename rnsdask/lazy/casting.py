@@ -33,10 +33,15 @@ def to_machine_integers(x: Numbers, dtype: np.dtype[Any]) -> Any:
     OverflowError
         If a number does not fit, naming its flat index; for a lazy array when it is computed.
     """
+    if dtype.kind == "f":
+        raise TypeError(
+            f"astype of exact integers takes object, bool or a type of integers, got {dtype}; "
+            'astype(float, casting="unsafe") rounds them'
+        )
     if dtype.kind not in "iu":
         raise TypeError(
             f"astype of exact integers takes object, bool or a type of integers, got {dtype}; "
-            f"x.to_ints().astype({str(dtype)!r}) rounds them or writes them otherwise"
+            f"x.to_ints().astype({str(dtype)!r}) writes them otherwise"
         )
     return map_chunks(_cast_block, x.words, dtype=dtype, located=True, system=x.system, kind=dtype)
 

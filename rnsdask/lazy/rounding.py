@@ -1,0 +1,89 @@
+"""Numbers rounded to the nearest float, by their limbs; lazy on Dask."""
+
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.lazy.fields import of_fields, refuse
+from rnsdask.lazy.limb_blocks import limb_blocks
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import Numbers
+
+_LIMB_BITS = 32
+
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+_KEPT_BITS = 63
+"""Leading bits of a number that are kept. The last one also says whether a later bit is 1."""
+
+
+def to_floats(x: Numbers, dtype: np.dtype[Any]) -> Any:
+    """Round each number to the nearest float of a type, of two to the one whose last bit is 0.
+
+    Raises
+    ------
+    TypeError
+        If the type is neither float32 nor float64, or the array holds elements of fields.
+    OverflowError
+        If a number is beyond the greatest float, naming its flat index; for a lazy array when it is computed.
+    """
+    if dtype not in _FLOATS:
+        raise TypeError(f"astype rounds to float32 or float64, got {dtype}")
+    if of_fields(x):
+        refuse(f"astype({dtype})")
+    return map_chunks(_round_block, x.words, dtype=dtype, located=True, system=x.system, kind=dtype)
+
+
+def _round_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], place: Place) -> Array:
+    """Floats (1, *shape) of the numbers of a chunk."""
+    matrix = as_matrix(block)
+    out = np.empty_like(matrix, shape=(matrix.shape[1],), dtype=kind, order="C")
+    for part, limbs in limb_blocks(block, system):
+        out[part] = _rounded(limbs, system.is_signed, kind)
+    (lost,) = np.isinf(out).nonzero()
+    if lost.size:
+        index = int(lost[0])
+        (value,) = system.decode(matrix[:, index : index + 1])
+        raise OverflowError(
+            f"the number at flat index {place.flat_index(index)} is {abbreviate(int(value))}, beyond {kind}: "
+            f"at most {np.finfo(kind).max:.3g}; x.log2() gives logarithms of numbers of any size"
+        )
+    return out.reshape(1, *block.shape[1:])
+
+
+def _rounded(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
+    """Nearest floats of numbers of (N, L) limbs, in two's complement if `signed`, or infinities.
+
+    The conversion of a 64-bit integer rounds to nearest, ties to even, and nothing else rounds: the bits that
+    the integer lacks can only break a tie, which its last bit does for them.
+    """
+    count, length = limbs.shape
+    negative = limbs[:, -1] >> np.uint32(_LIMB_BITS - 1) if signed else np.zeros_like(limbs[:, 0])
+    flip, carry = np.uint32(0) - negative, negative.astype(np.uint64)
+    sizes = np.zeros_like(limbs, shape=(count, length + 2), order="C")  # with two limbs of 0 below
+    top, lowest = (np.full_like(carry, k, dtype=np.int64) for k in (2, length + 2))
+    for k in range(2, length + 2):
+        total = (limbs[:, k - 2] ^ flip) + carry
+        sizes[:, k] = total & np.uint64(0xFFFFFFFF)
+        carry = total >> np.uint64(_LIMB_BITS)
+        is_some = sizes[:, k] != 0
+        lowest = np.where(is_some & (lowest > k), k, lowest)
+        top = np.where(is_some, k, top)
+    first, second, third = (
+        np.take_along_axis(sizes, (top - k)[:, None], 1)[:, 0].astype(np.uint64) for k in range(3)
+    )
+    used = np.frexp(first.astype(np.float64))[1].astype(np.int64)  # bits of the leading limb
+    shift = used.astype(np.uint64)
+    leading = (first << np.uint64(_LIMB_BITS) | second) << (np.uint64(_LIMB_BITS) - shift) | third >> shift
+    rest = third & ((np.uint64(1) << shift) - np.uint64(1))
+    is_more = (leading & np.uint64(1) != 0) | (rest != 0) | (lowest < top - 2)
+    kept = (leading >> np.uint64(1) | is_more.astype(np.uint64)).astype(np.int64)
+    exponents = _LIMB_BITS * (top - 2) + used - _KEPT_BITS
+    with np.errstate(over="ignore"):
+        floats = np.ldexp(kept.astype(kind), exponents.astype(np.int32))
+    return np.where(negative != 0, -floats, floats)
