@@ -48,14 +48,10 @@ def shown(cell: NotebookNode) -> str:
 
 @each_notebook
 def test_notebooks_run_and_show_what_they_keep(path: Path, tmp_path: Path) -> None:
-    kept = read(path)
-    for before, after in zip(
-        code_cells(kept), code_cells(run_notebooks.execute(path, tmp_path)), strict=True
-    ):
+    kept, executed = read(path), run_notebooks.execute(path, tmp_path)
+    for before, after in zip(code_cells(kept), code_cells(executed), strict=True):
         if "varies" not in before.metadata.get("tags", []):
-            assert shown(after) == shown(before), (
-                f"scripts/run_notebooks.py writes outputs anew; {before.source}"
-            )
+            assert shown(after) == shown(before), f"run scripts/run_notebooks.py: {before.source}"
 
 
 @each_notebook
