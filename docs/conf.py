@@ -113,7 +113,11 @@ def _find_member(app, env, node, content):
 
 def _copy_notebooks(_app):
     """Copy the notebooks below the folder of the pages, where Sphinx finds them."""
-    shutil.copytree(_DOCS.parent / "notebooks", _DOCS / "notebooks", dirs_exist_ok=True)
+    folder = _DOCS / "notebooks"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for notebook in (_DOCS.parent / "notebooks").glob("*.ipynb"):
+        shutil.copy2(notebook, folder)  # with its time, so that Sphinx reads it again only after a change
 
 
 def _link_notebooks(_app, name, source):
