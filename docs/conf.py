@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import re
+import shutil
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -18,7 +20,7 @@ copyright = author  # noqa: A001  (Sphinx calls it so)
 version = release = importlib.metadata.version("rnsdask")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -34,6 +36,7 @@ default_role = "code"  # docstrings name parameters so
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
+nb_execution_mode = "off"  # pages show the outputs that notebooks keep
 
 # Pages of functions and classes, from their docstrings, which tell the types of parameters.
 add_module_names = False
@@ -64,6 +67,7 @@ html_theme_options = {
 html_sidebars = {"index": [], "changelog": []}
 
 _ARRAYS = ("RNSArray", "IntervalRNSArray", "PositionalArray", "FieldArray")
+_DOCS = Path(__file__).resolve().parent
 _logger = logging.getLogger(__name__)
 
 
@@ -107,6 +111,23 @@ def _find_member(app, env, node, content):
     return None
 
 
+def _copy_notebooks(_app):
+    """Copy the notebooks below the folder of the pages, where Sphinx finds them."""
+    folder = _DOCS / "notebooks"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for notebook in (_DOCS.parent / "notebooks").glob("*.ipynb"):
+        shutil.copy2(notebook, folder)  # with its time, so that Sphinx reads it again only after a change
+
+
+def _link_notebooks(_app, name, source):
+    """Turn links between pages and notebooks, which are right in the repository, into those of the site."""
+    if name.startswith("notebooks/"):
+        source[0] = source[0].replace("](../docs/", "](../")
+    else:
+        source[0] = source[0].replace("](../notebooks/", "](notebooks/")
+
+
 def _name_pages(_app, doctree):
     """Show the titles of pages where the text of a link is the name of a file, as it is on GitHub."""
     for link in doctree.findall(addnodes.pending_xref):
@@ -118,6 +139,8 @@ def _name_pages(_app, doctree):
 def setup(app: Sphinx) -> None:
     """Register the renderer of formulas and the handlers of docstrings."""
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
+    app.connect("builder-inited", _copy_notebooks)
+    app.connect("source-read", _link_notebooks)
     app.connect("autodoc-process-docstring", _mark_up, priority=100)  # before numpydoc
     app.connect("doctree-read", _name_pages)
     app.connect("missing-reference", _find_member)

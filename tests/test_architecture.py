@@ -56,7 +56,7 @@ USERS = {
     "zarr": ("store",),
 }
 
-TOP_LEVEL_FOLDERS = {".ci", "docs", "kernels", "pipelines", "rnsdask", "scripts", "tests"}
+TOP_LEVEL_FOLDERS = {".ci", "docs", "kernels", "notebooks", "pipelines", "rnsdask", "scripts", "tests"}
 
 
 def module_name(path: Path) -> str:

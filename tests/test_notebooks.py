@@ -1,0 +1,92 @@
+"""The notebooks run from their first cell to the last, and keep what they show."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+import run_notebooks
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
+LONGEST_LINE = 160  # characters, beyond which a page of the site scrolls far
+MOST_BYTES = 150_000  # of a notebook with its pictures, so that the repository stays small
+OF_ONE_RUN = [
+    re.compile(r"\([^()]*\bs\b[^()]*\)"),  # "(0.35 s, 79.4 MB/s)"
+    re.compile(r"\n(?=  \d[\d.]* [kMG]?B of )"),  # a line that is cut where the time before it is long
+]
+OF_ONE_MACHINE = re.compile(
+    r"/home/|/root/|/tmp/|/usr/|/work/|site-packages"
+    r"|localhost|tcp://\d|127\.0\.0\.1:(?!8787/status)"
+    r"|\b20\d\d-\d\d-\d\d"
+)
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+@cache
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown(cell: NotebookNode) -> str:
+    """Text that a cell shows, without the figures of one run."""
+    texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    text = "\n".join(texts)
+    for pattern in OF_ONE_RUN:
+        text = pattern.sub("", text)
+    return text
+
+
+@each_notebook
+def test_notebooks_run_and_show_what_they_keep(path: Path, tmp_path: Path) -> None:
+    kept, executed = read(path), run_notebooks.execute(path, tmp_path)
+    for before, after in zip(code_cells(kept), code_cells(executed), strict=True):
+        if "varies" not in before.metadata.get("tags", []):
+            assert shown(after) == shown(before), f"run scripts/run_notebooks.py: {before.source}"
+
+
+@each_notebook
+def test_outputs_are_kept_and_small(path: Path) -> None:
+    cells = code_cells(read(path))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert path.stat().st_size < MOST_BYTES
+    lines = [line for cell in cells for line in f"{cell.source}\n{shown(cell)}".splitlines()]
+    assert not [line for line in lines if len(line) > LONGEST_LINE]
+
+
+@each_notebook
+def test_outputs_tell_nothing_of_a_machine(path: Path) -> None:
+    notebook = read(path)
+    assert notebook.metadata == run_notebooks.METADATA
+    for cell in code_cells(notebook):
+        assert set(cell.metadata) <= {"tags"}
+        for output in cell.outputs:
+            assert output.output_type != "error"
+            assert output.get("name") != "stderr"
+            assert not OF_ONE_MACHINE.search(json.dumps(output)), cell.source
+
+
+@each_notebook
+def test_links_of_notebooks_lead_to_files(path: Path) -> None:
+    text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+    links = re.findall(r"\]\(([^)#:\s]+)\)", text)
+    assert links
+    assert not [link for link in links if not (path.parent / link).exists()]
+
+
+def test_a_cell_that_fails_is_an_error(tmp_path: Path) -> None:
+    wrong = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("assert 1 + 1 == 3")])
+    nbformat.write(wrong, tmp_path / "wrong.ipynb")
+    with pytest.raises(CellExecutionError, match="AssertionError"):
+        run_notebooks.execute(tmp_path / "wrong.ipynb", tmp_path)
