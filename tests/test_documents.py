@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 import rnsdask as rd
 
@@ -85,7 +86,10 @@ def session_of(page: str) -> dict[str, Any]:
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_code_of_documents_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some write stores
-    session_of(page)
+    session = session_of(page)
+    for value in [*session.values()]:
+        if isinstance(value, Client | LocalCluster):  # which later tests would compute on
+            value.close()
 
 
 def test_commands_of_the_tutorial_print_what_stands_below_them(

@@ -127,11 +127,12 @@ def hist(
     wanted = (bins or 10) if edges is None else _edges(edges)
 
     def function(array: Any, **_: Any) -> Any:
-        return list(histogram(array, wanted))
+        counts, limits = histogram(array, wanted)
+        return [counts, limits] if edges is None else [counts]  # a cluster computes what is lazy
 
-    (counts, limits), nbytes, cost = _computed("hist", path, connection, backend, progress, function)
+    (counts, *limits), nbytes, cost = _computed("hist", path, connection, backend, progress, function)
     nbytes = nbytes if edges is not None else 2 * nbytes
-    texts = list(map(to_decimal, limits))
+    texts = list(map(to_decimal, limits[0] if limits else wanted))  # type: ignore[arg-type]
     if as_json:
         fields = {"counts": counts.tolist(), "edges": texts}
         print_json({"op": "hist", "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import fail, succeed
+from distributed import LocalCluster
 
 import rnsdask as rd
 from rnsdask.cli import printing
@@ -207,3 +208,15 @@ def test_terminals_without_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     assert printing.bars(["a"], [2]) == ["a  2 ###############"]
     assert printing.bars(["a", "b"], [0, 0]) == ["a  0", "b  0"]
+
+
+def test_hist_on_a_cluster(tmp_path: Path) -> None:
+    path = store(tmp_path, VALUES, BITS)
+    how = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**how) as cluster:
+        for options in ([], ["--edges", f"0,5,{2**70}"]):
+            command = ["hist", path, "--json", *options]
+            alone, there = (
+                json.loads(succeed(*command, *w)) for w in ([], ["--scheduler", cluster.scheduler_address])
+            )
+            assert [alone[k] for k in ("counts", "edges")] == [there[k] for k in ("counts", "edges")]
