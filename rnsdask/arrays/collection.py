@@ -246,12 +246,12 @@ class NumberCollection(DaskMethodsMixin):
         return self._summary() if numbers is None else f"{self._summary()}\n{numbers}"
 
     def _summary(self) -> str:
-        """What it is, in one line."""
+        """Return class, shape, system and chunks in one line."""
         chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
         return f"{type(self).__name__}<{self._kind}: shape={self.shape}, {self._system}{chunks}>"
 
     def _repr_inline_(self, max_width: int) -> str:
-        """What xarray shows of a variable in one line."""
+        """Return the line that xarray shows of a variable."""
         numbers = inline_text(self._words, self._system, max_width)
         chunks = f"<chunksize={self._words.chunksize[1:]}>" if self._is_lazy else f"<shape={self.shape}>"
         return (f"{type(self).__name__}{chunks}" if numbers is None else numbers)[:max_width]
@@ -283,7 +283,7 @@ class NumberCollection(DaskMethodsMixin):
             picture: str = da.Array({}, "numbers", self.chunks, dtype=object).to_svg(
                 size=dask.config.get("array.svg.size", 120)
             )
-        except NotImplementedError:  # of empty arrays, and of axes that are too many
+        except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
             return ""
         return picture
 

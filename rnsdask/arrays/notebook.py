@@ -10,7 +10,7 @@ from rnsdask.core.integer_text import number_text
 
 
 def show_long_integers() -> None:
-    """Have IPython, if this process is one, abbreviate integers that Python refuses to write.
+    """Register formatters that abbreviate integers which Python refuses to write, where IPython runs.
 
     In lists, tuples, dictionaries and arrays of objects too. All others it shows as before.
     """

@@ -166,7 +166,7 @@ def _computed(
     progress: bool,
     function: Any,
 ) -> tuple[Any, int, Any]:
-    """What a function of the lazy array of a store computes to, the bytes read, and the cost."""
+    """Compute a function of a store's lazy array; return the result, the bytes read, and the cost."""
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on

@@ -147,7 +147,7 @@ binary_options = joined(
         help="With --binary: which byte is first, the least or the most significant.  [default: little]",
     ),
 )
-"""Those of records: `width` and `byteorder`."""
+"""Options of binary records: `width` and `byteorder`."""
 
 
 def records_form(width: int | None, byteorder: str | None) -> dict[str, Any]:

@@ -29,7 +29,7 @@ COMMANDS = {
     "rd.from_ints(x, fields)": "in Python, rd.from_ints(x, fields)",
     "x.lift()": "in Python, x.lift()",
 }
-"""What commands say, by the words of the package's messages. What no command does, it says of Python."""
+"""Words of the command line for each way out in the package's messages; some exist in Python alone."""
 
 # One pass, so that nothing is translated twice; the longest first, for some are a part of others.
 _WORDS = re.compile("|".join(map(re.escape, sorted(COMMANDS, key=len, reverse=True))))

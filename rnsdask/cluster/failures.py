@@ -33,7 +33,7 @@ def can_pass(error: BaseException) -> bool:
 
 
 def leaves_nothing(error: BaseException) -> bool:
-    """Tell whether a job that ends with an error has to remove what it has begun to write.
+    """Return whether a job that ends with this error must remove what it began to write.
 
     It has after an error of its data, such as an overflow, a line that is no integer or a divisor of 0, which
     is there again when the job goes on; and when there is no room on the disk. After any other error, what is

@@ -159,7 +159,7 @@ class RNSOverflowError(RNSError, OverflowError):
         return f"{where}: the exact result is {what}, {self._range()}; {self._way_out}"
 
     def _range(self) -> str:
-        """What the result is outside of: a moduli set is M of so many bits, as wherever it is told."""
+        """Return the range that the result is outside of, a moduli set told by the bits of M."""
         kind, available = "signed" if self.signed else "unsigned", self.bits_available
         return (
             f"outside the {kind} range of M of {bits_text(available + self._bits_beyond)}, which holds all "

@@ -46,7 +46,7 @@ def chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:
 
 
 def cut_in_memory(part: da.Array, whole: da.Array) -> da.Array:
-    """What slices of an array select, as chunks in memory if the array's are, and few; else as it is.
+    """Return a slice of an array as few chunks in memory if the array's chunks are there; else unchanged.
 
     The chunks are views, so that this computes and copies nothing.
     """

@@ -1,4 +1,4 @@
-"""What there is to say of an array's integers after one pass: count, ends, sum, and lengths in bits."""
+"""Summary of an array's integers in one pass: count, least, greatest, sum, and lengths in bits."""
 
 from dataclasses import dataclass
 from fractions import Fraction

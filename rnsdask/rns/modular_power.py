@@ -71,7 +71,7 @@ def power_modulo(residues: Array, exponent: int, modulus: int, system: RNS, loca
 def power_modulo_by_array(
     residues: Array, exponents: Array, modulus: int, system: RNS, locate: Locate = int
 ) -> Array:
-    """The same by an exponent for each number, integers (1, *shape), which broadcast with the numbers."""
+    """Raise numbers to powers modulo an integer, by exponents (1, *shape) that broadcast with the numbers."""
     shape = np.broadcast_shapes(residues.shape[1:], exponents.shape[1:])
     matrix = as_matrix(np.broadcast_to(residues, (len(residues), *shape)))
 

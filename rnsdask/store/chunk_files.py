@@ -56,7 +56,7 @@ With a quarter as much, 16 threads reach less than half the rate: they wait for 
 """
 
 _BLOCK_BYTES = 2**13
-"""What a file takes at least: a block of the disk for its last bytes, and its entries in the file system."""
+"""Least bytes that a file takes: the disk block of its last bytes, and entries in the file system."""
 
 _PROBED_BYTES = 64
 """Looked at first, to pass over pieces that are not zeros."""
