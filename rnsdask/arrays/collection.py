@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import dask
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import DaskMethodsMixin, normalize_token
 from numpy.typing import DTypeLike, NDArray
 
@@ -320,7 +321,7 @@ class NumberCollection(DaskMethodsMixin):
 
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         rebuild = self._numbers().__dask_postpersist__()
-        return rebuilt, (rebuild, type(self), self._system, self._words._meta)
+        return rebuilt, (rebuild, type(self), self._system, meta_from_array(self._words))
 
     def compute(self, **kwargs: Any) -> Any:
         """Compute the words, as of any Dask collection; on a cluster whose workers run this version.

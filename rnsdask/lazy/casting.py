@@ -7,6 +7,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import is_dask_collection, tokenize
 from dask.utils import funcname
 from numpy.typing import DTypeLike, NDArray
@@ -101,7 +102,7 @@ def map_blocks(
         dtype = meta.dtype
     kind = None if dtype is None else np.dtype(dtype)
     lazy = x if isinstance(x.words, da.Array) else x.rechunk(-1)
-    make, system, like = type(x), x.system, lazy.words._meta
+    make, system, like = type(x), x.system, meta_from_array(lazy.words)
     arrays = [_chunks_of(other) for other in (lazy, *others)]
     collections = {key: value for key, value in options.items() if is_dask_collection(value)}
     plain = {key: value for key, value in options.items() if key not in collections}
@@ -123,7 +124,7 @@ def map_blocks(
     if kind is None:
         made = words_of(made, system, like, partial(_like_words, make=make, system=system))
     else:
-        made = map_values(_of_its_shape, made, dtype=kind, located=True, like=made._meta)
+        made = map_values(_of_its_shape, made, dtype=kind, located=True, like=meta_from_array(made))
     if lazy is not x and not any(isinstance(array, da.Array) for array in arrays[1:]):
         made = made.compute(scheduler="sync")
     return made if kind is not None else make(made, without_bound(system))

@@ -6,6 +6,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import tokenize
 from dask.core import flatten
 from dask.local import get_sync
@@ -58,7 +59,7 @@ def cut_in_memory(part: da.Array, whole: da.Array) -> da.Array:
     if not all(_is_in_memory(chunk) for key, chunk in needed.items() if key[0] == whole.name):
         return part
     chunks = dict(zip(keys, get_sync(needed, keys), strict=True))
-    return da.Array(chunks, part.name, part.chunks, meta=part._meta)
+    return da.Array(chunks, part.name, part.chunks, meta=meta_from_array(part))
 
 
 def _is_in_memory(chunk: Any) -> bool:
