@@ -15,6 +15,7 @@ from rnsdask.cli.options import (
     moduli_or_bits,
     positional_option,
     progress_option,
+    read_shape,
     records_form,
     residue_options,
     store_argument,
@@ -95,15 +96,7 @@ def import_(
     if moduli_file == source == "-":
         refuse("INPUT and --moduli cannot both be standard input")
     words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
-    _import_integers(source, path, words, records, _shape(shape), strict, **options)
-
-
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    if not all(part.strip().isdecimal() and part.isascii() for part in text.split(",")):
-        refuse(f"--shape must be lengths with commas between them, such as 200,300, got {text!r:.80}")
-    return tuple(int(part) for part in text.split(","))
+    _import_integers(source, path, words, records, read_shape(shape), strict, **options)
 
 
 def _import_residues(
