@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import ComparingCommand
-from rnsdask.cli.options import complete_path, processor_job_options, read_integer
+from rnsdask.cli.integers import read_integer
+from rnsdask.cli.options import complete_path, processor_job_options
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.integers import INTEGER, POSITIVE, read_integer
 from rnsdask.cli.options import (
     check_store_path,
     complete_path,
@@ -14,7 +15,6 @@ from rnsdask.cli.options import (
     job_options,
     output_option,
     processor_job_options,
-    read_integer,
     source_argument,
     with_mode,
     with_moduli,
@@ -98,7 +98,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 )
 @click.option(
     "--bits",
-    type=click.IntRange(min=1),
+    type=POSITIVE,
     help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
@@ -155,7 +155,7 @@ def convert(
     show_default=True,
     help="Which numbers: as numpy.convolve, or of operands of one length folded onto that.",
 )
-@click.option("--axis", type=int, default=-1, show_default=True, help="The axis; the others broadcast.")
+@click.option("--axis", type=INTEGER, default=-1, show_default=True, help="The axis; the others broadcast.")
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
@@ -227,7 +227,9 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @click.command(cls=Command)
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
 @output_option
-@click.option("--axis", type=int, default=0, show_default=True, help="The axis along which they are joined.")
+@click.option(
+    "--axis", type=INTEGER, default=0, show_default=True, help="The axis along which they are joined."
+)
 @with_mode
 @job_options
 def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> None:
@@ -281,7 +283,8 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 @job_options
 def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
     """Write the integers of SRC to a new store DST of other chunks."""
-    lengths = chunks if chunks.isalnum() and not chunks.isdecimal() else _read_lengths(chunks, "--chunks")
+    is_size = chunks.isalnum() and read_integer(chunks) is None  # or auto
+    lengths = chunks if is_size else _read_lengths(chunks, "--chunks")
     derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
 
 
@@ -298,10 +301,11 @@ def reshape(source: str, path: str, shape: str, **options: Any) -> None:
 
 
 def _read_lengths(text: str, name: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
+    lengths = [read_integer(part.strip()) for part in text.split(",")]
+    found = tuple(length for length in lengths if length is not None)
+    if len(found) < len(lengths):
         refuse(f"{name}: {text!r:.60} is not integers with commas between them, such as 1000,128")
+    return found
 
 
 def _read_index(text: str) -> Any:

@@ -9,6 +9,7 @@ import click
 
 from rnsdask.cli.derivations import derive
 from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.integers import Integer
 from rnsdask.cli.options import (
     check_store_path,
     checkpoint_option,
@@ -85,7 +86,7 @@ def solve(a: str, b: str, **options: Any) -> None:
 @click.argument("g", metavar="G", shell_complete=complete_path)
 @click.option(
     "--variables",
-    type=click.IntRange(1, 2),
+    type=Integer(1, 2),
     default=1,
     show_default=True,
     help="With 2, of polynomials in x and y, of which y is eliminated.",

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import json_option, moduli_options, moduli_set
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import print_json
@@ -12,8 +13,10 @@ from rnsdask.cli.streams import print_json
 
 @click.command(cls=Command)
 @moduli_options
-@click.option("--start", type=int, metavar="M", help="Consecutive odd integers from M on, pairwise coprime.")
-@click.option("--count", type=int, metavar="N", help="With --start: how many.")
+@click.option(
+    "--start", type=INTEGER, metavar="M", help="Consecutive odd integers from M on, pairwise coprime."
+)
+@click.option("--count", type=INTEGER, metavar="N", help="With --start: how many.")
 @json_option
 def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -> None:
     """Make a moduli set and print it, one modulus a line, as --moduli reads it."""

@@ -1,6 +1,5 @@
 """Options that several commands share, and what is made of them."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import refuse, refusing
+from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE, read_integer
 from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, remember_digits
 from rnsdask.cli.streams import open_input
 from rnsdask.cli.wording import in_options
@@ -32,9 +32,15 @@ def joined(*options: _Decorator) -> _Decorator:
 def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
     if value is None or value == "all":
         return value
-    if not re.fullmatch(r"0*[1-9][0-9]{,8}", value):
-        raise click.BadParameter(f"{value!r:.80} is neither a positive integer nor 'all'")
-    return int(value)
+    return _read_positive(value)
+
+
+def _read_positive(text: str) -> int:
+    """The positive integer that a text is, where it may be 'all' too."""
+    number = read_integer(text)
+    if number is None or not 1 <= number <= _MOST:
+        raise click.BadParameter(f"{text!r:.80} is neither a positive integer nor 'all'")
+    return number
 
 
 def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
@@ -42,27 +48,21 @@ def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | N
 
 
 _LONGEST = 2**63 - 1
-"""Of a chunk."""
+"""Longest chunk that arrays have."""
 
-
-def _read_decimal(text: str) -> int | None:
-    """The decimal integer that a text is, None if it is none; one beyond `_LONGEST` if it has many digits."""
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        return None
-    return int(text) if len(text) < 100 else _LONGEST + 1  # Python reads no integers of any length
+_MOST = 10**9 - 1
+"""Most GPUs, and most digits shown: more is a typing error."""
 
 
 def _read_chunks(_ctx: click.Context, _param: click.Parameter, value: str) -> Any:
     """Chunks as arrays take them: one integer or text, or a tuple of several."""
     items = [item.strip() for item in value.split(",")]
-    chunks = tuple(item if (read := _read_decimal(item)) is None else read for item in items)
+    chunks = tuple(item if (read := read_integer(item)) is None else read for item in items)
     for item, length in zip(items, chunks, strict=True):
         if isinstance(length, int) and length != -1 and not 1 <= length <= _LONGEST:
             raise click.BadParameter(f"a chunk's length must be from 1 to {_LONGEST}, or -1, got {item:.40}")
     return chunks if len(chunks) > 1 else chunks[0]
 
-
-POSITIVE = click.IntRange(min=1)
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -72,20 +72,6 @@ def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
-
-
-_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
-
-
-def read_integer(text: str) -> int | None:
-    """The integer that an argument is, decimal or hexadecimal; None if it is the path of a store."""
-    if not _INTEGER.fullmatch(text):
-        return None
-    import gmpy2  # no limit on the number of digits, as Python's conversion has
-
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-").lower()
-    return sign * int(gmpy2.mpz(digits.removeprefix("0x"), 16 if digits.startswith("0x") else 10))
 
 
 def check_store_path(path: str) -> None:
@@ -119,12 +105,7 @@ json_option = click.option(
 
 
 def _read_digits(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is None or value == "all":
-        remember_digits(ctx, param, value)
-    elif re.fullmatch(r"0*[1-9][0-9]{,8}", value):
-        remember_digits(ctx, param, int(value))
-    else:
-        raise click.BadParameter(f"{value!r:.80} is neither a positive integer nor 'all'")
+    remember_digits(ctx, param, value if value in (None, "all") else _read_positive(value))
 
 
 digits_option = click.option(
@@ -172,9 +153,9 @@ checkpoint_option = click.option(
 )
 
 moduli_options = joined(
-    click.option("--bits", type=int, metavar="B", help="Fewest moduli whose product is at least 2**B."),
+    click.option("--bits", type=INTEGER, metavar="B", help="Fewest moduli whose product is at least 2**B."),
     click.option(
-        "--modulus-bits", type=int, metavar="W", help="With --bits: moduli up to 2**W.  [default: 32]"
+        "--modulus-bits", type=INTEGER, metavar="W", help="With --bits: moduli up to 2**W.  [default: 32]"
     ),
     click.option("--moduli", "moduli_file", metavar="FILE", help="File of moduli, one a line; - for stdin."),
 )
@@ -202,7 +183,7 @@ _mode_options = joined(
 _scheduler_options = joined(
     click.option(
         "--retries",
-        type=click.IntRange(min=0),
+        type=NOT_NEGATIVE,
         metavar="N",
         help="How often to try again what an error that may pass has ended.  [default: 3]",
     ),
@@ -393,7 +374,7 @@ residue_options = joined(
     ),
     click.option(
         "--axis",
-        type=int,
+        type=INTEGER,
         metavar="K",
         help="With --residues: their axis, such as -1 for the last.  [default: 0]",
     ),

@@ -6,13 +6,14 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
+from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import digits_option, processor_job_options, store_argument
 from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
 @click.command(cls=Command)
-@click.argument("k", metavar="K", type=int)
+@click.argument("k", metavar="K", type=INTEGER)
 @store_argument
 @digits_option
 @processor_job_options
