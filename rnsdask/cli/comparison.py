@@ -25,9 +25,9 @@ def compare(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Compare the integers of store A with those of store B, or with the integer B.
+    """Compare the integers of A with those of B, or with an integer.
 
-    Prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
+    It prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
     are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
     """
     from rnsdask.jobs.compute import compute

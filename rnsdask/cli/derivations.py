@@ -107,7 +107,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 def convert(
     source: str, path: str, system: str, signed: bool | None, bits: int | None, **options: Any
 ) -> None:
-    """Write the integers of SRC to a new store DST of another number system.
+    """Write the integers of SRC in another number system to DST.
 
     Residues of a group with intervals, and those of a group, are under the same moduli.
     """
@@ -164,7 +164,7 @@ def convert(
 @with_mode
 @processor_job_options
 def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | None, **options: Any) -> None:
-    """Convolve the numbers of A and B along an axis, exactly, to a new store.
+    """Write the exact convolution of A and B to a new store.
 
     With the mode full, those are the coefficients of the product of two polynomials.
     """
@@ -197,10 +197,11 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 @with_mode
 @processor_job_options
 def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) -> None:
-    """Write the powers of the integers of BASE, a store of limbs, modulo an integer to a new store.
+    """Write powers of BASE modulo an integer to a new store.
 
-    EXPONENT and MODULUS are each an integer, or a store with one for each number; their shapes broadcast. A
-    negative integer as the exponent raises inverses. A store whose name is an integer is written ./NAME.
+    BASE is a store of limbs. EXPONENT and MODULUS are each an integer, or a store with one for each number;
+    their shapes broadcast. A negative integer as the exponent raises inverses. A store whose name is an
+    integer is written ./NAME.
     """
     given = {"exponent": read_integer(exponent), "modulus": read_integer(modulus)}
     paths = {"exponent": exponent, "modulus": modulus}
@@ -233,9 +234,10 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @with_mode
 @job_options
 def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> None:
-    """Join the arrays of stores along an axis that they have, in the order given, to a new store.
+    """Join stores along an axis, to a new store.
 
-    They have the same moduli set and range, and the same shape but for the axis.
+    They are joined in the order given, along an axis that they have. They have the same moduli set and range,
+    and the same shape but for the axis.
     """
 
     def make(*arrays: Any) -> Any:
@@ -282,7 +284,7 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 @with_mode
 @job_options
 def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
-    """Write the integers of SRC to a new store DST of other chunks."""
+    """Write the integers of SRC in other chunks to a new store DST."""
     is_size = chunks.isalnum() and read_integer(chunks) is None  # or auto
     lengths = chunks if is_size else _read_lengths(chunks, "--chunks")
     derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
@@ -295,7 +297,10 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
 @with_mode
 @job_options
 def reshape(source: str, path: str, shape: str, **options: Any) -> None:
-    """Write the integers of SRC, in C order, to a new store DST of another SHAPE, such as "1000,-1"."""
+    """Write the integers of SRC in another shape to a new store DST.
+
+    They are in C order. SHAPE has a length for each axis, one of which may be -1.
+    """
     lengths = _read_lengths(shape, "SHAPE")
     derive("reshape", [source], path, lambda x: x.reshape(lengths), of_fields=True, shape=lengths, **options)
 
@@ -346,18 +351,12 @@ def _wrong_index(text: str) -> ValueError:
     )
 
 
-DERIVATIONS = (
-    _of_moduli(
-        "extend", "Write the integers of SRC to a new store DST under another moduli set that holds them."
-    ),
-    _of_moduli(
-        "shrink", "Write the integers of SRC to a new store DST under a set of at most as many moduli."
-    ),
-    convert,
-    convolve,
-    powmod,
-    concat,
-    slice_,
-    rechunk,
-    reshape,
+extend = _of_moduli(
+    "extend",
+    "Write the integers of SRC under more moduli to a new store DST.\n\n"
+    "They may be any moduli whose range holds all integers.",
+)
+shrink = _of_moduli(
+    "shrink",
+    "Write the integers of SRC under fewer moduli to a new store DST.\n\nTheir range must hold all integers.",
 )

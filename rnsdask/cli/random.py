@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rnsdask.rns.system import RNS
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Make a store of random integers.")
 @store_argument
 @click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
 @moduli_options

@@ -20,9 +20,10 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 def topk(
     k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
 ) -> None:
-    """Print the K greatest integers of STORE with their indices, the greatest first.
+    """Print the K greatest integers of STORE with their indices.
 
-    A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
+    The greatest comes first. A negative K gives the -K least, the least first. Equal integers come by index,
+    the lowest first.
     """
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute

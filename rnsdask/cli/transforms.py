@@ -37,10 +37,10 @@ def ntt(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the number-theoretic transforms of the field elements in SRC to a new store.
+    """Write number-theoretic transforms of SRC to a new store.
 
-    A long axis is transformed in four passes, with stores between them beside the output, of which at most
-    two are there at a time.
+    SRC has elements of fields. A long axis is transformed in four passes, with stores between them beside the
+    output, of which at most two are there at a time.
     """
     check_store_path(path)
     from rnsdask.jobs.cost import measured
