@@ -2,22 +2,23 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
 from rnsdask.cli.errors import refuse, refusing
-from rnsdask.cli.integers import INTEGER
-from rnsdask.cli.options import joined, read_integer
+from rnsdask.cli.help import MODULI, options_of
+from rnsdask.cli.integers import INTEGER, read_integer
+from rnsdask.cli.options import joined
 
 if TYPE_CHECKING:
     from rnsdask.fields.system import PrimeFields
 
+_moduli = options_of(MODULI)
+
 field_options = joined(
-    click.option("--primes", metavar="P,P,...", help="Make elements of the fields modulo these primes."),
-    click.option(
+    _moduli("--primes", metavar="P,P,...", help="Make elements of the fields modulo these primes."),
+    _moduli(
         "--ntt-length",
         type=INTEGER,
         metavar="N",
-        help="With --bits: of the fewest prime fields with transforms of length N and a product of 2**B.",
+        help="With --bits: elements of prime fields that have transforms of this length.",
     ),
 )
 """Options of fields: `primes` and `ntt_length`."""

@@ -7,9 +7,8 @@ import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.fields import field_options, read_fields
-from rnsdask.cli.integers import INTEGER
+from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.options import (
-    POSITIVE,
     check_store_path,
     job_options,
     moduli_options,
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from rnsdask.core.number_system import NumberSystem
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Make a store of random integers.")
 @store_argument
-@click.option("--count", type=INTEGER, metavar="N", help="How many integers, such as 1000000 or 1e6.")
+@click.option("--count", type=POSITIVE, metavar="N", help="How many integers, such as 1000000 or 1e6.")
 @click.option("--shape", metavar="R,C,...", help="The lengths of several axes, in the place of --count.")
 @moduli_options
 @positional_option
@@ -39,9 +38,7 @@ if TYPE_CHECKING:
     metavar="B",
     help="Only integers of at most B bits in magnitude, under moduli that hold longer ones.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Of the generator; by default a new one, which is told."
-)
+@click.option("--seed", type=NOT_NEGATIVE, help="Of the generator; by default a new one, which is told.")
 @with_creation
 @job_options
 def random(
@@ -63,21 +60,18 @@ def random(
     progress: bool,
     as_json: bool,
 ) -> None:
-    r"""Write uniform random integers to a new STORE; the same seed and chunk give the same bytes.
+    """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes.
 
     With --bits B they are from 0 to 2**B - 1; with --signed, below 2**(B-1) in magnitude. With --moduli, they
     are of the whole range. Without --seed one is drawn, and told on standard error at once: to repeat the
     numbers, or to --resume.
-
-    \b
-      rnsdask random x.zarr --count 1e6 --bits 256
     """
     check_store_path(path)
     if (count is None) == (shape is None):
         refuse("give either --count or --shape")
     lengths = read_shape(shape) or (count or 0,)
     if not all(lengths):
-        refuse("--count and --shape must be positive")
+        refuse(f"--shape must have positive lengths, got {shape}")
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
