@@ -134,7 +134,7 @@ def _import_residues(
     how = {"moduli": list(map(str, moduli)), "axis": axis}
     with memory_plan.fitting(work), measured() as cost:
         done = job.import_residues(array, found, source, path, how, progress=progress, **mode)
-    used = {"moduli": len(array.moduli), "bits": array.moduli.bits}
+    used = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
 

@@ -110,7 +110,7 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
         "n_chunks": found.n_chunks,
         "bytes": found.nbytes,
         "signed": getattr(found.system, "signed", False),
-        "bound": None if (bound := getattr(found.system, "bound", None)) is None else hex(bound),
+        "bound": getattr(found.system, "bound", None),
         **_system_fields(found.system),
         "codecs": found.codecs,
     }
@@ -120,8 +120,8 @@ def _system_fields(system: Any) -> dict[str, Any]:
     if hasattr(system, "top_bits"):
         return {"bits": system.bits, "limbs": system.rows}
     if not hasattr(system, "moduli"):
-        return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
-    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
+        return {"bits": system.bits, "radix": system.radix, "digits": system.digits}
+    source = {} if system.source is None else {"source": list(system.source)}
     return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source}
 
 
