@@ -130,7 +130,7 @@ def test_a_step_whose_command_changed_after_an_interruption() -> None:
     interrupt("r.zarr")
     assert run(*step, "20").startswith("r.zarr: 20 random")
     interrupt("r.zarr")
-    assert "1 chunks kept" in run(*step, "20")
+    assert "1 chunk kept" in run(*step, "20")
     # As if killed before the command is written, and while the old store is removed.
     Path("r.zarr.step").unlink()
     Path("r.zarr.old").mkdir()

@@ -273,7 +273,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
         kinds = dict.fromkeys(map(type, arrays))
         if len(kinds) > 1:
             raise TypeError(
-                f"they hold {' and '.join(map(with_article, kinds))}; "
+                f"they are {' and '.join(map(with_article, kinds))}; "
                 "of integers, rnsdask convert SRC DST --to rns or --to interval or --to positional "
                 "makes them of one kind"
             )

@@ -259,7 +259,7 @@ def _fields(
 ) -> dict[str, Any]:
     how: dict[str, Any] = {}
     if prepared.extension is not None:
-        how["moduli"] = prepared.extension.after
+        how["n_moduli"] = prepared.extension.after
     if list(done) == [_SINGLE]:
         return {**_result_fields(prepared, _SINGLE, done[_SINGLE], outputs, nbytes), **how}
     results = {name: _result_fields(prepared, name, outcome, outputs, None) for name, outcome in done.items()}

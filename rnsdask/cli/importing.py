@@ -185,7 +185,7 @@ def _import_residues(
     how = {"moduli": list(map(str, moduli)), "axis": axis}
     with memory_plan.fitting(work), measured() as cost:
         done = job.import_residues(array, found, source, path, how, progress=progress, **mode)
-    used = {"moduli": len(array.moduli), "bits": array.moduli.bits}
+    used = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
 
@@ -213,7 +213,7 @@ def _import_integers(
     is_chosen, found = system is None, None
     with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
         if given.form.needs_range(system):
-            check_can_begin(path, **mode)
+            check_can_begin(path, overwrite=mode["overwrite"], resume=mode["resume"])
             found = given.range(progress)
         if system is None:
             assert found is not None
