@@ -99,6 +99,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 @click.option(
     "--bits",
     type=POSITIVE,
+    metavar="B",
     help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
@@ -155,7 +156,9 @@ def convert(
     show_default=True,
     help="Which numbers: as numpy.convolve, or of operands of one length folded onto that.",
 )
-@click.option("--axis", type=INTEGER, default=-1, show_default=True, help="The axis; the others broadcast.")
+@click.option(
+    "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis; the others broadcast."
+)
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
@@ -229,7 +232,12 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
 @output_option
 @click.option(
-    "--axis", type=INTEGER, default=0, show_default=True, help="The axis along which they are joined."
+    "--axis",
+    type=INTEGER,
+    metavar="K",
+    default=0,
+    show_default=True,
+    help="The axis along which they are joined.",
 )
 @with_mode
 @job_options
@@ -354,9 +362,10 @@ def _wrong_index(text: str) -> ValueError:
 extend = _of_moduli(
     "extend",
     "Write the integers of SRC under more moduli to a new store DST.\n\n"
-    "They may be any moduli whose range holds all integers.",
+    "They may be any moduli whose range holds all integers of SRC.",
 )
 shrink = _of_moduli(
     "shrink",
-    "Write the integers of SRC under fewer moduli to a new store DST.\n\nTheir range must hold all integers.",
+    "Write the integers of SRC under fewer moduli to a new store DST.\n\n"
+    "Their range must hold all integers of SRC.",
 )
