@@ -19,7 +19,7 @@ from rnsdask.cli.options import (
     with_mode,
     with_moduli,
 )
-from rnsdask.cli.streams import tell_derived
+from rnsdask.cli.streams import is_done, tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -44,7 +44,7 @@ def derive(
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source, check_target
 
     systems = OF_NUMBERS if of_fields else OF_INTEGERS
     opened = [Source.at(source, systems) for source in sources]
@@ -52,6 +52,9 @@ def derive(
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(sources)}: {error}")
+    check_target(path, prepared.sources)
+    if is_done(operation, path, prepared.identity, mode, as_json):
+        return
     paths = [source.residues.path for source in prepared.sources]
     with (
         connection as client,

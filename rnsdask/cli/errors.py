@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rnsdask.cli.interruption import STATUS, Interruption, is_program
+from rnsdask.cli.interruption import STATUS, Interruption, is_program, way_on
 from rnsdask.cli.minus import is_number, options_first
 from rnsdask.cli.printing import (
     CommandError,
@@ -21,6 +21,9 @@ from rnsdask.cli.printing import (
 
 _PROGRAM = "rnsdask.program"
 """Among what click keeps of a call: that it is this process's own command, with the process to itself."""
+
+DRAWN_SEED = "rnsdask.seed"
+"""Among what click keeps of a call: the seed that a command has drawn for want of one."""
 
 
 class WrongUsageError(CommandError):
@@ -72,7 +75,8 @@ class Command(click.Command):
         if not debug:
             logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
         try:
-            with Interruption().watched() if ctx.meta.get(_PROGRAM) else nullcontext():
+            interruption = Interruption(lambda: way_on(ctx.params, ctx.meta.get(DRAWN_SEED)))
+            with interruption.watched() if ctx.meta.get(_PROGRAM) else nullcontext():
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise

@@ -22,7 +22,7 @@ from rnsdask.cli.options import (
     with_log,
 )
 from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
+from rnsdask.cli.streams import cost_text, is_done, open_input, print_json, size_text
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -123,6 +123,7 @@ def _import_residues(
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs import residues as job
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import import_identity
 
     found = job.open_residues(source)
     try:
@@ -131,9 +132,13 @@ def _import_residues(
     except TypeError as error:
         raise InputError(f"{source}: {error}") from error
     work = job.work_of_import(array, found, axis)
-    how = {"moduli": list(map(str, moduli)), "axis": axis}
+    about = {"moduli": list(map(str, moduli)), "axis": axis, "signed": signed}
+    about["chunks"] = array.words.chunksize[1:]
+    identity = import_identity(source, **about)
+    if is_done("import", path, identity, mode, as_json):
+        return
     with memory_plan.fitting(work), measured() as cost:
-        done = job.import_residues(array, found, source, path, how, progress=progress, **mode)
+        done = job.import_residues(array, found, source, path, identity, progress=progress, **mode)
     used = {"moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
@@ -156,6 +161,7 @@ def _import_integers(
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.compression import decompressed
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import import_identity, system_parameters
     from rnsdask.jobs.integer_reading import remaining_bytes
     from rnsdask.jobs.progress import metered
     from rnsdask.positional.system import Positional
@@ -165,7 +171,11 @@ def _import_integers(
         raise InputError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
     with refusing():
         system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
+    about = {"chunks": chunks, "shape": shape, **records, **system_parameters(system)}
     with open_input(source) as (opened, name):
+        identity = import_identity(source, **about)
+        if is_done("import", path, identity, mode, as_json):
+            return
         stream = decompressed(opened, name, by_content=records["width"] is None)
         reader, shape, held = _reader(stream, name, system, records, shape, strict)
         size = remaining_bytes(stream)
@@ -178,9 +188,9 @@ def _import_integers(
             measured() as cost,
             metered("import", size, nbytes=size or 0, shown=progress) as meter,
         ):
-            mode = {"nonzero": getattr(reader, "nonzero", None), **mode}
+            more: dict[str, Any] = {"nonzero": getattr(reader, "nonzero", None), "job_identity": identity}
             done = integers.import_integers(
-                reader, name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **mode
+                reader, name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **more, **mode
             )
     kind = "of limbs" if isinstance(words, int) else "of residues"
     _tell_imported(name, path, done, cost, as_json, kind)

@@ -4,6 +4,8 @@ import re
 
 COMMANDS = {
     "write it anew with overwrite=True": "write the rest with --resume, or all of it anew with --overwrite",
+    "the command that began it goes on with --resume, or write it anew with overwrite=True": "write the rest "
+    "with --resume, or all of it anew with --overwrite",
     "overwrite=True": "--overwrite",
     "extend=True": "--extend",
     "axis=-1": "--axis -1",
