@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.integers import INTEGER, POSITIVE, read_integer
 from rnsdask.cli.options import (
     check_store_path,
     complete_path,
@@ -14,7 +15,6 @@ from rnsdask.cli.options import (
     job_options,
     output_option,
     processor_job_options,
-    read_integer,
     source_argument,
     with_mode,
     with_moduli,
@@ -101,7 +101,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 )
 @click.option(
     "--bits",
-    type=click.IntRange(min=1),
+    type=POSITIVE,
     help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
@@ -110,7 +110,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 def convert(
     source: str, path: str, system: str, signed: bool | None, bits: int | None, **options: Any
 ) -> None:
-    """Write the integers of SRC to a new store DST of another number system.
+    """Write the integers of SRC in another number system to DST.
 
     Residues of a group with intervals, and those of a group, are under the same moduli.
     """
@@ -158,7 +158,7 @@ def convert(
     show_default=True,
     help="Which numbers: as numpy.convolve, or of operands of one length folded onto that.",
 )
-@click.option("--axis", type=int, default=-1, show_default=True, help="The axis; the others broadcast.")
+@click.option("--axis", type=INTEGER, default=-1, show_default=True, help="The axis; the others broadcast.")
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
@@ -167,7 +167,7 @@ def convert(
 @with_mode
 @processor_job_options
 def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | None, **options: Any) -> None:
-    """Convolve the numbers of A and B along an axis, exactly, to a new store.
+    """Write the exact convolution of A and B to a new store.
 
     With the mode full, those are the coefficients of the product of two polynomials.
     """
@@ -200,10 +200,11 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 @with_mode
 @processor_job_options
 def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) -> None:
-    """Write the powers of the integers of BASE, a store of limbs, modulo an integer to a new store.
+    """Write powers of BASE modulo an integer to a new store.
 
-    EXPONENT and MODULUS are each an integer, or a store with one for each number; their shapes broadcast. A
-    negative integer as the exponent raises inverses. A store whose name is an integer is written ./NAME.
+    BASE is a store of limbs. EXPONENT and MODULUS are each an integer, or a store with one for each number;
+    their shapes broadcast. A negative integer as the exponent raises inverses. A store whose name is an
+    integer is written ./NAME.
     """
     given = {"exponent": read_integer(exponent), "modulus": read_integer(modulus)}
     paths = {"exponent": exponent, "modulus": modulus}
@@ -230,13 +231,16 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @click.command(cls=Command)
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
 @output_option
-@click.option("--axis", type=int, default=0, show_default=True, help="The axis along which they are joined.")
+@click.option(
+    "--axis", type=INTEGER, default=0, show_default=True, help="The axis along which they are joined."
+)
 @with_mode
 @job_options
 def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> None:
-    """Join the arrays of stores along an axis that they have, in the order given, to a new store.
+    """Join stores along an axis, to a new store.
 
-    They have the same moduli set and range, and the same shape but for the axis.
+    They are joined in the order given, along an axis that they have. They have the same moduli set and range,
+    and the same shape but for the axis.
     """
 
     def make(*arrays: Any) -> Any:
@@ -283,8 +287,9 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 @with_mode
 @job_options
 def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
-    """Write the integers of SRC to a new store DST of other chunks."""
-    lengths = chunks if chunks.isalnum() and not chunks.isdecimal() else _read_lengths(chunks, "--chunks")
+    """Write the integers of SRC in other chunks to a new store DST."""
+    is_size = chunks.isalnum() and read_integer(chunks) is None  # or auto
+    lengths = chunks if is_size else _read_lengths(chunks, "--chunks")
     derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
 
 
@@ -295,16 +300,20 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
 @with_mode
 @job_options
 def reshape(source: str, path: str, shape: str, **options: Any) -> None:
-    """Write the integers of SRC, in C order, to a new store DST of another SHAPE, such as "1000,-1"."""
+    """Write the integers of SRC in another shape to a new store DST.
+
+    They are in C order. SHAPE has a length for each axis, one of which may be -1.
+    """
     lengths = _read_lengths(shape, "SHAPE")
     derive("reshape", [source], path, lambda x: x.reshape(lengths), of_fields=True, shape=lengths, **options)
 
 
 def _read_lengths(text: str, name: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
+    lengths = [read_integer(part.strip()) for part in text.split(",")]
+    found = tuple(length for length in lengths if length is not None)
+    if len(found) < len(lengths):
         refuse(f"{name}: {text!r:.60} is not integers with commas between them, such as 1000,128")
+    return found
 
 
 def _read_index(text: str) -> Any:
@@ -345,18 +354,12 @@ def _wrong_index(text: str) -> ValueError:
     )
 
 
-DERIVATIONS = (
-    _of_moduli(
-        "extend", "Write the integers of SRC to a new store DST under another moduli set that holds them."
-    ),
-    _of_moduli(
-        "shrink", "Write the integers of SRC to a new store DST under a set of at most as many moduli."
-    ),
-    convert,
-    convolve,
-    powmod,
-    concat,
-    slice_,
-    rechunk,
-    reshape,
+extend = _of_moduli(
+    "extend",
+    "Write the integers of SRC under more moduli to a new store DST.\n\n"
+    "They may be any moduli whose range holds all integers.",
+)
+shrink = _of_moduli(
+    "shrink",
+    "Write the integers of SRC under fewer moduli to a new store DST.\n\nTheir range must hold all integers.",
 )

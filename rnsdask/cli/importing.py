@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rnsdask.rns.system import RNS
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=Command, short_help="Make a store of the integers in a file.")
 @click.argument("source", metavar="INPUT")
 @store_argument
 @moduli_options

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @store_argument
 @json_option
 def info(path: str, as_json: bool) -> None:
-    """Describe STORE, without reading its chunks: a store, a group, or what eval wrote of a comparison."""
+    """Describe STORE, without reading its numbers.
+
+    STORE is a store, a group, or what eval wrote of a comparison.
+    """
     from rnsdask.store.group import describe_group
     from rnsdask.store.job import job_of
     from rnsdask.store.metadata import load
@@ -132,7 +135,10 @@ def _system_fields(system: Any) -> dict[str, Any]:
 @store_argument
 @job_options
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
-    """Read all of STORE, and print what is wrong with it, one problem a line."""
+    """Read all of STORE, and print what is wrong with it.
+
+    It prints one problem a line.
+    """
     from rnsdask import store
     from rnsdask.arrays import interval_rns_storage
     from rnsdask.fields.finite_fields import FiniteFields

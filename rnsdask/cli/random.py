@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import DRAWN_SEED, Command, refuse, refusing
+from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.options import (
-    POSITIVE,
     check_store_path,
     job_options,
     moduli_options,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rnsdask.rns.system import RNS
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Make a store of random integers.")
 @store_argument
 @click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
 @moduli_options
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     metavar="B",
     help="Only integers of at most B bits in magnitude; by default those of the whole range.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Of the generator; by default a new one, which is told."
-)
+@click.option("--seed", type=NOT_NEGATIVE, help="Of the generator; by default a new one, which is told.")
 @with_creation
 @job_options
 def random(

@@ -73,7 +73,7 @@ def _write_scan(
 
 
 SCANS = (
-    _scan("cumsum", "Write the sum of all integers of SRC up to each one to a new store DST."),
-    _scan("cummax", "Write the maximum of all integers of SRC up to each one to a new store DST."),
-    _scan("cummin", "Write the minimum of all integers of SRC up to each one to a new store DST."),
+    _scan("cumsum", "Write the running sums of SRC to a new store DST."),
+    _scan("cummax", "Write the running maxima of SRC to a new store DST."),
+    _scan("cummin", "Write the running minima of SRC to a new store DST."),
 )

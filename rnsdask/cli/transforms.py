@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import (
     check_store_path,
     output_option,
@@ -21,7 +22,7 @@ from rnsdask.cli.streams import is_done, tell_derived
 @output_option
 @click.option("--inverse", is_flag=True, help="The inverse transform.")
 @click.option("--negacyclic", is_flag=True, help="With roots of order 2N, for products modulo x**N + 1.")
-@click.option("--axis", type=int, default=-1, show_default=True, help="The axis, of 2**e elements.")
+@click.option("--axis", type=INTEGER, default=-1, show_default=True, help="The axis, of 2**e elements.")
 @with_mode
 @processor_job_options
 def ntt(
@@ -36,10 +37,10 @@ def ntt(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the number-theoretic transforms of the field elements in SRC to a new store.
+    """Write number-theoretic transforms of SRC to a new store.
 
-    A long axis is transformed in four passes, with stores between them beside the output, of which at most
-    two are there at a time.
+    SRC has elements of fields. A long axis is transformed in four passes, with stores between them beside the
+    output, of which at most two are there at a time.
     """
     check_store_path(path)
     from rnsdask.jobs.cost import measured

@@ -242,7 +242,7 @@ def test_broken_pipe_is_quiet() -> None:
         (["nothing"], "No such command"),
         (["moduli"], "give either --bits or --moduli"),
         (["moduli", "--bits", "64", "--moduli", "set.txt"], "give either --bits or --moduli"),
-        (["moduli", "--bits", "x"], "is not a valid integer"),
+        (["moduli", "--bits", "x"], "is not an integer, such as 1000000, 1e6"),
         (["moduli", "--bits", "0"], "bits must be at least 1, got 0"),
         (["moduli", "--bits", "64", "--modulus-bits", "33"], "modulus_bits must be from 2 to 32, got 33"),
         (["moduli", "--moduli", "set.txt", "--modulus-bits", "31"], "--modulus-bits needs --bits"),
