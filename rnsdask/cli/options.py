@@ -89,6 +89,15 @@ def check_store_path(path: str) -> None:
         refuse(f"{path}: its name is that of {kind}, and a store is a folder; name it {other}, for example")
 
 
+def read_shape(text: str | None) -> tuple[int, ...] | None:
+    """The lengths that ``--shape`` names, None if there is none."""
+    if text is None:
+        return None
+    if not all(part.strip().isdecimal() and part.isascii() for part in text.split(",")):
+        refuse(f"--shape must be lengths with commas between them, such as 200,300, got {text!r:.80}")
+    return tuple(int(part) for part in text.split(","))
+
+
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)
 source_argument = click.argument("source", metavar="SRC", shell_complete=complete_path)
 destination_argument = click.argument("path", metavar="DST", shell_complete=complete_path)

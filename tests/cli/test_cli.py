@@ -261,8 +261,14 @@ def test_broken_pipe_is_quiet() -> None:
         (["random", "x.zarr", "--bits", "64", "--count", "9", "--chunk", str(2**63)], f"got {2**63} "),
         (["import", "-", "x.zarr", "--bits", "64", "--binary", "0"], "'--binary'"),
         (["import", "-", "x.zarr", "--bits", "64", "--overwrite", "--resume"], "not both"),
-        (["random", "x.zarr", "--bits", "64"], "Missing option '--count'"),
-        (["random", "x.zarr", "--bits", "64", "--count", "0"], "'--count'"),
+        (["random", "x.zarr", "--bits", "64"], "give either --count or --shape"),
+        (["random", "x.zarr", "--bits", "64", "--count", "9", "--shape", "3,3"], "either --count or --shape"),
+        (["random", "x.zarr", "--bits", "64", "--count", "0"], "--count and --shape must be positive"),
+        (["random", "x.zarr", "--bits", "64", "--count", "1.5"], "'--count'"),
+        (["random", "x.zarr", "--count", "9", "--ntt-length", "8"], "--ntt-length needs --bits"),
+        (["random", "x.zarr", "--count", "9", "--primes", "97,99"], "99 .* is not a prime"),
+        (["random", "x.zarr", "--count", "9", "--primes", "97;193"], "--primes takes primes"),
+        (["random", "x.zarr", "--count", "9", "--primes", "97", "--signed"], "fields exclude"),
         (["random", "x.zarr", "--bits", "64", "--count", "9", "--seed", "-1"], "'--seed'"),
         (["random", "x.zarr", "--bits", "64", "--count", "900", "--chunk", "all"], "chunks must be 'auto'"),
         (
@@ -549,10 +555,40 @@ def test_random_is_reproducible() -> None:
     make_random("c.zarr", seed=8)
     assert contents("a.zarr") == contents("b.zarr") != contents("c.zarr")
     assert succeed("verify", "a.zarr").startswith("a.zarr: 1000 integers, whole and valid")
-    ms = rd.ModuliSet.for_bits(100)
-    expected = rd.random(ms, 1000, seed=7, chunks=128).to_ints()
+    expected = rd.random(1000, bits=100, seed=7, chunks=128).to_ints()
     assert list(rd.open_zarr("a.zarr").to_ints()) == list(expected)
     assert len(set(expected)) == 1000
+
+
+@pytest.mark.parametrize("bits", [1, 7, 33, 256])
+@pytest.mark.parametrize("signed", [False, True])
+def test_random_numbers_have_the_bits_that_are_told(bits: int, signed: bool) -> None:
+    """Uniform below 2**bits, with a sign below 2**(bits - 1) in magnitude: by command and in Python."""
+    options = ["--signed"] if signed else []
+    succeed("random", "a.zarr", "--count", "2e3", "--bits", bits, "--seed", 1, *options)
+    x = rd.open_zarr("a.zarr")
+    values = x.to_ints().tolist()
+    top = 2 ** (bits - signed)
+    assert len(values) == 2000
+    assert x.moduli == rd.ModuliSet.for_bits(bits)
+    assert all((-top if signed else -1) < v < top for v in values)
+    assert max(values) >= (0.9 * (top - 1))
+    assert min(values) <= (-0.9 * (top - 1) if signed else 0.1 * (top - 1))
+    mean = sum(values) / 2000
+    assert abs(mean - (0 if signed else (top - 1) / 2)) <= 0.1 * top
+    assert rd.random(2000, bits=bits, seed=1, signed=signed).to_ints().tolist() == values
+
+
+def test_random_numbers_of_several_axes_and_of_fields() -> None:
+    succeed("random", "a.zarr", "--shape", "20,30", "--bits", 64, "--seed", 1)
+    assert as_json("info", "a.zarr")["shape"] == [20, 30]
+    succeed("random", "f.zarr", "--shape", "8,8", "--primes", "97, 193", "--seed", 1)
+    found = rd.open_zarr("f.zarr")
+    assert found.system == rd.PrimeFields([97, 193])
+    assert (found.to_ints() == rd.random(found.system, (8, 8), seed=1).to_ints()).all()
+    printed = succeed("random", "g.zarr", "--count", 8, "--bits", 256, "--ntt-length", "1024", "--seed", 1)
+    assert "8 random elements" in printed
+    assert rd.open_zarr("g.zarr").moduli == rd.ModuliSet.ntt_primes(256, 1024)
 
 
 def test_random_without_a_seed_tells_a_new_one() -> None:
