@@ -29,7 +29,7 @@ import forking
 import numpy as np
 import psutil
 import pytest
-from commands import call, fail, succeed, without_dashboard, without_measures
+from commands import call, contents, fail, succeed, without_dashboard, without_measures
 from distributed import LocalCluster
 
 import rnsdask as rd
@@ -149,10 +149,6 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def answer(operation: str, path: str, *options: object) -> dict[str, Any]:
     found = json.loads(succeed(operation, path, "--json", *options))
     return {name: found.get(name) for name in ("value", "index", "count", "exact_fallbacks", "backend")}
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 300) -> None:

@@ -19,7 +19,7 @@ import fsspec
 import numpy as np
 import pytest
 import zarr
-from commands import fail, succeed
+from commands import contents, fail, succeed
 from dask.graph_manipulation import clone
 from interruptions import Interrupted, interrupting
 from numpy.typing import NDArray
@@ -657,10 +657,6 @@ KINDS = {
     "bool": ["eval", "s % 2 == 0", "s=s.zarr", "-o", "x.zarr"],
     "cummax": ["cummax", "s.zarr", "x.zarr"],
 }
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
 
 
 def end_early(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:

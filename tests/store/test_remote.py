@@ -35,6 +35,7 @@ from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAc
 from rnsdask.jobs import memory_plan, run
 from rnsdask.rns.system import RNS
 from rnsdask.store.access import access_error
+from rnsdask.store.location import JOB_KEY
 
 pytest.importorskip("aiohttp")
 pytest.importorskip("s3fs")
@@ -102,10 +103,11 @@ def answer(*args: object) -> dict[str, Any]:
 
 
 def contents(url: str) -> dict[str, bytes]:
-    """All files of a store, wherever it is."""
+    """All that readers of a store see, wherever it is."""
     file_system, root = fsspec.core.url_to_fs(url)
     file_system.invalidate_cache()
-    return {name.removeprefix(root): file_system.cat_file(name) for name in file_system.find(root)}
+    names = [name for name in file_system.find(root) if not name.endswith(f"/{JOB_KEY}")]
+    return {name.removeprefix(root): file_system.cat_file(name) for name in names}
 
 
 def object_store(url: str, endpoint: str) -> zarr.storage.ObjectStore[Any]:
