@@ -21,7 +21,7 @@ from rnsdask.cli.printing import (
 )
 
 _PROGRAM = "rnsdask.program"
-"""Among what click keeps of a call: that it is this process's own command, with the process to itself."""
+"""Among what click keeps of a call: the arguments, if this process was started with them."""
 
 DRAWN_SEED = "rnsdask.seed"
 """Among what click keeps of a call: the seed that a command has drawn for want of one."""
@@ -86,8 +86,9 @@ class Command(click.Command):
         if not debug:
             logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
         try:
-            interruption = Interruption(lambda: way_on(ctx.params, ctx.meta.get(DRAWN_SEED)))
-            with interruption.watched() if ctx.meta.get(_PROGRAM) else nullcontext():
+            args = ctx.meta.get(_PROGRAM)
+            interruption = Interruption(lambda: way_on(args or (), ctx.params, ctx.meta.get(DRAWN_SEED)))
+            with nullcontext() if args is None else interruption.watched():
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise
@@ -150,7 +151,7 @@ class Group(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
         if is_program(args):
-            ctx.meta[_PROGRAM] = True
+            ctx.meta[_PROGRAM] = list(args)
             prepare_streams()
         if not args or args[0].startswith("-"):  # what follows prints, and ends
             check_output()

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -86,10 +86,15 @@ class Interruption:
         self.end()
 
 
-def way_on(params: Mapping[str, Any], drawn: int | None) -> str:
-    """Write the command that goes on with this process's, by its options; an empty text if there is none.
+def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) -> str:
+    """Write the command that goes on with an interrupted one; an empty text if there is none.
 
-    `drawn` is the seed that was drawn for want of one.
+    Parameters
+    ----------
+    args, params
+        The arguments of the program, and the options of the command that they mean.
+    drawn
+        The seed that was drawn for want of one.
     """
     from rnsdask.core.messages import redacted
 
@@ -102,7 +107,6 @@ def way_on(params: Mapping[str, Any], drawn: int | None) -> str:
             more += ["--seed", str(drawn)]
     elif params.get("checkpoint") is None:
         return ""
-    args = sys.argv[1:]
     end = args.index("--") if "--" in args else len(args)
     text = shlex.join(["rnsdask", *args[:end], *more, *args[end:]])
     is_repeatable = "-" not in (params.get("source"), params.get("moduli_file"))

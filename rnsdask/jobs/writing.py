@@ -132,7 +132,7 @@ def open_store(
         return writer
     facts: dict[str, Any] = {"shape": source.shape, "chunks": source.storable_lengths()}
     if isinstance(source, RNSArray):
-        facts |= {name: getattr(source, name) for name in ("moduli", "signed", "bound")}
+        facts |= {name: getattr(source.system, name) for name in ("moduli", "signed", "bound", "source")}
         return resume_store(path, job_identity, any_job, **facts)
     if isinstance(source, FieldArray | PositionalArray):
         return resume_store(path, job_identity, any_job, system=source.system, **facts)

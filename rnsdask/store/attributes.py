@@ -250,9 +250,10 @@ def read_job_identity(location: Location, attribute: str = ATTRIBUTE) -> str | N
 
 def incomplete_error(path: str, what: str, attribute: dict[str, Any]) -> IncompleteStoreError:
     """Make the error of reading an array or group, which `what` names, whose writing did not finish."""
-    way_out = "write it anew with overwrite=True"
-    if attribute.get("recipe") is not None:
-        way_out = f"the command that began it goes on with --resume, or {way_out}"
+    if attribute.get("recipe") is None:
+        way_out = "write it anew with overwrite=True"
+    else:  # only a command knows what it has begun
+        way_out = "the command that began it goes on with --resume, or write it anew with overwrite=True"
     return IncompleteStoreError(
         f"{path}: the {what} is incomplete, because its writing did not finish; {way_out}"
     )

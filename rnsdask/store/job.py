@@ -68,6 +68,7 @@ def is_completed_by(location: Location, job: str | None, *, overwrite: bool = Fa
     StoreError
         If something else is complete there, unless it may be overwritten.
     """
+    location.check_writable()
     if begun_by(location, job) or state(location) != "whole":
         return False
     record = _record(location)
