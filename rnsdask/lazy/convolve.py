@@ -20,6 +20,7 @@ from rnsdask.lazy import fields
 from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, bounded, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
@@ -40,7 +41,6 @@ from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
 from rnsdask.rns import matmul as products
-from rnsdask.rns.convert import flat_values, greatest_magnitude
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
 
@@ -109,16 +109,12 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
         return operand
     system = like.system
     if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), _bounded(system, None), "raise")
-    is_list = isinstance(operand, list | tuple)
-    words = system.encode(operand) if is_list else system.column(scalar(operand), 1)
-    bound = greatest_magnitude(flat_values(operand)[0] if is_list else [operand])
-    meta = like.words._meta if isinstance(like.words, da.Array) else like.words
-    return made_like((like,), np.asarray(words, like=meta), _bounded(system, bound), "raise")
-
-
-def _bounded(system: Any, bound: int | None) -> Any:
-    return system.with_bound(bound) if isinstance(system, RNS) else system
+        return made_like((like,), lazy_column(operand, system, 1), bounded(system, None), "raise")
+    if are_integers(operand):
+        return as_numbers(operand, like)
+    value = scalar(operand)
+    words = np.asarray(system.column(value, 1), like=meta_of(like.words))
+    return made_like((like,), words, bounded(system, abs(value)), "raise")
 
 
 def _convolve_fields(
