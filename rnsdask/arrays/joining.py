@@ -23,7 +23,7 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
     ----------
     arrays : iterable of RNSArray, or of IntervalRNSArray
         At least one; of the same moduli set and range, on the same processor, and of the same shape but for
-        the axis.
+        the axis. Lists and plain arrays of integers among them stand for arrays like the first one.
     axis : int, optional
         The axis; with None the arrays are joined as their ``ravel()``.
 

@@ -57,9 +57,10 @@ def convolve(
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray, FieldArray, list of int, or int
-        At least one array; arrays of the same numbers, on the same processor. The other axes broadcast. A
-        list stands for an array, an integer, which may be lazy, for one of length 1.
+    a, b : RNSArray, IntervalRNSArray, FieldArray, integers, or int
+        At least one array of numbers; those of the same numbers, on the same processor. The other axes
+        broadcast. A list, or a plain array, of integers stands for an array of the other's system, an
+        integer, which may be lazy, for one of length 1.
     mode : {"full", "same", "valid", "cyclic", "negacyclic"}
         Of A and B numbers along the axis, with A >= B: all A + B - 1; the middle A of them; the A - B + 1
         that take all B numbers of the shorter operand (these three as ``numpy.convolve``). Or, for operands

@@ -141,15 +141,16 @@ def _of_bits(name: str, a: Operand, b: Operand, overflow: str | None, bits: str 
 def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
     """Sum ``a + b``, element by element.
 
-    Of FieldArrays nothing overflows: `overflow` is not taken, integers may be of any size, and lists of
-    integers stand for arrays.
+    Of FieldArrays nothing overflows: `overflow` is not taken, and integers may be of any size.
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray or int
-        At least one array; arrays of the same moduli set, or bits, and range, on the same processor. Shapes
-        broadcast as NumPy's do. An integer must be in the range too. It may be lazy, as ``x.max()`` of a Dask
-        array; it is checked when it is computed.
+    a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray, int, or integers
+        At least one array of numbers; those of the same moduli set, or bits, and range, on the same
+        processor. Shapes broadcast as NumPy's do. An integer must be in the range too. It may be lazy, as
+        ``x.max()`` of a Dask array; it is checked when it is computed. Nested lists of integers, and arrays
+        of an integer type or of objects of NumPy, CuPy or Dask, stand for arrays of the other operand's
+        system, which must hold them.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
     bits : "exact", optional
@@ -168,7 +169,8 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If operands do not fit one another, or `overflow` is no mode.
+        If operands do not fit one another, an item of a list is no integer or out of range, naming its
+        position, or `overflow` is no mode.
     """
     return _of_bits("add", a, b, overflow, bits)
 
@@ -286,8 +288,9 @@ def maximum(a: Operand, b: Operand) -> Any:
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray or int
-        At least one an array, both of one kind; shapes broadcast, an integer is in the array's range.
+    a, b : RNSArray, IntervalRNSArray, int, or integers
+        At least one an array of numbers, both of one kind; shapes broadcast; integers, and lists and plain
+        arrays of them, are in the array's range.
 
     Returns
     -------
@@ -314,8 +317,9 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
     ----------
     condition : Boolean NumPy, CuPy or Dask array
         For instance a comparison of arrays of numbers.
-    a, b : RNSArray, IntervalRNSArray, FieldArray or int
-        At least one an array, both of one kind; all shapes broadcast.
+    a, b : RNSArray, IntervalRNSArray, FieldArray, int, or integers
+        At least one an array of numbers, both of one kind; all shapes broadcast. Lists and plain arrays of
+        integers are taken as :func:`add` does.
 
     Returns
     -------
@@ -332,12 +336,15 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
 
 
 def divide(a: Operand, b: Operand) -> Any:
-    """Quotient ``a / b`` of arrays of field elements, integers, and lists of integers, element by element."""
+    """Quotient ``a / b`` of arrays of field elements, and integers as :func:`add` takes them."""
     return _applied("divide", a, b)
 
 
 def relate(a: Any, relation: str, b: Operand) -> Any:
-    """Where ``a relation b`` holds, such as ``"<"``: a Boolean array, lazy if an operand is."""
+    """Where ``a relation b`` holds, such as ``"<"``: a Boolean array, lazy if an operand is.
+
+    Integers, also those of lists and of arrays in memory, may be of any size.
+    """
     sides = sides_of(b, a) if are_integers(b) and not fields.of_fields(a) else None
     if sides is not None:  # which integers alone may be out of range
         found = relate(a, relation, sides[0])
@@ -361,9 +368,10 @@ def bitwise_and(a: Operand, b: Operand) -> Any:
 
     Parameters
     ----------
-    a, b : PositionalArray or int
-        At least one array; arrays of the same bits and range, on the same processor. Shapes broadcast. An
-        integer must be in the range too. Negative numbers have infinitely many ones above their sign.
+    a, b : PositionalArray, int, or integers
+        At least one array of numbers; those of the same bits and range, on the same processor. Shapes
+        broadcast. Integers must be in the range too, and lists and plain arrays of them are taken as
+        :func:`add` does. Negative numbers have infinitely many ones above their sign.
 
     Returns
     -------

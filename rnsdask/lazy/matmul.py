@@ -95,7 +95,8 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
-        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast.
+        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast. One
+        of them may be a nested list, or a plain array, of integers that the other's system holds.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
         the results count, not partial sums.
