@@ -353,8 +353,8 @@ def test_places_are_looked_at_before_anything_is_computed(
     for place, options in (
         ("taken", []),
         ("folder", ["--overwrite"]),
+        ("taken", ["--resume"]),
         ("n" * 256, []),
-        ("none", ["--resume"]),
     ):
         words[at] = place
         message = fail(*words, *options)
