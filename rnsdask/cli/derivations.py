@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.fields import field_options, read_fields
 from rnsdask.cli.integers import INTEGER, POSITIVE, read_integer
 from rnsdask.cli.options import (
     check_store_path,
@@ -19,7 +20,7 @@ from rnsdask.cli.options import (
     with_mode,
     with_moduli,
 )
-from rnsdask.cli.streams import tell_derived
+from rnsdask.cli.streams import is_done, tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -44,7 +45,7 @@ def derive(
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source, check_target
 
     systems = OF_NUMBERS if of_fields else OF_INTEGERS
     opened = [Source.at(source, systems) for source in sources]
@@ -52,6 +53,9 @@ def derive(
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(sources)}: {error}")
+    check_target(path, prepared.sources)
+    if is_done(operation, path, prepared.identity, mode, as_json):
+        return
     paths = [source.residues.path for source in prepared.sources]
     with (
         connection as client,
@@ -87,9 +91,10 @@ def _of_moduli(name: str, description: str) -> click.Command:
 @click.option(
     "--to",
     "system",
-    type=click.Choice(["interval", "rns", "positional"]),
+    type=click.Choice(["interval", "rns", "positional", "field"]),
     required=True,
-    help="A group of magnitudes with signs and intervals; a store of residues; or one of limbs.",
+    help="A group of magnitudes with signs and intervals; a store of residues; one of limbs; or one of "
+    "elements of fields.",
 )
 @click.option(
     "--signed/--unsigned",
@@ -103,25 +108,46 @@ def _of_moduli(name: str, description: str) -> click.Command:
     help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
+@field_options
 @with_mode
 @processor_job_options
 def convert(
-    source: str, path: str, system: str, signed: bool | None, bits: int | None, **options: Any
+    source: str,
+    path: str,
+    system: str,
+    signed: bool | None,
+    bits: int | None,
+    primes: str | None,
+    ntt_length: int | None,
+    **options: Any,
 ) -> None:
     """Write the integers of SRC in another number system to DST.
 
-    Residues of a group with intervals, and those of a group, are under the same moduli.
+    Residues of a group with intervals, and those of a group, are under the same moduli. Elements of fields
+    become the integers from 0 to M - 1, or with --signed those around 0, under the primes as moduli.
     """
+    fields = read_fields(primes, ntt_length, bits)
+    if (fields is None) == (system == "field"):
+        refuse("--to field goes with --primes, or with --bits and --ntt-length")
+    if fields is not None and signed is not None:
+        refuse("--signed is of --to rns and positional: elements of fields have no sign")
     if system == "interval" and (signed, bits) != (None, None):
         refuse("--signed and --bits are of --to rns and positional: intervals have a sign for each number")
 
     def make(x: Any) -> Any:
+        from rnsdask.arrays.field_array import FieldArray
         from rnsdask.arrays.interval_rns_array import IntervalRNSArray
         from rnsdask.arrays.positional_array import PositionalArray
         from rnsdask.arrays.rns_array import RNSArray
         from rnsdask.core.errors import with_article
         from rnsdask.core.moduli import ModuliSet
 
+        if isinstance(x, FieldArray):
+            if system != "rns" or bits is not None:
+                raise ValueError("of elements of fields --to rns makes integers, without --bits")
+            return x.lift(bool(signed))
+        if fields is not None:
+            return FieldArray.from_rns(x, fields)
         made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
         if isinstance(x, made) and (system != "positional" or (signed, bits) == (None, None)):
             raise ValueError(f"it is {with_article(made)} already, which is what --to {system} makes")
@@ -138,7 +164,10 @@ def convert(
             raise ValueError("--bits is of --to positional, or of limbs; rnsdask extend takes more moduli")
         return x.to_rns(signed is not False) if system == "rns" else IntervalRNSArray.from_rns(x)
 
-    derive("convert", [source], path, make, to=system, signed=signed, bits=bits, **options)
+    about: dict[str, Any] = {"to": system, "signed": signed, "bits": bits}
+    if fields is not None:
+        about["primes"] = list(fields.primes)
+    derive("convert", [source], path, make, of_fields=True, **about, **options)
 
 
 # ---- what is computed of two stores -----------------------------------------------------------------------

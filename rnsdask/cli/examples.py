@@ -15,8 +15,10 @@ r.zarr: 1000000 random integers, ...
 """,
     "import": """
 $ printf '12\\n34\\n5600000000000000000000\\n' > numbers.txt
-$ rnsdask import numbers.txt n.zarr --bits 128
+$ rnsdask import numbers.txt n.zarr
 n.zarr: 3 integers, ...
+# of a file of OEIS, whose second column has the terms
+$ rnsdask import b000041.txt p.zarr --column 2
 """,
     "moduli": """
 $ rnsdask moduli --bits 64

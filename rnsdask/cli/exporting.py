@@ -189,9 +189,9 @@ def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
 
 def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
     from rnsdask.jobs.integers import export_integers
-    from rnsdask.jobs.sources import OF_INTEGERS
+    from rnsdask.jobs.sources import OF_NUMBERS
 
-    info = _opened(path, OF_INTEGERS)
+    info = _opened(path, OF_NUMBERS)
     return _of_store(info, partial(export_integers, info, **texts))
 
 

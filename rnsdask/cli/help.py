@@ -8,7 +8,7 @@ import click
 
 _Function = Callable[..., Any]
 
-_OWN, MODULI, RECORDS, OUTPUT = "Options", "Moduli", "Records and residues", "Output"
+_OWN, MODULI, RECORDS, OUTPUT = "Options", "Number system", "Records and residues", "Output"
 PROCESSORS, CLUSTER, OTHER = "Processors", "Cluster", "Other"
 _ORDER = (_OWN, MODULI, RECORDS, OUTPUT, PROCESSORS, CLUSTER, OTHER)
 

@@ -89,6 +89,15 @@ def check_store_path(path: str) -> None:
         refuse(f"{path}: its name is that of {kind}, and a store is a folder; name it {other}, for example")
 
 
+def read_shape(text: str | None) -> tuple[int, ...] | None:
+    """The lengths that ``--shape`` names, None if there is none."""
+    if text is None:
+        return None
+    if not all(part.strip().isdecimal() and part.isascii() for part in text.split(",")):
+        refuse(f"--shape must be lengths with commas between them, such as 200,300, got {text!r:.80}")
+    return tuple(int(part) for part in text.split(","))
+
+
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)
 source_argument = click.argument("source", metavar="SRC", shell_complete=complete_path)
 destination_argument = click.argument("path", metavar="DST", shell_complete=complete_path)
@@ -177,7 +186,9 @@ _creation_options = joined(
 _mode_options = joined(
     _output("--overwrite", is_flag=True, help="Replace what is there once the new one is whole."),
     _output(
-        "--resume", is_flag=True, help="Keep the whole chunks of an incomplete one, and write the others."
+        "--resume",
+        is_flag=True,
+        help="Begin, go on with what this very command has begun, or do nothing if that is complete.",
     ),
 )
 
@@ -241,8 +252,6 @@ def with_mode(command: _Function) -> _Function:
     @_mode_options
     @wraps(command)
     def wrapped(overwrite: bool, resume: bool, **rest: Any) -> Any:
-        if overwrite and resume:
-            refuse("give --overwrite or --resume, not both")
         return command(mode={"overwrite": overwrite, "resume": resume}, **rest)
 
     return wrapped

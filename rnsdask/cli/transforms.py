@@ -14,7 +14,7 @@ from rnsdask.cli.options import (
     source_argument,
     with_mode,
 )
-from rnsdask.cli.streams import tell_derived
+from rnsdask.cli.streams import is_done, tell_derived
 
 
 @click.command(cls=Command)
@@ -47,7 +47,7 @@ def ntt(
     check_store_path(path)
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import OF_NUMBERS, Source
+    from rnsdask.jobs.sources import OF_NUMBERS, Source, check_target
     from rnsdask.jobs.transform import prepare, write_transform
 
     opened = Source.at(source, OF_NUMBERS)
@@ -55,6 +55,9 @@ def ntt(
         prepared = prepare(opened, axis, inverse, negacyclic, backend)
     except (TypeError, ValueError) as error:
         refuse(f"ntt of {source}: {error}")
+    check_target(path, [opened])
+    if is_done("ntt", path, prepared.identity, mode, as_json):
+        return
     paths = [opened.residues.path, *prepared.places(path)]
     with (
         connection as client,
