@@ -20,7 +20,7 @@ from rnsdask.cli.options import (
     with_mode,
     with_moduli,
 )
-from rnsdask.cli.streams import tell_derived
+from rnsdask.cli.streams import is_done, tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -45,7 +45,7 @@ def derive(
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source, check_target
 
     systems = OF_NUMBERS if of_fields else OF_INTEGERS
     opened = [Source.at(source, systems) for source in sources]
@@ -53,6 +53,9 @@ def derive(
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(sources)}: {error}")
+    check_target(path, prepared.sources)
+    if is_done(operation, path, prepared.identity, mode, as_json):
+        return
     paths = [source.residues.path for source in prepared.sources]
     with (
         connection as client,
@@ -101,6 +104,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 @click.option(
     "--bits",
     type=POSITIVE,
+    metavar="B",
     help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
@@ -181,7 +185,9 @@ def convert(
     show_default=True,
     help="Which numbers: as numpy.convolve, or of operands of one length folded onto that.",
 )
-@click.option("--axis", type=INTEGER, default=-1, show_default=True, help="The axis; the others broadcast.")
+@click.option(
+    "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis; the others broadcast."
+)
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
@@ -255,7 +261,12 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
 @output_option
 @click.option(
-    "--axis", type=INTEGER, default=0, show_default=True, help="The axis along which they are joined."
+    "--axis",
+    type=INTEGER,
+    metavar="K",
+    default=0,
+    show_default=True,
+    help="The axis along which they are joined.",
 )
 @with_mode
 @job_options
@@ -380,9 +391,10 @@ def _wrong_index(text: str) -> ValueError:
 extend = _of_moduli(
     "extend",
     "Write the integers of SRC under more moduli to a new store DST.\n\n"
-    "They may be any moduli whose range holds all integers.",
+    "They may be any moduli whose range holds all integers of SRC.",
 )
 shrink = _of_moduli(
     "shrink",
-    "Write the integers of SRC under fewer moduli to a new store DST.\n\nTheir range must hold all integers.",
+    "Write the integers of SRC under fewer moduli to a new store DST.\n\n"
+    "Their range must hold all integers of SRC.",
 )

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from rnsdask.cli.help import OTHER, Option, write_example, write_options
-from rnsdask.cli.interruption import STATUS, Interruption, is_program
+from rnsdask.cli.interruption import STATUS, Interruption, is_program, way_on
 from rnsdask.cli.minus import is_number, options_first
 from rnsdask.cli.printing import (
     CommandError,
@@ -22,7 +22,10 @@ from rnsdask.cli.printing import (
 from rnsdask.cli.wording import in_options
 
 _PROGRAM = "rnsdask.program"
-"""Among what click keeps of a call: that it is this process's own command, with the process to itself."""
+"""Among what click keeps of a call: the arguments, if this process was started with them."""
+
+DRAWN_SEED = "rnsdask.seed"
+"""Among what click keeps of a call: the seed that a command has drawn for want of one."""
 
 
 class WrongUsageError(CommandError):
@@ -84,7 +87,9 @@ class Command(click.Command):
         if not debug:
             logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
         try:
-            with Interruption().watched() if ctx.meta.get(_PROGRAM) else nullcontext():
+            args = ctx.meta.get(_PROGRAM)
+            interruption = Interruption(lambda: way_on(args or (), ctx.params, ctx.meta.get(DRAWN_SEED)))
+            with nullcontext() if args is None else interruption.watched():
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise
@@ -147,7 +152,7 @@ class Group(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
         if is_program(args):
-            ctx.meta[_PROGRAM] = True
+            ctx.meta[_PROGRAM] = list(args)
             prepare_streams()
         if not args or args[0].startswith("-"):  # what follows prints, and ends
             check_output()

@@ -173,6 +173,14 @@ def eval_(
     except ExpressionError as error:
         refuse(str(error))
     _tell_extension(prepared)
+    complete = evaluation_run.complete_outputs(prepared, written, **mode)
+    written = {name: output for name, output in written.items() if name not in complete}
+    if not (written or wanted):
+        if as_json:
+            print_json({"op": "eval", **_fields(prepared, {}, {}, complete, 0)})
+        else:
+            _print_complete(complete)
+        return
     options: dict[str, Any] = {"count_flagged": overflow == "flag", "progress": progress, **mode}
     with (
         connection as client,
@@ -184,8 +192,9 @@ def eval_(
     count = sum(map(prepared.count, done))
     cost.record("eval", count, nbytes, exact_fallbacks=_exact_fallbacks(done))
     if as_json:
-        print_json({"op": "eval", **_fields(prepared, done, written, nbytes), **cost.as_dict()})
+        print_json({"op": "eval", **_fields(prepared, done, written, complete, nbytes), **cost.as_dict()})
     else:
+        _print_complete(complete)
         _print(prepared, done, written, cost, nbytes)
 
 
@@ -255,14 +264,22 @@ def _tell_extension(prepared: "PreparedExpressions") -> None:
 
 
 def _fields(
-    prepared: "PreparedExpressions", done: dict[str, "Outcome"], outputs: dict[str, "Output"], nbytes: int
+    prepared: "PreparedExpressions",
+    done: dict[str, "Outcome"],
+    outputs: dict[str, "Output"],
+    complete: dict[str, "Output"],
+    nbytes: int,
 ) -> dict[str, Any]:
     how: dict[str, Any] = {}
     if prepared.extension is not None:
         how["n_moduli"] = prepared.extension.after
-    if list(done) == [_SINGLE]:
-        return {**_result_fields(prepared, _SINGLE, done[_SINGLE], outputs, nbytes), **how}
-    results = {name: _result_fields(prepared, name, outcome, outputs, None) for name, outcome in done.items()}
+    results = {name: _result_fields(prepared, name, outcome, outputs) for name, outcome in done.items()}
+    for name, output in complete.items():
+        before = results.get(name, {"expression": prepared.expressions[name].text})
+        where = {"output": output.path, "mask": output.mask_path}
+        results[name] = {**before, **where, "already_complete": True}
+    if list(results) == [_SINGLE]:
+        return {**results[_SINGLE], "bytes_read": nbytes, **how}
     return {"results": results, **how, "bytes_read": nbytes}
 
 
@@ -271,7 +288,6 @@ def _result_fields(
     name: str,
     outcome: "Outcome",
     outputs: dict[str, "Output"],
-    nbytes: int | None,
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"expression": prepared.expressions[name].text}
     if name in outputs:
@@ -286,7 +302,7 @@ def _result_fields(
     if outcome.written is not None:
         amounts.update(outcome.written.as_dict())
     amounts.pop("bytes_read", None)
-    return {**fields, **amounts, **({} if nbytes is None else {"bytes_read": nbytes})}
+    return {**fields, **amounts}
 
 
 def _value_fields(name: str, result: Any) -> dict[str, Any]:
@@ -309,6 +325,11 @@ def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
         if option != "count"
     }
     return sum(result.exact_fallbacks for result in reductions.values()) if reductions else None
+
+
+def _print_complete(outputs: dict[str, "Output"]) -> None:
+    for output in outputs.values():
+        echo(f"{output.path}: complete already, by this very job; nothing to do")
 
 
 def _print(

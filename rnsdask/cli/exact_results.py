@@ -23,7 +23,7 @@ from rnsdask.cli.options import (
     with_mode,
 )
 from rnsdask.cli.printing import CommandError, echo, number_text
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.streams import cost_text, print_json, size_text, tell_done
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +87,7 @@ def solve(a: str, b: str, **options: Any) -> None:
 @click.option(
     "--variables",
     type=Integer(1, 2),
+    metavar="1|2",
     default=1,
     show_default=True,
     help="With 2, of polynomials in x and y, of which y is eliminated.",
@@ -189,7 +190,10 @@ def _compute_integers(
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
-    job.check_targets(targets, problem, **mode)
+    are_done = job.check_targets(targets, problem, moduli, **mode)
+    if targets and all(are_done):
+        tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
+        return
     read = [source.residues.path for source in sources]
     with (
         connection as client,
@@ -197,10 +201,9 @@ def _compute_integers(
         measured(client, read) as cost,
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
-        how: dict[str, Any] = {"job_identity": problem.identity, **mode}
         failure, done = "", []
         try:
-            done = job.write_integers(values, moduli, targets, client, **how)
+            done = job.write_integers(problem, values, moduli, targets, client, done=are_done, **mode)
         except Exception as error:  # so that the work is not lost, whatever it is
             failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)

@@ -8,7 +8,7 @@ import click
 
 _Function = Callable[..., Any]
 
-_OWN, MODULI, RECORDS, OUTPUT = "Options", "Moduli", "Records and residues", "Output"
+_OWN, MODULI, RECORDS, OUTPUT = "Options", "Number system", "Records and residues", "Output"
 PROCESSORS, CLUSTER, OTHER = "Processors", "Cluster", "Other"
 _ORDER = (_OWN, MODULI, RECORDS, OUTPUT, PROCESSORS, CLUSTER, OTHER)
 
@@ -49,4 +49,4 @@ def write_example(name: str, formatter: click.HelpFormatter) -> None:
     from rnsdask.cli.examples import EXAMPLES
 
     with formatter.section("Example"):
-        formatter.write("".join(f"  {line}\n" for line in EXAMPLES[name].strip().splitlines()))
+        formatter.write("".join(f"  {line}".rstrip() + "\n" for line in EXAMPLES[name].strip().splitlines()))

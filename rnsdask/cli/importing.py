@@ -30,7 +30,7 @@ from rnsdask.cli.options import (
     with_log,
 )
 from rnsdask.cli.printing import CommandError, echo
-from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
+from rnsdask.cli.streams import cost_text, is_done, open_input, print_json, size_text
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -174,6 +174,7 @@ def _import_residues(
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs import residues as job
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import import_identity
 
     found = job.open_residues(source)
     try:
@@ -182,9 +183,13 @@ def _import_residues(
     except TypeError as error:
         raise InputError(f"{source}: {error}") from error
     work = job.work_of_import(array, found, axis)
-    how = {"moduli": list(map(str, moduli)), "axis": axis}
+    about = {"moduli": list(map(str, moduli)), "axis": axis, "signed": signed}
+    about["chunks"] = array.words.chunksize[1:]
+    identity = import_identity(source, **about)
+    if is_done("import", path, identity, mode, as_json):
+        return
     with memory_plan.fitting(work), measured() as cost:
-        done = job.import_residues(array, found, source, path, how, progress=progress, **mode)
+        done = job.import_residues(array, found, source, path, identity, progress=progress, **mode)
     used = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
@@ -206,11 +211,18 @@ def _import_integers(
     from rnsdask.core.file_formats import MATRIX_MARKET
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import import_identity, system_parameters
     from rnsdask.jobs.integer_reading import remaining_bytes
     from rnsdask.jobs.number_range import system_of_range
     from rnsdask.jobs.progress import metered
 
     is_chosen, found = system is None, None
+    records = told["records"]
+    others = {name: value for name, value in told.items() if name != "records"}
+    about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **others}
+    identity = import_identity(source, **about, **system_parameters(system, signed=signed))
+    if is_done("import", path, identity, mode, as_json):
+        return
     with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
         if given.form.needs_range(system):
             check_can_begin(path, overwrite=mode["overwrite"], resume=mode["resume"])
@@ -234,17 +246,25 @@ def _import_integers(
             memory_plan.fitting(work),
             metered("import", size, nbytes=size or 0, shown=progress) as meter,
         ):
-            mode = {"nonzero": getattr(reader, "nonzero", None), **mode}
+            more: dict[str, Any] = {"nonzero": getattr(reader, "nonzero", None), "job_identity": identity}
             done = integers.import_integers(
-                reader, given.name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **mode
+                reader,
+                given.name,
+                path,
+                system,
+                chunks=chunks,
+                shape=shape,
+                advance=meter.advance,
+                **more,
+                **mode,
             )
     kind = "of limbs" if positional else "of residues"
-    about: dict[str, Any] = {}
+    used: dict[str, Any] = {}
     if is_chosen:
         chosen: Any = system
         kind += f", {chosen}"
-        about = {"bits": chosen.bits if positional else chosen.moduli.bits, "signed": chosen.signed}
-    _tell_imported(given.name, path, done, cost, as_json, kind, **about)
+        used = {"bits": chosen.bits if positional else chosen.moduli.bits, "signed": chosen.signed}
+    _tell_imported(given.name, path, done, cost, as_json, kind, **used)
 
 
 def check_can_begin(path: str, *, overwrite: bool, resume: bool) -> None:

@@ -186,7 +186,9 @@ _creation_options = joined(
 _mode_options = joined(
     _output("--overwrite", is_flag=True, help="Replace what is there once the new one is whole."),
     _output(
-        "--resume", is_flag=True, help="Keep the whole chunks of an incomplete one, and write the others."
+        "--resume",
+        is_flag=True,
+        help="Begin, go on with what this very command has begun, or do nothing if that is complete.",
     ),
 )
 
@@ -250,8 +252,6 @@ def with_mode(command: _Function) -> _Function:
     @_mode_options
     @wraps(command)
     def wrapped(overwrite: bool, resume: bool, **rest: Any) -> Any:
-        if overwrite and resume:
-            refuse("give --overwrite or --resume, not both")
         return command(mode={"overwrite": overwrite, "resume": resume}, **rest)
 
     return wrapped

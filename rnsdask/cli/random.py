@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.errors import DRAWN_SEED, Command, refuse, refusing
 from rnsdask.cli.fields import field_options, read_fields
 from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.options import (
@@ -19,7 +19,7 @@ from rnsdask.cli.options import (
     with_creation,
 )
 from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.streams import cost_text, is_done, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.core.number_system import NumberSystem
@@ -75,7 +75,7 @@ def random(
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import job_identity
+    from rnsdask.jobs.identity import job_identity, system_parameters
     from rnsdask.jobs.writing import write_array
     from rnsdask.lazy.chunks import store_chunks
 
@@ -91,11 +91,14 @@ def random(
     if seed is None:
         if mode.get("resume"):
             raise click.UsageError("--resume needs --seed, the one that the store was begun with")
-        seed = creation.fresh_seed()
+        seed = click.get_current_context().meta[DRAWN_SEED] = creation.fresh_seed()
     with refusing():
         array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
     work = memory_plan.describe("random", system.rows, array.shape, array.words.chunksize[1:])
-    identity = job_identity("random", {}, seed=seed)
+    about = {"shape": lengths, "chunks": array.words.chunksize[1:], **system_parameters(system)}
+    identity = job_identity("random", {}, seed=seed, **about)
+    if is_done("random", path, identity, mode, as_json):
+        return
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
     if is_told:  # before a job that may be cut off, and goes on with the same seed only
         options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)

@@ -6,6 +6,8 @@ import click
 
 COMMANDS = {
     "write it anew with overwrite=True": "write the rest with --resume, or all of it anew with --overwrite",
+    "the command that began it goes on with --resume, or write it anew with overwrite=True": "write the rest "
+    "with --resume, or all of it anew with --overwrite",
     "overwrite=True": "--overwrite",
     "column= chooses": "--column chooses",
     "(negative integers need a signed array)": "(--signed allows negative integers)",

@@ -20,7 +20,7 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_reading import LONG_BITS, ByteOrder
 from rnsdask.jobs.integer_writing import Form, check_consecutive, write_integers
-from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
+from rnsdask.jobs.writing import Index, Transfer, check_same, continues, resume_store, written_chunks
 from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
@@ -71,6 +71,7 @@ def import_integers(
     shape: tuple[int, ...] | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    job_identity: str | None = None,
     nonzero: int | None = None,
     advance: Advance = lambda _: None,
 ) -> Transfer:
@@ -86,7 +87,9 @@ def import_integers(
         The shape of the array, filled in C order; one axis without it.
     resume : bool
         Continue an incomplete store that was begun from the same integers: they are read again, and compared
-        with the chunks that are written, which stay.
+        with the chunks that are written, which stay. One that is not there is begun.
+    job_identity : str, optional
+        What the integers follow from, where that is known.
     nonzero : int, optional
         How many of the integers are not 0, at most, where that is known.
     advance : callable
@@ -99,7 +102,9 @@ def import_integers(
     InputError
         If the stream holds no integer, or something else. The store, if it was not resumed, is removed.
     """
-    target = _Target(path, system, consecutive_chunks(chunks, shape, system.rows), shape, overwrite)
+    resume = continues(path, job_identity, overwrite=overwrite, resume=resume)
+    lengths = consecutive_chunks(chunks, shape, system.rows)
+    target = _Target(path, system, lengths, shape, overwrite, job_identity)
     if resume:
         target.resume(any_chunks=chunks == "auto")
     with nullcontext() if resume else removing_failed(target.discard):
@@ -181,8 +186,10 @@ class _Target:
         chunks: tuple[int, ...],
         shape: tuple[int, ...] | None,
         overwrite: bool,
+        job_identity: str | None,
     ) -> None:
         self._path, self._system, self._shape, self._overwrite = path, system, shape, overwrite
+        self._job_identity = job_identity
         self._writer: store.StoreWriter | None = None
         self._written: set[Index] = set()
         self._damaged: set[Index] = set()
@@ -197,6 +204,7 @@ class _Target:
 
     def _create(self, shape: tuple[int, ...], nonzero: int | None = None) -> None:
         how: dict[str, Any] = {"chunks": self.chunks, "overwrite": self._overwrite, "nonzero": nonzero}
+        how["job_identity"] = self._job_identity
         self._writer = store.create(self._path, self._system, shape, **how)
 
     def resume(self, *, any_chunks: bool) -> None:
@@ -207,11 +215,12 @@ class _Target:
             wanted = {name: getattr(self._system, name) for name in names}
         wanted |= {} if any_chunks else {"chunks": self.chunks}
         wanted |= {} if self._shape is None else {"shape": self._shape}
-        self._writer = resume_store(self._path, **wanted)
+        self._writer = resume_store(self._path, self._job_identity, True, **wanted)
         info = self._writer.info
         if self._shape is None and len(info.shape) > 1:
             raise JobError(
-                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape"
+                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape; "
+                "replace it with overwrite=True"
             )
         check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks
@@ -246,7 +255,10 @@ class _Target:
         info = self._writer.info
         if source.count != info.count:
             begun = f"{info.path}: it was begun with {info.count} integers or more"
-            raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
+            raise JobError(
+                f"{begun}, and {name} holds {source.count}; it cannot be resumed; "
+                "replace it with overwrite=True"
+            )
         info = self._writer.finish(bound=source.bound if isinstance(info.system, RNS) else None)
         return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
 

@@ -16,6 +16,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from commands import contents
 from strategies import BOTH_RANGES
 
 import rnsdask as rd
@@ -80,12 +81,6 @@ def make_incomplete(path: str, *lost_chunks: int) -> None:
     edit_metadata(path, lambda attribute: attribute.update(complete=False))
     for i in lost_chunks:
         Path(path, f"c/0/{i}").unlink()
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {
-        str(file.relative_to(path)): file.read_bytes() for file in Path(path).rglob("*") if file.is_file()
-    }
 
 
 def is_complete(path: str) -> bool:
@@ -261,7 +256,6 @@ def test_broken_pipe_is_quiet() -> None:
         (["import", "-", "x.zarr", "--bits", "64", "--chunk", "9" * 5000], "from 1 to .*, got 9{40} "),
         (["random", "x.zarr", "--bits", "64", "--count", "9", "--chunk", str(2**63)], f"got {2**63} "),
         (["import", "-", "x.zarr", "--bits", "64", "--binary", "0"], "'--binary'"),
-        (["import", "-", "x.zarr", "--bits", "64", "--overwrite", "--resume"], "not both"),
         (["random", "x.zarr", "--bits", "64"], "give either --count or --shape"),
         (["random", "x.zarr", "--bits", "64", "--count", "9", "--shape", "3,3"], "either --count or --shape"),
         (["random", "x.zarr", "--bits", "64", "--count", "0"], "--count"),
@@ -486,7 +480,8 @@ def test_an_import_that_a_bad_line_ended_begins_anew() -> None:
 
 def test_import_resumes_only_the_same() -> None:
     import_values()
-    assert "nothing to resume" in fail("import", "-", "x.zarr", "--bits", 128, "--resume", stdin=text(VALUES))
+    message = fail("import", "-", "x.zarr", "--bits", 128, "--resume", stdin=text(VALUES))
+    assert "it is complete, but not known to be this job's" in message  # standard input may be anything
     make_incomplete("x.zarr", 2)
 
     def refused(values: list[int], *options: str | int) -> str:
@@ -503,7 +498,6 @@ def test_import_resumes_only_the_same() -> None:
     assert "its moduli" in refused(VALUES, "--bits", 64)
     assert "its signed" in refused(VALUES, "--bits", 128, "--signed")
     assert "its chunks" in refused(VALUES, "--bits", 128, "--chunk", 256)
-    assert "no such store" in fail("import", "-", "none.zarr", "--bits", 128, "--resume", stdin=b"1\n")
 
 
 def test_export_to_a_file_that_exists() -> None:
