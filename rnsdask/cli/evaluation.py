@@ -272,7 +272,7 @@ def _fields(
 ) -> dict[str, Any]:
     how: dict[str, Any] = {}
     if prepared.extension is not None:
-        how["moduli"] = prepared.extension.after
+        how["n_moduli"] = prepared.extension.after
     results = {name: _result_fields(prepared, name, outcome, outputs) for name, outcome in done.items()}
     for name, output in complete.items():
         before = results.get(name, {"expression": prepared.expressions[name].text})

@@ -12,7 +12,7 @@ from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
-from rnsdask.core.errors import ExpressionError, JobError
+from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
@@ -227,7 +227,7 @@ def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str])
 def _check_one_kind(operands: Mapping[str, Operand]) -> None:
     kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
     if len(kinds) > 1:
-        first, second, *_ = (f"{name} is of type {kind.__name__}" for kind, name in kinds.items())
+        first, second, *_ = (f"{name} is {with_article(kind)}" for kind, name in kinds.items())
         raise ExpressionError(
             f"{first}, and {second}, which do not mix; x.to_rns() makes an RNSArray of any of them"
         )

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from rnsdask.core.errors import bits_text, brief, with_article
-from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.fields.fermat_field import FermatField
@@ -41,7 +40,7 @@ def _left_shift(x: Numbers, bits: Any, *, overflow: str | None = None) -> Any:
         check_shift(bits)
         return multiply(x, division.power_of_two(bits, MOST_BITS), overflow=overflow)
     most = x.system.moduli.bits
-    if not is_lazy_integer(bits) and (count := as_integer(bits, "shift")) > most:
+    if not is_lazy_integer(bits) and (count := division.shift(bits)) > most:
         raise x.system.out_of_range(f"the factor of a shift by {bits_text(count)}")
     return multiply(x, division.power_of_two(bits, most), overflow=overflow)
 

@@ -67,7 +67,7 @@ def test_a_dump_goes_in_and_out(axis: int, signed: list[str]) -> None:
     Path("moduli.txt").write_text("\n".join(map(str, MODULI)))
     told = as_json("import", "--residues", "dump.npy", "x.zarr", "--moduli", "moduli.txt", "--axis", axis,
                    "--chunk", 512, *signed)  # fmt: skip
-    assert (told["count"], told["bytes_read"], told["moduli"]) == (3000, written.nbytes, 16)
+    assert (told["count"], told["bytes_read"], told["n_moduli"]) == (3000, written.nbytes, 16)
     x = rd.open_zarr("x.zarr")
     assert (x.to_ints().tolist(), x.chunks[0][0], x.signed) == (values, 512, bool(signed))
     assert json.loads(succeed("max", "x.zarr", "--json", "--no-progress"))["value"] == rd.to_decimal(
