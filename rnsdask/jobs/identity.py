@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rnsdask.core.moduli import to_text
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.system import PrimeFields
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 from rnsdask.store import GroupInfo, PlainInfo, StoreInfo, fingerprint, fingerprint_group, locate
@@ -58,10 +60,14 @@ def result_identity(identity: str, **parameters: Any) -> str:
     return _hash({"job": identity, "parameters": parameters})
 
 
-def system_parameters(system: RNS | Positional) -> dict[str, Any]:
+def system_parameters(system: RNS | PrimeFields | FermatField | Positional) -> dict[str, Any]:
     """What a number system depends on, as parameters of a job."""
     if isinstance(system, Positional):
         return {"signed": system.signed, "bits": system.bits}
+    if isinstance(system, FermatField):
+        return {"radix": to_text(system.radix), "digits": system.digits}
+    if isinstance(system, PrimeFields):
+        return {"primes": list(system.moduli)}
     return {"signed": system.signed, "moduli": list(system.moduli), "bound": to_text(system.bound)}
 
 
