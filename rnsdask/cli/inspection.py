@@ -19,21 +19,28 @@ if TYPE_CHECKING:
 @store_argument
 @json_option
 def info(path: str, as_json: bool) -> None:
-    """Describe STORE, without reading its chunks: a store, a group, or what eval wrote of a comparison."""
+    """Describe STORE, without reading its numbers.
+
+    STORE is a store, a group, or what eval wrote of a comparison.
+    """
     from rnsdask.store.group import describe_group
+    from rnsdask.store.job import job_of
     from rnsdask.store.metadata import load
     from rnsdask.store.paths import locate
     from rnsdask.store.plain import describe_plain
 
+    job = job_of(locate(path))
     values = describe_plain(path)
     if values is not None:
-        _describe_values(values, as_json)
+        _describe_values({**values, "job": job}, as_json)
         return
     kind, found, complete = describe_group(path) or (None, *load(locate(path)))
     place = locate(path).path
     if as_json:
         group = {} if kind is None else {"group": kind}
-        print_json({"op": "info", **_info_fields(found), **group, "store": place, "complete": complete})
+        print_json(
+            {"op": "info", **_info_fields(found), **group, "store": place, "complete": complete, "job": job}
+        )
         return
     chunk = " x ".join(map(str, found.chunks))
     group = {} if kind is None else {"group": f"{kind}: magnitudes, with signs and intervals"}
@@ -47,6 +54,7 @@ def info(path: str, as_json: bool) -> None:
         "residues" if hasattr(found.system, "moduli") else "size": size_text(found.nbytes),
         "codecs": ", ".join(found.codecs),
         "complete": "yes" if complete else "no",
+        **({} if job is None else {"job": job}),
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
@@ -65,6 +73,7 @@ def _describe_values(values: dict[str, Any], as_json: bool) -> None:
         "size": size_text(values["bytes"]),
         "codecs": ", ".join(values["codecs"]),
         "complete": "yes" if values["complete"] else "no",
+        **({} if values["job"] is None else {"job": values["job"]}),
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
@@ -126,7 +135,10 @@ def _system_fields(system: Any) -> dict[str, Any]:
 @store_argument
 @job_options
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
-    """Read all of STORE, and print what is wrong with it, one problem a line."""
+    """Read all of STORE, and print what is wrong with it.
+
+    It prints one problem a line.
+    """
     from rnsdask import store
     from rnsdask.arrays import interval_rns_storage
     from rnsdask.fields.finite_fields import FiniteFields

@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.integers import POSITIVE, read_integer
 from rnsdask.cli.options import (
-    POSITIVE,
     digits_option,
     json_option,
     processor_job_options,
-    read_integer,
     store_argument,
 )
 from rnsdask.cli.printing import bars, echo, number_text

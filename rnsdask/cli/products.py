@@ -31,7 +31,7 @@ def prod(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Exact product of all integers of STORE; 1 of none."""
+    """Print the product of all integers of STORE; 1 of none."""
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured

@@ -44,6 +44,26 @@ def print_json(fields: dict[str, Any]) -> None:
     echo(json.dumps(redacted_fields(fields)))
 
 
+def is_done(operation: str, path: str, identity: str | None, mode: dict[str, bool], as_json: bool) -> bool:
+    """Whether --resume is given, and this very job has completed the store at a path, which is told then."""
+    from rnsdask import store
+
+    overwrite, place = mode["overwrite"], store.locate(path)
+    if not (mode["resume"] and store.is_completed_by(place, identity, overwrite=overwrite)):
+        return False
+    tell_done(operation, {"output": path}, as_json)
+    return True
+
+
+def tell_done(operation: str, paths: dict[str, str], as_json: bool) -> None:
+    """Tell of stores, by their names in JSON, that the job has completed before."""
+    if as_json:
+        print_json({"op": operation, **paths, "already_complete": True})
+        return
+    for path in paths.values():
+        echo(f"{path}: complete already, by this very job; nothing to do")
+
+
 def tell_derived(
     operation: str,
     sources: Sequence[str],

@@ -4,7 +4,11 @@ import re
 
 COMMANDS = {
     "write it anew with overwrite=True": "write the rest with --resume, or all of it anew with --overwrite",
+    "the command that began it goes on with --resume, or write it anew with overwrite=True": "write the rest "
+    "with --resume, or all of it anew with --overwrite",
     "overwrite=True": "--overwrite",
+    "column= chooses": "--column chooses",
+    "(negative integers need a signed array)": "(--signed allows negative integers)",
     "extend=True": "--extend",
     "axis=-1": "--axis -1",
     'overflow="wrap" or "flag"': "--overflow wrap or flag",
@@ -21,13 +25,14 @@ COMMANDS = {
     "makes them of one kind",
     "IntervalRNSArray.from_rns(x) and to_rns() convert": "rnsdask convert SRC DST --to rns or --to interval "
     "makes them of one kind",
-    "FieldArray.from_rns(x, fields) and lift() convert": "in Python, FieldArray.from_rns(x, fields) and "
-    "lift() convert",
+    "FieldArray.from_rns(x, fields) and lift() convert": "rnsdask convert SRC DST --to field or --to rns "
+    "makes them of one kind",
     "their integers, of to_ints() or lift(), are of any field": "in Python, their integers, of to_ints() or "
     "lift(), are of any field",
-    "rd.FieldArray.from_rns(x, fields)": "in Python, rd.FieldArray.from_rns(x, fields)",
-    "rd.from_ints(x, fields)": "in Python, rd.from_ints(x, fields)",
-    "x.lift()": "in Python, x.lift()",
+    "rd.FieldArray.from_rns(x, fields)": "rnsdask convert SRC DST --to field",
+    "rd.from_ints(x, fields)": "rnsdask convert SRC DST --to field",
+    "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
+    "x.lift()": "rnsdask convert SRC DST --to rns",
 }
 """Words of the command line for each way out in the package's messages; some exist in Python alone."""
 

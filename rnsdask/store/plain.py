@@ -19,7 +19,7 @@ from rnsdask.store.documents import array_document, files_in_memory, make_docume
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import decode_chunk
+from rnsdask.store.reading import content_of, decode_chunk
 from rnsdask.store.replacing import Replacement
 from rnsdask.store.space import check_room
 from rnsdask.store.targets import begin, finish, place_begun, take_anew
@@ -103,12 +103,16 @@ def _check_like(location: Location, wanted: bytes, complete_too: bool) -> bytes:
     if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
         raise StoreError(f"{location.path}: it cannot be resumed: it is no array that rnsdask has begun")
     if attribute["complete"] and not complete_too:
-        raise StoreError(f"{location.path}: the array is complete: there is nothing to resume")
+        raise StoreError(
+            f"{location.path}: the array is complete: there is nothing to resume; "
+            "replace it with overwrite=True"
+        )
     found = _description(array)
     for name, value in _description(_opened(wanted)).items():
         if found[name] != value:
             raise StoreError(
-                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}"
+                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}; "
+                "replace it with overwrite=True"
             )
     return metadata
 
@@ -275,4 +279,5 @@ class PlainWriter(ArrayWriter):
         if missing:
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
         with self.owner.watching():
-            finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement)
+            content = content_of(self._location, map(chunk_key, self.indices()))
+            finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement, content)

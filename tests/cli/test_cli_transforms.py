@@ -10,7 +10,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from commands import fail, succeed
+from commands import contents, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
@@ -41,10 +41,6 @@ def drawn_digits(rng: np.random.Generator, field: rd.FermatField, *shape: int) -
 
 def words_in(path: str) -> np.ndarray:
     return np.asarray(rd.open_zarr(path).words)
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
 
 
 def as_json(*args: object) -> dict[str, Any]:

@@ -57,7 +57,9 @@ OF_CLI = [
 
 def test_messages_of_the_package_name_no_options() -> None:
     assert len(OF_PACKAGE) > 500
-    assert [found for found in OF_PACKAGE if OF_COMMANDS.search(found[1])] == []
+    found = [text for _, text in OF_PACKAGE if OF_COMMANDS.search(text)]
+    # It is for that command only, which nothing in Python does.
+    assert [text for text in found if not text.startswith("the command that began it goes on with")] == []
 
 
 def test_messages_of_commands_name_no_parameters() -> None:
@@ -139,13 +141,13 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: store.open_info("f.zarr"),
         "max f.zarr",
         "which this takes none of; of the array, x.lift() makes integers",
-        "which this takes none of; of the array, in Python, x.lift() makes integers",
+        "which this takes none of; rnsdask convert SRC DST --to rns makes integers",
     ),
     "fields and integers": (
         lambda: rd.linalg.solve(rd.open_zarr("f.zarr"), rd.open_zarr("x.zarr")),
         "solve f.zarr x.zarr",
         "do not mix; FieldArray.from_rns(x, fields) and lift() convert",
-        "do not mix; in Python, FieldArray.from_rns(x, fields) and lift() convert",
+        "do not mix; rnsdask convert SRC DST --to field or --to rns makes them of one kind",
     ),
     "overflow": (
         lambda: (rd.open_zarr("x.zarr") ** 99).compute(),
@@ -214,7 +216,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: rd.ntt(rd.open_zarr("x.zarr")),
         "ntt x.zarr -o y",
         "rd.from_ints(x, fields) makes one",
-        "in Python, rd.from_ints(x, fields) makes one",
+        "rnsdask convert SRC DST --to field makes one",
     ),
     "order of chunks": (
         lambda: check_consecutive("x.zarr", (2, 2), (2, 1)),

@@ -174,7 +174,7 @@ def test_an_interrupted_import_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
         patched.setattr(store.StoreWriter, "finish", interrupted)
         call("import", "dump.npy", "x.zarr", *how)
     other = ["--residues", "--moduli-list", ",".join(map(str, MODULI[::-1])), *how[3:]]
-    assert "another" in fail("import", "dump.npy", "x.zarr", *other, "--resume")
+    assert "cannot be resumed: its source: " in fail("import", "dump.npy", "x.zarr", *other, "--resume")
     succeed("import", "dump.npy", "x.zarr", *how, "--resume")
     assert rd.open_zarr("x.zarr").to_ints().tolist() == values
 
@@ -190,7 +190,8 @@ def test_an_interrupted_import_compares_all_that_it_keeps(monkeypatch: pytest.Mo
         replace_dump(dump([*values[:changed], 5, *values[changed + 1 :]]))
         message = fail("import", "dump.npy", "x.zarr", *how, "--resume")
         assert message.endswith(
-            f"x.zarr: chunk c/0/{changed // 128} holds other numbers than this job's; it cannot be resumed"
+            f"x.zarr: chunk c/0/{changed // 128} holds other numbers than this job's; it cannot be resumed; "
+            "replace it with --overwrite"
         )
     replace_dump(dump(values))
     assert "8 chunks kept" in succeed("import", "dump.npy", "x.zarr", *how, "--resume")
