@@ -1,7 +1,7 @@
 """The first jobs of new users: docs/jobs.md does each, and an oracle that shares no code checks it.
 
-Two of them are notebooks too, which tests/test_notebooks.py runs: cluster.ipynb and chain.ipynb. Help texts are
-read by tests/cli/test_help.py.
+Two of them are notebooks too, cluster.ipynb and chain.ipynb, which tests/test_notebooks.py runs. Help texts
+are read by tests/cli/test_help.py.
 """
 
 import itertools
