@@ -87,8 +87,16 @@ def test_commands_of_the_tutorial_print_what_stands_below_them(
     sessions = "".join(re.findall(r"^```console\n(\$ (?!pip).*?)^```", page, re.MULTILINE | re.DOTALL))
     for session in sessions.removeprefix("$ ").split("\n$ "):
         command, *shown = session.rstrip("\n").split("\n")
-        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert without_times(done.stdout + done.stderr) == without_times("\n".join(shown)), command
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+        )
+        assert without_times(done.stdout) == without_times("\n".join(shown)), command
 
 
 def without_times(output: str) -> list[str]:

@@ -10,7 +10,7 @@ from rnsdask.arrays.ring_array import Axis, RingArray
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.overflow import chosen_mode
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
@@ -90,7 +90,7 @@ def diff(
         which is a ValueError, if there is no such axis.
     """
     x = _checked("diff", x, RingArray)
-    times, mode = as_integer(n, "n"), overflow_mode(overflow, x.system)
+    times, mode = as_integer(n, "n"), chosen_mode(overflow, x.system)
     if times < 0:
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
     if times != 1 and mode == "flag" and not of_fields(x):

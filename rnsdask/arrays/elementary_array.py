@@ -12,6 +12,7 @@ from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import functions, moments, powers, products
+from rnsdask.lazy.growing import extends
 from rnsdask.lazy.operands import Operand, filled_like
 from rnsdask.lazy.tree import checked_split
 
@@ -107,7 +108,7 @@ class ElementaryArray(ArithmeticArray):
         axes = self._axes(axis)
         checked_split(split_every)
         if not axes:
-            mode = overflow_mode(overflow, self.system)
+            mode = "raise" if extends(overflow, self) else overflow_mode(overflow, self.system)
             return (self, filled_like(self._words, 0, np.bool_)) if mode == "flag" else self
         if len(axes) == self.ndim and not keepdims:
             return products.prod(self, overflow, split_every, backend)

@@ -12,7 +12,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.operands import check_alike, common_system, find_lengths
+from rnsdask.lazy.operands import common_system, find_lengths, in_common_system, made_alike
 from rnsdask.rns.system import RNS
 
 
@@ -245,6 +245,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     if mode != "constant":
         raise ValueError(f"mode must be 'constant', got {brief(mode)}")
     widths, value = shapes.pad_widths(pad_width, x.ndim), as_integer(constant_values, "constant_values")
+    (x,) = in_common_system(x, value)[:1]
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
     system = x.system
     if isinstance(system, RNS) and system.bound is not None:
@@ -292,7 +293,7 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
     if not numbers:
         raise ValueError(f"{function} needs at least one array")
     check_one_kind(*numbers)
-    check_alike(*numbers)
+    numbers = list(made_alike(*numbers))
     if with_lengths:
         find_lengths(*numbers)
     return numbers

@@ -18,7 +18,7 @@ field_options = joined(
         "--ntt-length",
         type=INTEGER,
         metavar="N",
-        help="With --bits: of the fewest prime fields with transforms of length N and a product of 2**B.",
+        help="With --bits: elements of prime fields that have transforms of this length.",
     ),
 )
 """Options of fields: `primes` and `ntt_length`."""

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 @with_creation
 @field_options
 @click.option(
-    "--column", metavar="N|NAME", help="The column of a text in columns, such as CSV, or of a Parquet file."
+    "--column", metavar="N|NAME", help="Read one column of text, such as CSV, or of a Parquet file."
 )
-@click.option("--hex", "hexadecimal", is_flag=True, help="Text is hexadecimal, with 0x or without.")
+@click.option("--hex", "hexadecimal", is_flag=True, help="Read hexadecimal text, with 0x or without.")
 @binary_options
 @residue_options
 @positional_option
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse comments, blank lines, spaces around integers and a byte order mark.",
+    help="Refuse comments, blank lines, spaces and a byte order mark.",
 )
 @with_log
 @progress_option
@@ -90,15 +90,14 @@ def import_(
 ) -> None:
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
-    INPUT is text, with one decimal or 0x hexadecimal integer on a line, after # comments; or --column of a
-    text in columns. It may also be a NumPy file (.npy), a Parquet file or a Matrix Market file, each of
-    integers; or, with --binary, records of a fixed width, in two's complement with --signed. It is read piece
-    by piece, so it may have any size; text may be compressed (gzip, bzip2, xz, zstandard), records if INPUT
-    ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) or a Zarr array of residues of
-    any integer type; moduli greater than 2**32 are replaced by others, exactly.
+    INPUT is text of one integer a line, decimal or 0x hexadecimal, with comments after #, or text in columns;
+    a NumPy file (.npy), a Parquet file or a Matrix Market file of integers; or records of a fixed width, in
+    two's complement with --signed. It is read piece by piece, so it may have any size; text may be compressed
+    (gzip, bzip2, xz, zstandard), records if INPUT ends so (.gz, .bz2, .xz, .zst).
 
-    Without --bits or --moduli, INPUT is read twice: to find the fewest moduli that hold its integers, signed
-    if one is negative, and to write them.
+    Without --bits and --moduli, the fewest moduli are taken that hold the integers, signed if one is
+    negative: INPUT is read twice. With --residues it is a NumPy file or a Zarr array of residues of any
+    integer type; moduli greater than 2**32 are replaced by others, exactly.
     """
     check_input(source, of_residues=residues)
     records = records_form(width, byteorder)

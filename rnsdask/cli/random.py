@@ -7,7 +7,7 @@ import click
 
 from rnsdask.cli.errors import DRAWN_SEED, Command, refuse, refusing
 from rnsdask.cli.fields import field_options, read_fields
-from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE
+from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.options import (
     check_store_path,
     job_options,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, short_help="Make a store of random integers.")
 @store_argument
-@click.option("--count", type=INTEGER, metavar="N", help="How many integers, such as 1000000 or 1e6.")
+@click.option("--count", type=POSITIVE, metavar="N", help="How many integers, such as 1000000 or 1e6.")
 @click.option("--shape", metavar="R,C,...", help="The lengths of several axes, in the place of --count.")
 @moduli_options
 @positional_option
@@ -71,7 +71,7 @@ def random(
         refuse("give either --count or --shape")
     lengths = read_shape(shape) or (count or 0,)
     if not all(lengths):
-        refuse("--count and --shape must be positive")
+        refuse(f"--shape must have positive lengths, got {shape}")
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured

@@ -13,8 +13,8 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, JobError
+from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.expressions.expression import Evaluation, evaluate
-from rnsdask.expressions.extension import enough_moduli, needed_product
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse

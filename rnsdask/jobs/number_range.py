@@ -10,8 +10,8 @@ from rnsdask.core.errors import InputError
 from rnsdask.core.integer_text import parse_integer
 from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, CSV_HEADER, Readable
 from rnsdask.positional.system import Positional
+from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import moduli_of_range
 
 _PIECE = 2**20
 _LONGEST_LINE = 2**24
@@ -56,8 +56,7 @@ def system_of_range(found: NumberRange, *, signed: bool, positional: bool = Fals
     if positional:
         longest = max(found.highest.bit_length(), (~found.lowest).bit_length() if found.lowest else 0, 1)
         return Positional(longest + signed, signed)
-    moduli, _ = moduli_of_range(found.lowest, found.highest, signed)
-    return RNS(moduli, signed)
+    return least_system(found.lowest, found.highest, signed)
 
 
 def range_of_lines(

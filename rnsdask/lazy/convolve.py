@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, SupportsIndex
 
 import dask.array as da
@@ -13,26 +14,28 @@ from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
+from rnsdask.core.ranges import Range
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import fields
 from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.growing import extends, grown, of_products, of_sums
 from rnsdask.lazy.in_memory import as_lazy
-from rnsdask.lazy.integer_operands import are_integers, as_numbers, bounded, meta_of
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, bounded, meta_of, system_of_values
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
     broadcast_shape,
-    check_alike,
     common_system,
     find_lengths,
     is_lazy_integer,
     is_number_array,
     lazy_column,
+    made_alike,
     made_like,
     scalar,
     with_axes,
@@ -99,8 +102,9 @@ def convolve(
         raise TypeError("convolve takes at least one array of numbers, got none")
     check_one_kind(*arrays)
     x, y = (_as_array(operand, arrays[0]) for operand in (a, b))
-    check_alike(x, y)
     find_lengths(x, y)
+    if not extends(overflow, x, y):
+        x, y = made_alike(x, y)
     return _convolve(x, y, mode, axis, overflow=overflow)
 
 
@@ -114,6 +118,7 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if are_integers(operand):
         return as_numbers(operand, like)
     value = scalar(operand)
+    system = system_of_values(value, value, system)
     words = np.asarray(system.column(value, 1), like=meta_of(like.words))
     return made_like((like,), words, bounded(system, abs(value)), "raise")
 
@@ -189,13 +194,15 @@ def _bits_of_sums(a: Numbers, *_: Any) -> int:
 @also_of_intervals(_convolve_intervals)
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
     """The same of arrays, of known lengths and of the same numbers."""
-    whole = common_system(a, b)
-    overflows = overflow_mode(overflow, whole)
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
+    lengths = _checked_lengths(with_axes(a.words, ndim), with_axes(b.words, ndim), k, mode)
+    window, terms = _window(mode, lengths), min(lengths)
+    (a, b), overflow = grown(partial(_range_of_sums, terms, mode), overflow, a, b)
+    whole = common_system(a, b)
+    overflows = overflow_mode(overflow, whole)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
-    window = _window(mode, _checked_lengths(x, y, k, mode))
-    systems, terms = (a.system, b.system), min(x.shape[k + 1], y.shape[k + 1])
+    systems = (a.system, b.system)
     system = systems[0]
     reach = terms * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(system, reach) and (mode != "negacyclic" or system.signed)
@@ -212,6 +219,11 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
     rows = system.rows + (overflows == "flag")
     words = _map(_convolve_block, x, y, window, rows=rows, options=options)
     return made_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
+
+
+def _range_of_sums(terms: int, mode: str, a: Range, b: Range) -> Range:
+    low, high = of_sums(of_products(a, b), terms)
+    return (-max(-low, high), max(-low, high)) if mode == "negacyclic" else (low, high)
 
 
 _wide_convolve = through_rns(_convolve, _bits_of_sums, overflows=True)

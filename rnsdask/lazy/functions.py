@@ -15,12 +15,15 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import absolute as absolutes
 from rnsdask.lazy import arithmetic, compare, fields, interval_rns, positional
 from rnsdask.lazy import divide as division
+from rnsdask.lazy.growing import check_shift, extends
 from rnsdask.lazy.integer_operands import are_integers, sides_of, with_arrays
 from rnsdask.lazy.operands import Numbers, Operand, is_lazy_integer, is_number_array, scalar
+from rnsdask.lazy.promotion import fitted
 from rnsdask.positional.bits import LOGIC
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import RELATIONS
 from rnsdask.rns.divide import Part
+from rnsdask.rns.promotion import MOST_BITS
 from rnsdask.rns.system import RNS
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -34,6 +37,9 @@ _OF_FIELDS: Functions = {
 
 def _left_shift(x: Numbers, bits: Any, *, overflow: str | None = None) -> Any:
     """Products of residues with a power of two, which must be in the range itself."""
+    if extends(overflow, x):
+        check_shift(bits)
+        return multiply(x, division.power_of_two(bits, MOST_BITS), overflow=overflow)
     most = x.system.moduli.bits
     if not is_lazy_integer(bits) and (count := as_integer(bits, "shift")) > most:
         raise x.system.out_of_range(f"the factor of a shift by {bits_text(count)}")
@@ -222,6 +228,7 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     if not is_number_array(x):
         raise TypeError(f"clip takes an array of numbers, got {type(x).__name__}")
     function_of("maximum", x)
+    kind: Any = type(x)
     x, min, max = with_arrays(x, min, max)  # noqa: A001
     low, high = _range_of(x, x.system)
     for end, name, farther in ((min, "maximum", builtins.max), (max, "minimum", builtins.min)):
@@ -235,7 +242,8 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
         low, high = after
     if isinstance(x.system, RNS):
         bound = builtins.max(abs(low), abs(high))
-        x = type(x)(x.words, x.system.with_bound(bound if bound < x.system.greatest_magnitude else None))
+        x = kind(x.words, x.system.with_bound(bound if bound < x.system.greatest_magnitude else None))
+        x = fitted(x)
     return x
 
 

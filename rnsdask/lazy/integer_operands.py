@@ -16,6 +16,7 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
 from rnsdask.positional.system import Positional
 from rnsdask.rns.convert import as_python_ints, flat_values, greatest_magnitude
+from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
 
 
@@ -49,8 +50,8 @@ def as_numbers(values: Any, like: Numbers) -> Any:
     values : nested lists, or array of integers
         An array of NumPy, CuPy or Dask. One of Dask is encoded chunk by chunk.
     like : array of numbers
-        Tells the number system, and the processor unless `values` are on a GPU. If it is lazy, the result has
-        its chunks along the axes that have its lengths.
+        Tells the number system, which is extended for the values if it grows, and the processor unless
+        `values` are on a GPU. If it is lazy, the result has its chunks along the axes that have its lengths.
 
     Raises
     ------
@@ -63,10 +64,18 @@ def as_numbers(values: Any, like: Numbers) -> Any:
     system, meta = like.system, meta_of(like.words)
     _check_kind(values)
     if isinstance(values, da.Array):
+        if values.dtype.kind in "iu":
+            ends = np.iinfo(values.dtype)
+            system = system_of_values(ends.min, ends.max, system)
         options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_name(meta)}
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
         return made_like((like,), words, bounded(system, None), "raise")
-    bound = greatest_magnitude(_integers(values)) if isinstance(system, RNS) else None
+    bound = None
+    if isinstance(system, RNS):
+        integers = _integers(values)
+        bound = greatest_magnitude(integers)
+        if system.grows and len(integers):
+            system = system_of_values(int(min(integers)), int(max(integers)), system)
     words = np.asarray(_encoded(values, system), like=values if backend_name(values) == "cuda" else meta)
     if isinstance(like.words, da.Array) and words.size > system.rows:
         if isinstance(words, np.ndarray):
@@ -84,7 +93,7 @@ def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
         Object array of the values, with 0 in the place of those out of range; and int8 array, on the array's
         processor, of -1 for those below the range, 1 for those above, else 0. None if all are inside.
     """
-    if isinstance(values, da.Array):
+    if isinstance(values, da.Array) or (isinstance(x.system, RNS) and x.system.grows):
         return None
     _check_kind(values)
     flat, shape = flat_values(values)
@@ -150,6 +159,13 @@ def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:
     ends = words.chunks[1:][-len(shape) :] if len(shape) < words.ndim else words.chunks[1:]
     ends = ((),) * (len(shape) - len(ends)) + tuple(ends)
     return [along if sum(along) == length else (length,) for length, along in zip(shape, ends, strict=True)]
+
+
+def system_of_values(lowest: int, highest: int, system: Any) -> Any:
+    """Return the system that values beside an array of numbers take: its own, unless that one grows."""
+    if isinstance(system, RNS) and system.grows:
+        return least_system(lowest, highest, system.signed)
+    return system
 
 
 def bounded(system: Any, bound: int | None) -> Any:

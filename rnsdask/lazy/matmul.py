@@ -14,15 +14,16 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields
+from rnsdask.lazy.growing import grown, of_products, of_sums
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
-    check_alike,
     common_system,
     find_lengths,
     is_number_array,
+    made_alike,
     made_like,
     with_axes,
 )
@@ -47,6 +48,7 @@ def _matmul_of_intervals(a: Numbers, b: Numbers, *, overflow: str | None = None)
     if not (is_number_array(a) and is_number_array(b) and a.words.ndim == b.words.ndim == 2):
         return _wide_matmul(a, b, overflow=overflow)
     _check_operands(a, b)
+    made_alike(a, b)
     _as_matrices(a, b)  # for its errors, which shall name the shapes of the vectors
     row = made_like((a,), a.words[:, None], a.system, "raise")
     product = _wide_matmul(row, b, overflow=overflow)
@@ -66,6 +68,7 @@ def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) ->
     """Product of FieldArrays; in prime fields that of their residues modulo M."""
     fields.check_no_overflow(overflow)
     _check_operands(a, b)
+    made_alike(a, b)
     find_lengths(a, b)
     x, y, kept = _as_matrices(a, b)
     if a.words.ndim == b.words.ndim == 2:
@@ -116,9 +119,12 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
         If operands do not fit one another, or `overflow` is no mode.
     """
     _check_operands(a, b)
+    find_lengths(a, b)
+    terms = int(a.words.shape[-1])
+    (a, b), overflow = grown(lambda x, y: of_sums(of_products(x, y), terms), overflow, a, b)
+    a, b = made_alike(a, b)
     whole = common_system(a, b)
     mode = overflow_mode(overflow, whole)
-    find_lengths(a, b)
     x, y, kept = _as_matrices(a, b)
     systems = (a.system, b.system)
     reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
@@ -181,7 +187,6 @@ def _check_operands(a: Any, b: Any) -> None:
                 f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
                 "(* multiplies by a number)"
             )
-    check_alike(a, b)
 
 
 def _as_matrices(a: Numbers, b: Numbers) -> tuple[Any, Any, tuple[Any, ...]]:

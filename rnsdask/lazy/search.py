@@ -15,11 +15,11 @@ from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.integer_operands import meta_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
-    check_alike,
     find_lengths,
     integer_of,
     is_lazy_integer,
     is_number_array,
+    made_alike,
 )
 from rnsdask.lazy.ordering import check_numbers, places, telling_rows
 from rnsdask.lazy.sort import sorted_along
@@ -65,6 +65,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError(f"searchsorted takes sorted numbers along one axis, got shape {a.words.shape[1:]}")
     if sorter is not None:
         find_lengths(a)
+    if is_number_array(v):
+        check_one_kind(a, v)
+        a, v = made_alike(a, v)
     words = a.words if sorter is None else _in_order(a.words, sorter)
     wanted, lengths, system = _wanted(v, a)
     found = _over_chunks(words, wanted, system, side)
@@ -98,6 +101,8 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     check_numbers("isin", x)
     if is_number_array(values):
         find_lengths(values)
+        check_one_kind(x, values)
+        x, values = made_alike(x, values)
     looked_for, *_ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
@@ -138,8 +143,6 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
     """
     system = a.system
     if is_number_array(v):
-        check_one_kind(a, v)
-        check_alike(a, v)
         if hasattr(system, "with_bound"):
             bounds = system.bound, v.system.bound
             system = system.with_bound(None if None in bounds else max(bounds))

@@ -19,7 +19,7 @@ from rnsdask.interval_rns import widening
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, check_alike, common_system, is_number_array
+from rnsdask.lazy.operands import Numbers, common_system, is_number_array, made_alike
 from rnsdask.rns.system import RNS
 
 Function = Callable[..., Any]
@@ -87,7 +87,7 @@ def through_rns(
     @wraps(function)
     def through(*args: Any, **options: Any) -> Any:
         arrays = [value for value in (*args, *options.values()) if of_intervals(value)]
-        check_alike(*arrays)
+        made_alike(*arrays)
         system: IntervalRNS = common_system(*arrays)
         mode = overflow_mode(options.pop("overflow", None), system) if overflows else "raise"
         moduli = system.moduli

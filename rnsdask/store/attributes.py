@@ -70,7 +70,8 @@ def _system_fields(system: WordSystem) -> dict[str, Any]:
     values = {"moduli": list(system.moduli), "signed": system.signed, "bound": bound}
     # In text, for other readers' numbers end at 2**53.
     source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
-    return {"format": FORMAT, **values, **source}
+    mode = {"grows": True} if system.grows else {}
+    return {"format": FORMAT, **values, **source, **mode}
 
 
 def system_of(attribute: dict[str, Any]) -> WordSystem:
@@ -84,7 +85,10 @@ def system_of(attribute: dict[str, Any]) -> WordSystem:
     if attribute["format"] == FIELDS_FORMAT:
         return _system_of_format_2(attribute)
     moduli, source = ModuliSet(attribute["moduli"]), _source_of(attribute.get("source"))
-    system, text = RNS(moduli, attribute["signed"], source=source), attribute["bound"]
+    grows = attribute.get("grows", False)
+    if not isinstance(grows, bool):
+        raise ValueError(f"grows must be true or false, got {brief(grows)}")
+    system, text = RNS(moduli, attribute["signed"], source=source, grows=grows), attribute["bound"]
     if text is None:
         return system
     if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
