@@ -95,7 +95,8 @@ def _range_text(found: "StoreInfo", kind: str | None) -> str:
         return "signed, -(M-1) to M-1"
     if not hasattr(found.system, "signed"):
         return "elements of prime fields, 0 to p-1 in each"
-    return "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
+    ends = "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
+    return f"{ends}; grows" if found.system.grows else ends
 
 
 def _info_fields(found: "StoreInfo") -> dict[str, Any]:
@@ -119,7 +120,8 @@ def _system_fields(system: Any) -> dict[str, Any]:
     if not hasattr(system, "moduli"):
         return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
     source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
-    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source}
+    mode = {"grows": True} if system.grows else {}
+    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source, **mode}
 
 
 @click.command(cls=Command)

@@ -12,6 +12,7 @@ from rnsdask.lazy.elimination import inv
 from rnsdask.lazy.fields import check_no_overflow
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.matmul import identity_like, matmul
+from rnsdask.rns.promotion import check_length
 
 
 def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> Any:
@@ -24,11 +25,11 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
     k : int
         How many factors; with 0 the results are identity matrices. Negative only of a FieldArray: then the
         factors are :func:`.inv` of `x`.
-    overflow : {"raise", "wrap"}, optional
+    overflow : {"raise", "wrap", "extend"}, optional
         What happens to results out of range, as in :func:`.matmul`; without it, what :func:`.errstate` set,
-        else ``"raise"``. With ``"raise"`` the powers that repeated squaring passes must be in range too. For
-        an IntervalRNSArray that is the only one, for magnitudes wrap and signs do not. Of a FieldArray it is
-        not taken.
+        else ``"extend"`` for arrays whose range grows, ``"raise"`` for others. With ``"raise"`` the powers
+        that repeated squaring passes must be in range too. For an IntervalRNSArray that is the only one, for
+        magnitudes wrap and signs do not. Of a FieldArray it is not taken.
 
     Returns
     -------
@@ -54,6 +55,9 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
         if mode == "raise" and x.system.value_range[1] < 1:
             raise x.system.overflow_error(1, 0)
         return identity_like(x)
+    if mode == "extend":
+        terms, magnitude = x.shape[-1], x.system.known_magnitude
+        check_length((exponent - 1) * (terms.bit_length() - 1) + exponent * (magnitude.bit_length() - 1))
     square, result = x, None
     while True:
         exponent, bit = divmod(exponent, 2)
