@@ -7,7 +7,7 @@ from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import chosen_mode, overflow_mode
+from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy.elimination import inv
 from rnsdask.lazy.fields import check_no_overflow
 from rnsdask.lazy.growing import extends
@@ -78,9 +78,9 @@ def _checked(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str |
     of_fields = isinstance(x, FieldArray)
     if of_fields:
         check_no_overflow(overflow)
-    mode = None if of_fields else chosen_mode(overflow, x.system)
-    if mode == "extend" and not extends(overflow, x):
-        mode = overflow_mode(overflow, x.system)
+    mode = None
+    if not of_fields:
+        mode = "extend" if extends(overflow, x) else overflow_mode(overflow, x.system)
     x._find_lengths()
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")
