@@ -152,10 +152,10 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray, int, or integers
         At least one array of numbers; those of the same moduli set, or bits, and range, or such that meet in
-        one (:func:`.result_system`), on the same processor. Shapes broadcast as NumPy's do. An integer must be
-        in the range too, unless that grows. It may be lazy, as ``x.max()`` of a Dask array; it is checked when
-        it is computed. Nested lists of integers, and arrays of an integer type or of objects of NumPy, CuPy or
-        Dask, stand for arrays of the other operand's system, which must hold them.
+        one (:func:`.result_system`), on the same processor. Shapes broadcast as NumPy's do. An integer must
+        be in the range too, unless that grows. It may be lazy, as ``x.max()`` of a Dask array; it is checked
+        when it is computed. Nested lists of integers, and arrays of an integer type or of objects of NumPy,
+        CuPy or Dask, stand for arrays of the other operand's system, which must hold them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
         arrays whose range grows, ``"raise"`` for others.
