@@ -108,8 +108,9 @@ def test_a_pipe_is_read_once_and_kept_in_no_file(packed: bool) -> None:
 
 
 def test_a_missing_file_is_told_before_all_else() -> None:
-    for options in ([], ["--bits", 64], ["--strict", "--binary", 8], ["--modulus-bits", 9], ["--residues"]):
+    for options in ([], ["--bits", 64], ["--strict", "--binary", 8], ["--modulus-bits", 9]):
         assert fail("import", "none.txt", "x.npy", *options) == "none.txt: No such file or directory"
+    assert "no such file or Zarr array" in fail("import", "none.npy", "x.zarr", "--residues")
     rd.from_ints([1]).to_zarr("x.zarr")
     Path("n").write_text("1\n")
     assert "it exists" in fail("import", "n", "x.zarr")
