@@ -124,7 +124,7 @@ def convert(
     """Write the integers of SRC in another number system to DST.
 
     Residues of a group with intervals, and those of a group, are under the same moduli. Elements of fields
-    become the integers from 0 to M - 1, or with --signed those around 0, under the primes as moduli.
+    become integers under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
     """
     fields = read_fields(primes, ntt_length, bits)
     if (fields is None) == (system == "field"):

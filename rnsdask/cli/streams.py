@@ -59,7 +59,7 @@ def _text(value: Any) -> Any:
 
 
 def is_done(operation: str, path: str, identity: str | None, mode: dict[str, bool], as_json: bool) -> bool:
-    """Whether --resume is given, and this very job has completed the store at a path, which is told then."""
+    """Return whether --resume finds the store of this very job complete, and print that line if so."""
     from rnsdask import store
 
     overwrite, place = mode["overwrite"], store.locate(path)
@@ -70,7 +70,7 @@ def is_done(operation: str, path: str, identity: str | None, mode: dict[str, boo
 
 
 def tell_done(operation: str, paths: dict[str, str], as_json: bool) -> None:
-    """Tell of stores, by their names in JSON, that the job has completed before."""
+    """Print that the job has completed stores before, given by their names in JSON."""
     if as_json:
         print_json({"op": operation, **paths, "already_complete": True})
         return
