@@ -17,9 +17,8 @@ r.zarr: 1000000 random integers, ...
 $ printf '12\\n34\\n5600000000000000000000\\n' > numbers.txt
 $ rnsdask import numbers.txt n.zarr
 n.zarr: 3 integers, ...
-$ printf '1 3\\n2 1\\n3 4\\n' > b000796.txt
-$ rnsdask import b000796.txt pi.zarr --column 2
-pi.zarr: 3 integers, ...
+# of a file of OEIS, whose second column has the terms
+$ rnsdask import b000041.txt partitions.zarr --column 2
 """,
     "moduli": """
 $ rnsdask moduli --bits 64
