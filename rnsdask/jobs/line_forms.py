@@ -224,8 +224,8 @@ class _Column:
 
     def _split(self, record: bytes) -> list[bytes]:
         if self._separator is None:
-            fields = record.split()
-        elif b'"' not in record:
+            return [field.strip(b'"') for field in record.split()]
+        if b'"' not in record:
             fields = record.split(self._separator)
         else:  # at the separators outside of quotation marks
             parts = record.split(b'"')
