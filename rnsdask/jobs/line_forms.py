@@ -17,7 +17,7 @@ _LONGEST_LINE = 2**26
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _HEXADECIMAL = re.compile(rb"(?m)^([ \t]*[+-]?)(?:0[xX])?([0-9a-fA-F]+)(?=[ \t]*\r?$)")
-_QUOTED = re.compile(rb'"[^"]*("|$)')
+_QUOTED = re.compile(rb'(?:^|(?<=[\t;,])) *"(?:[^"]|"")*(?:"|$)')
 _LIKE_A_NUMBER = re.compile(rb"[+-]?\.?[0-9]")
 
 
