@@ -104,7 +104,8 @@ def _magnitude(system: Any) -> dict[str, str]:
 def _range_text(found: "StoreInfo", kind: str | None) -> str:
     if kind is not None:
         return "signed, -(M-1) to M-1"
-    return "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
+    ends = "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
+    return f"{ends}; grows" if found.system.grows else ends
 
 
 def _info_fields(found: "StoreInfo") -> dict[str, Any]:
@@ -128,7 +129,8 @@ def _system_fields(system: Any) -> dict[str, Any]:
     if not hasattr(system, "moduli"):
         return {"bits": system.bits, "radix": system.radix, "digits": system.digits}
     source = {} if system.source is None else {"source": list(system.source)}
-    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source}
+    mode = {"grows": True} if system.grows else {}
+    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source, **mode}
 
 
 @click.command(cls=Command)

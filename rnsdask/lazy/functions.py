@@ -151,13 +151,14 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray, int, or integers
-        At least one array of numbers; those of the same moduli set, or bits, and range, on the same
-        processor. Shapes broadcast as NumPy's do. An integer must be in the range too. It may be lazy, as
-        ``x.max()`` of a Dask array; it is checked when it is computed. Nested lists of integers, and arrays
-        of an integer type or of objects of NumPy, CuPy or Dask, stand for arrays of the other operand's
-        system, which must hold them.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+        At least one array of numbers; those of the same moduli set, or bits, and range, or such that meet in
+        one (:func:`.result_system`), on the same processor. Shapes broadcast as NumPy's do. An integer must
+        be in the range too, unless that grows. It may be lazy, as ``x.max()`` of a Dask array; it is checked
+        when it is computed. Nested lists of integers, and arrays of an integer type or of objects of NumPy,
+        CuPy or Dask, stand for arrays of the other operand's system, which must hold them.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others.
     bits : "exact", optional
         Of PositionalArrays, also of two that differ in bits or sign: the result has as many bits as hold each
         one, one more than the operands, so that nothing overflows.
@@ -437,7 +438,7 @@ def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:
     bits : int or array of machine integers
         Not negative, of any size: one number of bits for all, which may be lazy; of a PositionalArray also an
         array that broadcasts with the numbers. Of residues ``2**bits`` must be in the range itself.
-    overflow : {"raise", "wrap", "flag"}, optional
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
         As of :func:`add`.
 
     Returns
