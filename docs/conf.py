@@ -68,7 +68,7 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "changelog": []}
 
-_HELP_COLUMNS = 80
+_HELP_COLUMNS = 76  # fit beside the lists of pages and sections
 _ARRAYS = ("RNSArray", "IntervalRNSArray", "PositionalArray", "FieldArray")
 _DOCS = Path(__file__).resolve().parent
 _logger = logging.getLogger(__name__)
@@ -136,12 +136,17 @@ def _write_help_texts(_app, name, source):
     if name != "commands":
         return
     group = click.Context(main, info_name="rnsdask", terminal_width=_HELP_COLUMNS)
-    texts = {"rnsdask": main.get_help(group)}
-    for section, commands in main.sections.items():
-        for command in commands:
-            context = click.Context(main.commands[command], parent=group, info_name=command)
-            texts[f"{section}: `{command}`"] = context.command.get_help(context)
-    source[0] += "".join(f"\n## {title}\n\n```text\n{text}\n```\n" for title, text in texts.items())
+    parts = ["", "## rnsdask", _as_code(main.get_help(group))]
+    for heading, names in main.sections.items():
+        parts.append(f"## {heading}")
+        for command in map(main.commands.get, names):
+            context = click.Context(command, parent=group, info_name=command.name)
+            parts += [f"### `{command.name}`", _as_code(command.get_help(context))]
+    source[0] += "\n\n".join(parts)
+
+
+def _as_code(text):
+    return f"```text\n{text}\n```"
 
 
 def _name_pages(_app, doctree):
