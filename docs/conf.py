@@ -68,7 +68,7 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "changelog": []}
 
-_HELP_COLUMNS = 76  # fit beside the lists of pages and sections
+_HELP_COLUMNS = 80
 _ARRAYS = ("RNSArray", "IntervalRNSArray", "PositionalArray", "FieldArray")
 _DOCS = Path(__file__).resolve().parent
 _logger = logging.getLogger(__name__)
@@ -146,7 +146,12 @@ def _write_help_texts(_app, name, source):
 
 
 def _as_code(text):
-    return f"```text\n{text}\n```"
+    return f"```{{code-block}} text\n:class: help\n\n{text}\n```"
+
+
+def _reread_help_texts(_app, _env, _added, _changed, _removed):
+    """Read the page of all commands anew each time, for it comes from the package."""
+    return ["commands"]
 
 
 def _name_pages(_app, doctree):
@@ -163,6 +168,7 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", _copy_notebooks)
     app.connect("source-read", _link_notebooks)
     app.connect("source-read", _write_help_texts)
+    app.connect("env-get-outdated", _reread_help_texts)
     app.connect("autodoc-process-docstring", _mark_up, priority=100)  # before numpydoc
     app.connect("doctree-read", _name_pages)
     app.connect("missing-reference", _find_member)
