@@ -35,6 +35,9 @@ COMMANDS = {
     "rd.from_ints(x, fields)": "rnsdask convert SRC DST --to field",
     "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
     "x.lift()": "rnsdask convert SRC DST --to rns",
+    "x.extend(y.moduli) makes": "rnsdask extend SRC DST makes",
+    "x.with_bound(bound) of": "rnsdask bound STORE --write of",
+    "x.with_bound(x.measure_bound()) has": "rnsdask bound STORE --write gives",
     "overflow= is not taken": "--overflow is not taken",
 }
 """Words of the command line for each way out in the package's messages; some exist in Python alone."""
