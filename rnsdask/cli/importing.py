@@ -136,6 +136,8 @@ def check_input(source: str, *, of_residues: bool = False) -> None:
     if source == "-" or (of_residues and "://" in source):
         return
     if not Path(source).exists():
+        if of_residues:
+            raise CommandError(f"{source}: there is no such file or Zarr array")
         raise FileNotFoundError(ENOENT, "No such file or directory", source)
     if Path(source).is_dir() and not of_residues:
         raise CommandError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
