@@ -7,7 +7,7 @@ set -euo pipefail
 python="$1" wheel="$(realpath "$2")"
 scripts="$(realpath "$(dirname "${BASH_SOURCE[0]}")")"
 folder="$(mktemp -d)"
-trap 'rm -rf "$folder"' EXIT
+trap 'PATH=/usr/bin:/bin rm -rf "$folder"' EXIT
 cd "$folder"
 "$python" -m venv empty
 export PATH="$folder/empty/bin" # nothing else

@@ -31,11 +31,9 @@ wheel_of() {
     local abi built
     abi="$("$1" -c 'import sys; print("cp311-cp311" if sys.version_info < (3, 12) else "cp312-abi3")')"
     if ! compgen -G "dist/*-$abi-*.whl" >/dev/null; then
-        # A build folder of its own keeps object files for the next time.
-        uv build --quiet --wheel --python "$1" --out-dir "build/wheels/$abi" \
-            -C build-dir="$repository/build/wheel-$abi" "${sdist[0]}" >&2
+        uv build --quiet --wheel --python "$1" --out-dir "build/wheels/$abi" "${sdist[0]}" >&2
         built=("build/wheels/$abi"/*.whl)
-        auditwheel --quiet repair --wheel-dir dist "${built[0]}" >&2
+        auditwheel repair --wheel-dir dist "${built[0]}" >&2
     fi
     compgen -G "dist/*-$abi-*.whl"
 }

@@ -1,6 +1,7 @@
 """The first jobs of new users: docs/jobs.md does each, and an oracle that shares no code checks it.
 
-Two of them are notebooks too, which tests/test_notebooks.py runs: cluster.ipynb and chain.ipynb.
+Two of them are notebooks too, cluster.ipynb and chain.ipynb, which tests/test_notebooks.py runs. Help texts
+are read by tests/cli/test_help.py.
 """
 
 import itertools
@@ -16,15 +17,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import click
 import matplotlib.pyplot as plt
 import pyarrow.parquet
 import pytest
-from commands import call
 from pages import run_code
 
 import rnsdask as rd
-from rnsdask.cli import main
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/jobs.md"
 JOBS = dict(
@@ -135,12 +133,3 @@ def test_axes_of_xarray() -> None:
     assert names["greatest"].values.tolist() == [max(column) for column in zip(*counts, strict=True)]
     assert names["total"].values.tolist() == [sum(row) for row in counts]
     assert names["mean"].values.tolist() == [Fraction(sum(column), 3) for column in zip(*counts, strict=True)]
-
-
-def test_every_help_text() -> None:
-    assert isinstance(main, click.Group)
-    for command in ["", *main.commands]:
-        result = call(*command.split(), "--help")
-        assert result.exit_code == 0
-        assert result.output.startswith("Usage: rnsdask")
-        assert max(map(len, result.output.splitlines())) <= 80

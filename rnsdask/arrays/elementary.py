@@ -72,7 +72,7 @@ def diff(
     prepend, append : array like `x`, or int, optional
         Numbers before and after `x` along the axis, of which differences are taken too; an integer stands for
         one number at each place.
-    overflow : {"raise", "wrap", "flag"}, optional
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to differences out of range, as in :func:`.subtract`; ``"flag"`` goes with ``n=1``.
 
     Returns
@@ -156,7 +156,7 @@ def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
     ----------
     a, b : RNSArray or IntervalRNSArray
         Both of one kind, of any shapes; otherwise as :func:`.multiply` takes them.
-    overflow : {"raise", "wrap", "flag"}, optional
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
         As of :func:`.multiply`.
 
     Returns

@@ -82,8 +82,9 @@ class ElementaryArray(ArithmeticArray):
         ----------
         axis, dtype, out, keepdims
             Those of :meth:`sum`.
-        overflow : {"raise", "wrap", "flag"}, optional
-            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+        overflow : {"raise", "wrap", "flag", "extend"}, optional
+            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others.
         split_every : int, optional
             How many partial results a task of the tree combines.
         backend : {"auto", "cpu", "cuda"}

@@ -74,8 +74,8 @@ def _check_alike(path: str, first: Any, other: str, second: Any) -> None:
 
     if type(first) is not type(second):
         raise CommandError(
-            f"{path} holds {with_article(type(first))} and {other} {with_article(type(second))}; "
-            "rnsdask convert SRC DST makes them of one kind"
+            f"{path} is {with_article(type(first))} and {other} {with_article(type(second))}; "
+            "rnsdask convert SRC DST --to rns makes them of one kind"
         )
     if first.shape != second.shape:
         raise CommandError(

@@ -104,6 +104,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
 @click.option(
     "--bits",
     type=POSITIVE,
+    metavar="B",
     help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
@@ -123,7 +124,7 @@ def convert(
     """Write the integers of SRC in another number system to DST.
 
     Residues of a group with intervals, and those of a group, are under the same moduli. Elements of fields
-    become the integers from 0 to M - 1, or with --signed those around 0, under the primes as moduli.
+    become integers under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
     """
     fields = read_fields(primes, ntt_length, bits)
     if (fields is None) == (system == "field"):
@@ -184,7 +185,9 @@ def convert(
     show_default=True,
     help="Which numbers: as numpy.convolve, or of operands of one length folded onto that.",
 )
-@click.option("--axis", type=INTEGER, default=-1, show_default=True, help="The axis; the others broadcast.")
+@click.option(
+    "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis; the others broadcast."
+)
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
@@ -258,7 +261,12 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
 @output_option
 @click.option(
-    "--axis", type=INTEGER, default=0, show_default=True, help="The axis along which they are joined."
+    "--axis",
+    type=INTEGER,
+    metavar="K",
+    default=0,
+    show_default=True,
+    help="The axis along which they are joined.",
 )
 @with_mode
 @job_options
@@ -276,7 +284,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
         kinds = dict.fromkeys(map(type, arrays))
         if len(kinds) > 1:
             raise TypeError(
-                f"they hold {' and '.join(map(with_article, kinds))}; "
+                f"they are {' and '.join(map(with_article, kinds))}; "
                 "of integers, rnsdask convert SRC DST --to rns or --to interval or --to positional "
                 "makes them of one kind"
             )
@@ -383,9 +391,10 @@ def _wrong_index(text: str) -> ValueError:
 extend = _of_moduli(
     "extend",
     "Write the integers of SRC under more moduli to a new store DST.\n\n"
-    "They may be any moduli whose range holds all integers.",
+    "They may be any moduli whose range holds all integers of SRC.",
 )
 shrink = _of_moduli(
     "shrink",
-    "Write the integers of SRC under fewer moduli to a new store DST.\n\nTheir range must hold all integers.",
+    "Write the integers of SRC under fewer moduli to a new store DST.\n\n"
+    "Their range must hold all integers of SRC.",
 )

@@ -19,6 +19,7 @@ from rnsdask.cli.printing import (
     output_errors,
     prepare_streams,
 )
+from rnsdask.cli.wording import in_options
 
 _PROGRAM = "rnsdask.program"
 """Among what click keeps of a call: the arguments, if this process was started with them."""
@@ -41,7 +42,7 @@ class InterruptionError(CommandError):
 
 def refuse(message: str) -> NoReturn:
     """Refuse the options of the command that is running."""
-    raise click.UsageError(message, click.get_current_context()) from None
+    raise click.UsageError(in_options(message), click.get_current_context()) from None
 
 
 @contextmanager
@@ -101,7 +102,7 @@ class Command(click.Command):
                 echo(*traceback.format_exc().splitlines(), err=True)
             from rnsdask.cluster.failures import describe
 
-            raise CommandError(describe(error, " (--debug shows where)")) from None
+            raise CommandError(in_options(describe(error, " (--debug shows where)"), ctx)) from None
         finally:
             logging.disable(logging.NOTSET)
 

@@ -115,9 +115,8 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap", "flag"]),
-    default="raise",
-    show_default=True,
-    help="Of a result out of range: an error; it modulo M; or this, and a count of such.",
+    help="Of a result out of range: an error; it modulo M; or this, and a count of such.  [default: raise; "
+    "stores that grow extend]",
 )
 @click.option(
     "--mask",
@@ -134,7 +133,7 @@ def eval_(
     words: tuple[str, ...],
     named: dict[str, str],
     outputs: tuple[str, ...],
-    overflow: str,
+    overflow: str | None,
     masks: tuple[str, ...],
     extend: bool,
     mode: dict[str, bool],
@@ -230,7 +229,7 @@ def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool)
 def _check_options(
     outputs: tuple[str, ...],
     wanted: dict[str, list[str]],
-    overflow: str,
+    overflow: str | None,
     masks: tuple[str, ...],
     mode: dict[str, bool],
     extend: bool,
@@ -239,7 +238,7 @@ def _check_options(
         refuse("give -o STORE, or reductions, such as --max --sum")
     if masks and (not outputs or overflow != "flag"):
         refuse("--mask needs -o and --overflow flag")
-    if extend and overflow != "raise":
+    if extend and overflow not in (None, "raise"):
         refuse("--extend makes all results fit; it does not go with --overflow wrap or flag")
     for name, given in mode.items():
         if given and not outputs:
@@ -272,7 +271,7 @@ def _fields(
 ) -> dict[str, Any]:
     how: dict[str, Any] = {}
     if prepared.extension is not None:
-        how["moduli"] = prepared.extension.after
+        how["n_moduli"] = prepared.extension.after
     results = {name: _result_fields(prepared, name, outcome, outputs) for name, outcome in done.items()}
     for name, output in complete.items():
         before = results.get(name, {"expression": prepared.expressions[name].text})

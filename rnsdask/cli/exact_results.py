@@ -87,6 +87,7 @@ def solve(a: str, b: str, **options: Any) -> None:
 @click.option(
     "--variables",
     type=Integer(1, 2),
+    metavar="1|2",
     default=1,
     show_default=True,
     help="With 2, of polynomials in x and y, of which y is eliminated.",

@@ -29,7 +29,7 @@ $ rnsdask moduli --bits 64
 """,
     "info": """
 $ rnsdask info x.zarr
-store ...
+store      ...
 integers   100
 moduli     ModuliSet(5 moduli of 32 bits, M of 160 bits)
 range      unsigned, 0 to M-1
@@ -152,11 +152,11 @@ $ rnsdask head minima.zarr -n 3
     "powmod": f"""
 {_A}
 $ rnsdask convert a.zarr limbs.zarr --to positional --bits 128
-$ rnsdask powmod limbs.zarr 1000 101 -o powers.zarr
+$ rnsdask powmod limbs.zarr 65537 1009 -o powers.zarr
 $ rnsdask head powers.zarr -n 3
-0       1
+0       271
 1       1
-2       1
+2       523
 """,
     "det": """
 # m.zarr holds the matrix 2 1; 1 3

@@ -49,4 +49,4 @@ def write_example(name: str, formatter: click.HelpFormatter) -> None:
     from rnsdask.cli.examples import EXAMPLES
 
     with formatter.section("Example"):
-        formatter.write("".join(f"  {line}\n" for line in EXAMPLES[name].strip().splitlines()))
+        formatter.write("".join(f"  {line}".rstrip() + "\n" for line in EXAMPLES[name].strip().splitlines()))

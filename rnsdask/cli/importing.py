@@ -91,9 +91,9 @@ def import_(
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
     INPUT is text of one integer a line, decimal or 0x hexadecimal, with comments after #, or text in columns;
-    a NumPy file (.npy), a Parquet file or a Matrix Market file of integers; or records of a fixed width, in
-    two's complement with --signed. It is read piece by piece, so it may have any size; text may be compressed
-    (gzip, bzip2, xz, zstandard), records if INPUT ends so (.gz, .bz2, .xz, .zst).
+    a NumPy file (.npy), a Parquet file or a Matrix Market file of integers; or with --binary records of a
+    fixed width, in two's complement if --signed. It is read piece by piece, so it may have any size; text may
+    be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so (.gz, .bz2, .xz, .zst).
 
     Without --bits and --moduli, the fewest moduli are taken that hold the integers, signed if one is
     negative: INPUT is read twice. With --residues it is a NumPy file or a Zarr array of residues of any
@@ -190,7 +190,7 @@ def _import_residues(
         return
     with memory_plan.fitting(work), measured() as cost:
         done = job.import_residues(array, found, source, path, identity, progress=progress, **mode)
-    used = {"moduli": len(array.moduli), "bits": array.moduli.bits}
+    used = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
 
@@ -225,7 +225,7 @@ def _import_integers(
         return
     with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
         if given.form.needs_range(system):
-            check_can_begin(path, **mode)
+            check_can_begin(path, overwrite=mode["overwrite"], resume=mode["resume"])
             found = given.range(progress)
         if system is None:
             assert found is not None
@@ -330,7 +330,7 @@ class _Input:
         from rnsdask.jobs.progress import metered
 
         size = remaining_bytes(self.stream) if self.form.has_plain_bytes else None
-        with metered("look at the range", size, nbytes=size or 0, shown=progress) as meter:
+        with metered("range", size, nbytes=size or 0, shown=progress) as meter:
             found = self.form.range_of(self.stream, self.name, meter.advance)
         self.stream = self._again()
         return found

@@ -47,7 +47,7 @@ def info(path: str, as_json: bool) -> None:
     rows = {
         "store": place,
         **group,
-        "integers": " x ".join(map(str, found.shape)),
+        "elements" if hasattr(found.system, "roots") else "integers": " x ".join(map(str, found.shape)),
         **_system_rows(found, kind),
         **_magnitude(found.system),
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
@@ -84,6 +84,8 @@ def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
         return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
+    if not hasattr(found.system, "signed"):
+        return {"primes": str(found.system), "range": "elements of prime fields, 0 to p-1 in each"}
     source = {} if found.system.source is None else {"source": repr(found.system.source)}
     return {"moduli": repr(found.moduli), **source, "range": _range_text(found, kind)}
 
@@ -102,9 +104,8 @@ def _magnitude(system: Any) -> dict[str, str]:
 def _range_text(found: "StoreInfo", kind: str | None) -> str:
     if kind is not None:
         return "signed, -(M-1) to M-1"
-    if not hasattr(found.system, "signed"):
-        return "elements of prime fields, 0 to p-1 in each"
-    return "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
+    ends = "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
+    return f"{ends}; grows" if found.system.grows else ends
 
 
 def _info_fields(found: "StoreInfo") -> dict[str, Any]:
@@ -116,7 +117,7 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
         "n_chunks": found.n_chunks,
         "bytes": found.nbytes,
         "signed": getattr(found.system, "signed", False),
-        "bound": None if (bound := getattr(found.system, "bound", None)) is None else hex(bound),
+        "bound": getattr(found.system, "bound", None),
         **_system_fields(found.system),
         "codecs": found.codecs,
     }
@@ -126,9 +127,10 @@ def _system_fields(system: Any) -> dict[str, Any]:
     if hasattr(system, "top_bits"):
         return {"bits": system.bits, "limbs": system.rows}
     if not hasattr(system, "moduli"):
-        return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
-    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
-    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source}
+        return {"bits": system.bits, "radix": system.radix, "digits": system.digits}
+    source = {} if system.source is None else {"source": list(system.source)}
+    mode = {"grows": True} if system.grows else {}
+    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source, **mode}
 
 
 @click.command(cls=Command)

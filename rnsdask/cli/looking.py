@@ -25,7 +25,9 @@ _MOST_LENGTHS = 20
 
 @click.command(cls=Command)
 @store_argument
-@click.option("-n", "count", type=POSITIVE, default=10, show_default=True, help="How many numbers.")
+@click.option(
+    "-n", "count", type=POSITIVE, metavar="N", default=10, show_default=True, help="How many numbers."
+)
 @digits_option
 @json_option
 def head(path: str, count: int, as_json: bool) -> None:

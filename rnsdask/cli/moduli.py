@@ -36,7 +36,7 @@ def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -
         with refusing():
             chosen = ModuliSet.consecutive_odd(start, count)
     if as_json:
-        size = {"count": len(chosen), "bits": chosen.bits, "product": hex(chosen.product)}
+        size = {"count": len(chosen), "bits": chosen.bits, "product": chosen.product}
         print_json({"op": "moduli", **size, "moduli": list(chosen)})
     else:
         echo(f"# {chosen!r}", *map(str, chosen))

@@ -63,8 +63,8 @@ def random(
     """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes.
 
     With --bits B they are from 0 to 2**B - 1; with --signed, below 2**(B-1) in magnitude. With --moduli, they
-    are of the whole range. Without --seed one is drawn, and told on standard error at once: to repeat the
-    numbers, or to --resume.
+    are of the whole range. Without --seed one is drawn, and told on standard error at once, for --resume, or
+    to repeat the numbers.
     """
     check_store_path(path)
     if (count is None) == (shape is None):

@@ -22,7 +22,9 @@ from rnsdask.cli.streams import is_done, tell_derived
 @output_option
 @click.option("--inverse", is_flag=True, help="The inverse transform.")
 @click.option("--negacyclic", is_flag=True, help="With roots of order 2N, for products modulo x**N + 1.")
-@click.option("--axis", type=INTEGER, default=-1, show_default=True, help="The axis, of 2**e elements.")
+@click.option(
+    "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis, of 2**e elements."
+)
 @with_mode
 @processor_job_options
 def ntt(

@@ -8,6 +8,7 @@ from typing import Any
 
 from rnsdask.core.moduli import to_text
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -64,12 +65,15 @@ def system_parameters(system: NumberSystem | None, **others: Any) -> dict[str, A
     """Return what a number system depends on, as parameters of a job; those of None are `others`."""
     if isinstance(system, Positional):
         return {"signed": system.signed, "bits": system.bits}
+    if isinstance(system, FermatField):
+        return {"radix": to_text(system.radix), "digits": system.digits}
     if isinstance(system, PrimeFields):
         return {"primes": list(system.moduli)}
     if system is None:
         return others
     assert isinstance(system, RNS)
-    return {"signed": system.signed, "moduli": list(system.moduli), "bound": to_text(system.bound)}
+    told = {"signed": system.signed, "moduli": list(system.moduli), "bound": to_text(system.bound)}
+    return {**told, "grows": True} if system.grows else told
 
 
 def _hash(content: dict[str, Any]) -> str:

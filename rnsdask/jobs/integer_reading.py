@@ -54,6 +54,7 @@ LONG_BITS = 2**12
 """Of positional numbers that GMP brings from and to decimal, one by one: residues take the square of them."""
 
 _SEPARATOR = re.compile(rb"[,;\t ]")
+_DIGITS = re.compile(rb"[+-]?(?:0[xX][0-9a-fA-F]*|[0-9]*)")
 _HEXADECIMAL = re.compile(rb"[ \t]*[+-]?0[xX][0-9a-fA-F]+[ \t]*\r?\n?")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """First bytes of some files of UTF-8."""
@@ -367,15 +368,15 @@ class TextReader(IntegerReader):
         is_cut = self._is_cut(line)
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         line = line if self._strict else line.strip(_SPACES)
+        value = parse_integer(line)
+        if value is None and not (is_cut and _DIGITS.fullmatch(line)):
+            is_column = not self._strict and (self._lines + len(self._blank) == 0 or _SEPARATOR.search(line))
+            hint = "; column= chooses a column, by its number or name" if is_column else ""
+            return None, not_an_integer(line) + hint
         if is_cut or len(line) > self._limit:
             lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
             limit = f"the line has more than {self._limit} characters"
             return None, f"{limit}, longer than any integer from {lowest} to {highest}"
-        value = parse_integer(line)
-        if value is None:
-            is_column = not self._strict and (self._lines + len(self._blank) == 0 or _SEPARATOR.search(line))
-            hint = "; column= chooses a column, by its number or name" if is_column else ""
-            return None, not_an_integer(line) + hint
         return value, self._out_of_range(int(value)) if self._is_outside(value) else ""
 
 

@@ -91,9 +91,8 @@ class InputForm:
         return TextReader(self._lines(stream, name), name, *limits, strict=self.strict, longest=longest)
 
     def _lines(self, stream: BinaryIO, name: str) -> Readable:
-        if self.strict and not self.hexadecimal:
-            return stream
-        return plain_lines(stream, name, column=self.column, hexadecimal=self.hexadecimal)
+        how: dict[str, Any] = {"column": self.column, "hexadecimal": self.hexadecimal}
+        return plain_lines(stream, name, has_comments=not self.strict, **how)
 
     def _reader_of_table(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
         """Return what reads an input that is no text, with limits or None."""

@@ -22,7 +22,12 @@ _QUOTED = re.compile(rb'"[^"]*"')
 
 
 def plain_lines(
-    stream: BinaryIO, name: str, *, column: str | None = None, hexadecimal: bool = False
+    stream: BinaryIO,
+    name: str,
+    *,
+    column: str | None = None,
+    hexadecimal: bool = False,
+    has_comments: bool = True,
 ) -> Readable:
     """Return a stream of the integers of a text, one a line, without comments.
 
@@ -35,8 +40,14 @@ def plain_lines(
         first line has outside of quotation marks: tabs, else semicolons, else commas, else spaces.
     hexadecimal : bool
         Whether digits are hexadecimal also without ``0x``.
+    has_comments : bool
+        Whether what follows a ``#`` is left out.
     """
-    found: Readable = _WithoutComments(stream) if column is None else _Pieces(_Column(stream, name, column))
+    found: Readable = stream
+    if column is not None:
+        found = _Pieces(_Column(stream, name, column))
+    elif has_comments:
+        found = _WithoutComments(stream)
     return _Pieces(_with_prefix(_whole_lines(found, name))) if hexadecimal else found
 
 

@@ -54,7 +54,10 @@ class Transfer:
     def resumed_text(self) -> str:
         """What was found of an interrupted job, in words; empty if there was none."""
         kept, rewritten = self.chunks_kept, self.chunks_rewritten
-        return f"; {kept} chunks kept, {rewritten} damaged ones written again" if kept + rewritten else ""
+        if not kept + rewritten:
+            return ""
+        chunks, ones = ("chunk" if kept == 1 else "chunks"), ("one" if rewritten == 1 else "ones")
+        return f"; {kept} {chunks} kept, {rewritten} damaged {ones} written again"
 
     def as_dict(self) -> dict[str, int]:
         """Return the attributes by their names."""

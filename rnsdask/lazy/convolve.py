@@ -70,8 +70,9 @@ def convolve(
         of one length N, number k with number k + N added to it, or subtracted from it.
     axis : int
         The axis, of the shape that the operands broadcast to.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others. Only
         the results count, not partial sums. Of FieldArrays nothing overflows, and it is not taken.
 
     Returns

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from rnsdask.core.errors import bits_text, brief, with_article
-from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.fields.fermat_field import FermatField
@@ -41,7 +40,7 @@ def _left_shift(x: Numbers, bits: Any, *, overflow: str | None = None) -> Any:
         check_shift(bits)
         return multiply(x, division.power_of_two(bits, MOST_BITS), overflow=overflow)
     most = x.system.moduli.bits
-    if not is_lazy_integer(bits) and (count := as_integer(bits, "shift")) > most:
+    if not is_lazy_integer(bits) and (count := division.shift(bits)) > most:
         raise x.system.out_of_range(f"the factor of a shift by {bits_text(count)}")
     return multiply(x, division.power_of_two(bits, most), overflow=overflow)
 
@@ -152,13 +151,14 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray, int, or integers
-        At least one array of numbers; those of the same moduli set, or bits, and range, on the same
-        processor. Shapes broadcast as NumPy's do. An integer must be in the range too. It may be lazy, as
-        ``x.max()`` of a Dask array; it is checked when it is computed. Nested lists of integers, and arrays
-        of an integer type or of objects of NumPy, CuPy or Dask, stand for arrays of the other operand's
-        system, which must hold them.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+        At least one array of numbers; those of the same moduli set, or bits, and range, or such that meet in
+        one (:func:`.result_system`), on the same processor. Shapes broadcast as NumPy's do. An integer must
+        be in the range too, unless that grows. It may be lazy, as ``x.max()`` of a Dask array; it is checked
+        when it is computed. Nested lists of integers, and arrays of an integer type or of objects of NumPy,
+        CuPy or Dask, stand for arrays of the other operand's system, which must hold them.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others.
     bits : "exact", optional
         Of PositionalArrays, also of two that differ in bits or sign: the result has as many bits as hold each
         one, one more than the operands, so that nothing overflows.
@@ -438,7 +438,7 @@ def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:
     bits : int or array of machine integers
         Not negative, of any size: one number of bits for all, which may be lazy; of a PositionalArray also an
         array that broadcasts with the numbers. Of residues ``2**bits`` must be in the range itself.
-    overflow : {"raise", "wrap", "flag"}, optional
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
         As of :func:`add`.
 
     Returns

@@ -15,6 +15,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.overflow import chosen_mode
 from rnsdask.core.ranges import Range
+from rnsdask.lazy.inputs import is_on_disk, of_any_library
 from rnsdask.lazy.operands import Operand, is_lazy_integer, is_number_array, scalar
 from rnsdask.lazy.promotion import in_system
 from rnsdask.rns.promotion import check_length, common_system, extended_system
@@ -47,16 +48,21 @@ def grown(
     known = known_ranges(systems, operands)
     found = result(*known)
     low, high = min(found[0], *(low for low, _ in known)), max(found[1], *(high for _, high in known))
+    lowest, highest = systems[0].value_range
+    if lowest <= low and high <= highest and all(map(systems[0].same_numbers, systems[1:])):
+        return operands, "raise"
     system = extended_system(systems, low, high)
-    made: dict[int, Any] = {id(array): in_system(array, system) for array in arrays}
+    once = {id(array): array for array in arrays}
+    made = {key: in_system(array, system) for key, array in once.items()}
     return tuple(made.get(id(operand), operand) for operand in operands), "raise"
 
 
 def extends(overflow: str | None, *arrays: Any) -> bool:
     """Whether results of an operation on arrays of numbers take more moduli where they need them."""
     systems: list[NumberSystem] = [array.system for array in arrays]
-    of_residues = bool(systems) and all(isinstance(system, RNS) for system in systems)
-    return of_residues and chosen_mode(overflow, *systems) == "extend"
+    if not systems or chosen_mode(overflow, *systems) != "extend":
+        return False
+    return all(isinstance(system, RNS) for system in systems)
 
 
 def grows(*arrays: Any) -> bool:
@@ -129,14 +135,15 @@ def of_common_multiples(a: Range, b: Range) -> Range:
 
 def greatest_exponent(exponents: Any) -> int:
     """The greatest of an array of exponents, which must be in memory; 0 of none."""
-    if isinstance(exponents, da.Array):
+    exponents = of_any_library(exponents)
+    array = exponents if hasattr(exponents, "dtype") else np.asarray(exponents)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"exponents must be integers of a machine type, got {array.dtype}")
+    if isinstance(array, da.Array) or is_on_disk(array):
         raise ValueError(
             "powers by exponents that are not computed yet have no bound to extend by; compute() them first, "
             'or give overflow="raise"'
         )
-    array = exponents if hasattr(exponents, "dtype") else np.asarray(exponents)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"exponents must be integers of a machine type, got {array.dtype}")
     return int(array.max()) if array.size else 0
 
 

@@ -100,8 +100,9 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     a, b : RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
         Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast. One
         of them may be a nested list, or a plain array, of integers that the other's system holds.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others. Only
         the results count, not partial sums.
 
     Returns

@@ -31,8 +31,9 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray or int
         At least one an array, both of one kind, as :func:`.add` takes them.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others. Only
         the magnitude of the lowest number of a signed range can be.
 
     Returns

@@ -72,8 +72,9 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
         Any that is not negative; also one lazy integer, which is checked when it is computed. Of an array, or
         nested lists, of machine integers one for each number; both broadcast. In a field it may be negative:
         then it raises the inverses, as :func:`inverse` gives them.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others.
 
     Returns
     -------
@@ -243,7 +244,8 @@ def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: 
     if isinstance(system, FiniteFields):
         return elements_of(system).powers(block, exponents, place.flat_index)
     if isinstance(system, IntervalRNS):
-        return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
+        with system.naming_ways_out():
+            return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
     return powers.power_by_array(block, exponents, system, mode, place.flat_index)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core.overflow import set_overflow
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns import promotion
@@ -45,7 +46,7 @@ def in_common(arrays: Sequence[Any], integers: Sequence[int] = ()) -> list[Any]:
     first = systems[0]
     if not first.grows and all(first.same_numbers(system) and not system.grows for system in systems[1:]):
         return list(arrays)
-    system = promotion.common_system(systems, integers)
+    system = promotion.common_system(systems, integers, nested=set_overflow() == "extend")
     return [in_system(array, system) for array in arrays]
 
 

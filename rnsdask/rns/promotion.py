@@ -27,13 +27,14 @@ def check_length(bits: int) -> None:
         raise LimitOverflowError(0, bits, MOST_BITS, signed=False, negative=False)
 
 
-def common_system(systems: Sequence[RNS], integers: Iterable[int] = ()) -> RNS:
+def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, nested: bool = False) -> RNS:
     """The system without a bound in which numbers of some systems, and integers, meet.
 
     Systems that grow meet in the fewest moduli that hold all of their numbers and the integers, at least as
     many as the longest set has, and signed if one of them is or an integer is negative. Beside a system that
     does not grow, that one counts; several of these must have the same moduli, and if their signs differ the
-    signed one counts, provided that the others' bounds show that it holds their numbers.
+    signed one counts, provided that the others' bounds show that it holds their numbers. If they may be
+    `nested`, as results that were extended are, sets may also be the first moduli of the longest one.
 
     Raises
     ------
@@ -47,9 +48,10 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = ()) -> RNS:
         count = max(system.rows for system in systems)
         least = least_system(low, high, any(system.signed for system in systems), count)
         return with_source_of(least, *systems)
-    first = fixed[0].with_bound(None)
-    for other in fixed[1:]:
-        if other.moduli != first.moduli:
+    longest = max(fixed, key=lambda system: system.rows) if nested else fixed[0]
+    first = longest.with_bound(None)
+    for other in fixed:
+        if other.moduli != (first.moduli.prefix(other.rows) if nested else first.moduli):
             raise ValueError(
                 f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}; "
                 "x.extend(y.moduli) makes them alike"
@@ -93,7 +95,7 @@ def extended_system(systems: Sequence[RNS], low: int, high: int) -> RNS:
     If it does not grow, its own moduli stay, and others follow them.
     """
     check_length(max(low.bit_length(), high.bit_length()))
-    common = common_system(systems)
+    common = common_system(systems, nested=True)
     low, high = _hull([(low, high), *(system.known_range for system in systems)])
     if common.grows:
         return with_source_of(least_system(low, high, common.signed, len(common.moduli)), common)

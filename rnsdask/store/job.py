@@ -6,9 +6,10 @@ metadata document and the checksums of all chunks are those that the job left.
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any
 
-from rnsdask.core.errors import CorruptChunkError, StoreError
+from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
 from rnsdask.store.attributes import (
     APPEND,
@@ -48,7 +49,9 @@ def job_of(location: Location) -> str | None:
 
     Chunks are not looked at.
     """
-    record = _record(location)
+    record = None
+    with suppress(StoreAccessError):  # some services refuse what is not there
+        record = _record(location)
     return _job_begun(location) if record is None else str(record["job"])
 
 

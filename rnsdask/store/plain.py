@@ -10,9 +10,15 @@ import zarr
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, to_backend
-from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
+from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
-from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE, begun_fields, check_job_identity
+from rnsdask.store.attributes import (
+    ATTRIBUTE,
+    PLAIN_ATTRIBUTE,
+    begun_fields,
+    check_job_identity,
+    incomplete_error,
+)
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document
@@ -141,9 +147,10 @@ def open_any_array(path: str) -> zarr.Array[Any]:
 
 def _check_own(path: str, array: zarr.Array[Any]) -> None:
     """Check that an array is whole if rnsdask wrote it: of one that lacks chunks, Zarr reads zeros."""
-    own = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
-    if any(isinstance(attribute, dict) and attribute.get("complete") is False for attribute in own):
-        raise IncompleteStoreError(f"{path}: it is incomplete, because its writing did not finish")
+    own: list[Any] = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
+    for attribute in own:
+        if isinstance(attribute, dict) and attribute.get("complete") is False:
+            raise incomplete_error(path, "array", attribute)
     if own and (missing := array.nchunks - array.nchunks_initialized):
         raise CorruptChunkError(f"{path}: {missing} of its {array.nchunks} chunks are missing")
 

@@ -239,7 +239,7 @@ def test_broken_pipe_is_quiet() -> None:
         (["moduli", "--bits", "64", "--moduli", "set.txt"], "give either --bits or --moduli"),
         (["moduli", "--bits", "x"], "is not an integer, such as 1000000, 1e6"),
         (["moduli", "--bits", "0"], "bits must be at least 1, got 0"),
-        (["moduli", "--bits", "64", "--modulus-bits", "33"], "modulus_bits must be from 2 to 32, got 33"),
+        (["moduli", "--bits", "64", "--modulus-bits", "33"], "^--modulus-bits must be from 2 to 32, got 33"),
         (["moduli", "--moduli", "set.txt", "--modulus-bits", "31"], "--modulus-bits needs --bits"),
         (["moduli", "--start", "3"], "--start and --count go together"),
         (["moduli", "--count", "3", "--bits", "64"], "--start and --count go together"),
@@ -317,9 +317,9 @@ def test_moduli() -> None:
     assert [int(line) for line in lines[1:]] == list(expected)
     found = as_json("moduli", "--bits", 100, "--modulus-bits", 20)
     small = rd.ModuliSet.for_bits(100, 20)
-    assert found["moduli"] == list(small)
+    assert found["moduli"] == list(map(str, small))
     assert (found["op"], found["count"], found["bits"]) == ("moduli", len(small), small.bits)
-    assert int(found["product"], 16) == small.product
+    assert int(found["product"]) == small.product
 
 
 def test_moduli_consecutive_odd_and_file() -> None:
@@ -329,7 +329,7 @@ def test_moduli_consecutive_odd_and_file() -> None:
     assert succeed("moduli", "--moduli", "set.txt") == printed
     assert succeed("moduli", "--moduli", "-", stdin=printed.encode()) == printed
     succeed("random", "x.zarr", "--count", 10, "--seed", 0, "--moduli", "-", stdin=printed.encode())
-    assert as_json("info", "x.zarr")["moduli"] == list(rd.ModuliSet.consecutive_odd(65725, 8))
+    assert list(map(int, as_json("info", "x.zarr")["moduli"])) == list(rd.ModuliSet.consecutive_odd(65725, 8))
 
 
 def test_bad_file_of_moduli() -> None:
@@ -403,7 +403,7 @@ def test_integers_beyond_the_digit_limit_of_python() -> None:
         (b"", [], r"numbers: it is empty"),
         (b"1\nx\n", [], r"numbers:2: 'x' is not an integer"),
         (b"1\n\n2\n", ["--strict"], r"numbers:2: empty line"),
-        (b"1\n-2\n", [], r"numbers:2: -2 is not in the range .* signed array"),
+        (b"1\n-2\n", [], r"numbers:2: -2 is not in the range .* \(--signed allows negative integers\)"),
         (b"1\n" + b"%d\n" % 2**160, [], r"numbers:2: .* is not in the range"),
         (b"1\n2\n%d\n" % -(2**159), ["--signed"], r"numbers:3: .* is not in the range"),
         (b"1" * 10**6, [], r"numbers:1: the line has more than \d+ characters"),
@@ -594,7 +594,7 @@ def test_random_without_a_seed_tells_a_new_one() -> None:
         told = re.fullmatch(r"rnsdask: seed (\d+)\n", done.stderr)
         assert told
         seeds.append(int(told[1]))
-        assert json.loads(done.stdout)["seed"] == seeds[-1]
+        assert json.loads(done.stdout)["seed"] == told[1]
     assert seeds[0] != seeds[1]
     assert contents("a.zarr") != contents("b.zarr")
     succeed("random", "c.zarr", *arguments, "--seed", seeds[0])
@@ -650,8 +650,8 @@ def test_info() -> None:
     import_values()
     ms = rd.ModuliSet.for_bits(128)
     found = as_json("info", "x.zarr")
-    assert found["moduli"] == list(ms)
-    assert int(found["bound"], 16) == 2**128 - 1
+    assert list(map(int, found["moduli"])) == list(ms)
+    assert int(found["bound"]) == 2**128 - 1
     assert (found["count"], found["shape"], found["chunks"], found["n_chunks"]) == (606, [606], [128], 5)
     assert (found["bytes"], found["signed"], found["complete"]) == (606 * 4 * len(ms), False, True)
     lines = dict(line.split(None, 1) for line in succeed("info", "x.zarr").splitlines())

@@ -206,8 +206,12 @@ def test_what_has_no_transform(rng: np.random.Generator) -> None:
     assert "modulo 4294955009 has no primitive root of unity of order 8192" in fail(
         "ntt", "x.zarr", *job, "--negacyclic", status=2
     )
-    assert "intt takes a FieldArray, got RNSArray" in fail("ntt", "r.zarr", *job, "--inverse", status=2)
-    assert "ntt takes a FieldArray, got IntervalRNSArray" in fail("ntt", "g.zarr", *job, status=2)
+    assert "intt takes a store of field elements, got a store of residues" in fail(
+        "ntt", "r.zarr", *job, "--inverse", status=2
+    )
+    assert "ntt takes a store of field elements, got a group of intervals" in fail(
+        "ntt", "g.zarr", *job, status=2
+    )
     assert "axis 2 is out of bounds" in fail("ntt", "x.zarr", *job, "--axis", 2, status=2)
     assert "none.zarr" in fail("ntt", "none.zarr", *job)
     assert "a store cannot be standard output" in fail("ntt", "x.zarr", "-o", "-", status=2)

@@ -739,7 +739,7 @@ def test_an_interrupted_job_continues(kind: str) -> None:
     assert outputs() == expected
     set_incomplete("out.zarr")
     flip(chunks[0])
-    assert "99 chunks kept, 1 damaged ones written again" in succeed(*INTERRUPTED[kind], "--resume")
+    assert "99 chunks kept, 1 damaged one written again" in succeed(*INTERRUPTED[kind], "--resume")
     assert outputs() == expected
 
 

@@ -123,6 +123,8 @@ def test_what_no_first_pass_forgives() -> None:
         ("1\n-\n", "n:2: '-' is not an integer"),
         ("1_000\n", "n:1: '1_000' is not an integer"),
         ("7\n\n8\nx" + "1" * 5000 + "\n9\n", "n:4: "),
+        ("7\nno number, but a line of text\n", "n:2: 'no number, but a line of text' is not an integer"),
+        ("7\n" + "no number " * 5000, "n:2: 'no number no number"),
         ("", "n: it is empty"),
         ("# nothing\n\n", "n: it is empty"),
     ):
@@ -209,6 +211,7 @@ def test_hexadecimal_without_a_prefix() -> None:
     ]
     assert imported("n,v\n1,ff\n", "--hex", "--column", "v", "--bits", 64) == [255]
     assert imported("10\n0xA\n", "--hex", "--strict") == [16, 10]
+    assert refused("10\nA#1\n", "--hex", "--strict").startswith("n:2: 'A#1' is not an integer")
     assert refused("ff\nfg\n", "--hex").startswith("n:2: 'fg' is not an integer")
     assert refused("10\n0x\n", "--hex", "--bits", 64).startswith("n:2: '0x' is not an integer")
     message = fail("import", "n", "y.zarr", "--hex", "--binary", 8, status=2)

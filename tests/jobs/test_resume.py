@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -266,6 +267,37 @@ def test_killed_and_resumed(kind: str, further: Path) -> None:
     found = Source.at("o").array()
     assert found.to_ints().tolist() == expected
     assert "nothing to do" in succeed(*job, "--no-progress")
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from rnsdask.cli import main
+from rnsdask.store import writing
+signal.signal(signal.SIGINT, signal.default_int_handler)
+write, left = writing.write_chunk_file, [2]
+def write_chunk(*args, **options):
+    left[0] -= 1
+    if left[0] < 0:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    return write(*args, **options)
+writing.write_chunk_file = write_chunk
+main(sys.argv[1:])
+"""
+
+
+def test_an_interruption_says_how_to_go_on() -> None:
+    """The command that it tells does so, here with the seed that was drawn."""
+    job = ["random", "o", "--count", "300", "--bits", "64", "--chunk", "64", "--no-progress"]
+    how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False}
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED, *job], **how)
+    seed, told = ended.stderr.splitlines()
+    assert (ended.returncode, ended.stdout) == (130, "")
+    way_on = told.removeprefix("rnsdask: error: interrupted; to go on: rnsdask ")
+    assert way_on == shlex.join([*job, "--resume", "--seed", seed.removeprefix("rnsdask: seed ")])
+    assert not json.loads(succeed("info", "o", "--json"))["complete"]
+    assert "o: 300 random integers" in succeed(*shlex.split(way_on))
+    assert "nothing to do" in succeed(*shlex.split(way_on))
 
 
 def test_two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
