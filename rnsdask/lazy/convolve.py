@@ -11,7 +11,7 @@ import numpy as np
 from rnsdask.backend import Array, backend_name
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import brief
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
@@ -30,6 +30,7 @@ from rnsdask.lazy.operands import (
     Operand,
     broadcast_shape,
     common_system,
+    ends_of,
     find_lengths,
     is_lazy_integer,
     is_number_array,
@@ -114,13 +115,13 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if is_number_array(operand):
         return operand
     system = like.system
-    if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), _bounded(system, None), "raise")
     is_list = isinstance(operand, list | tuple)
     if system.grows:
-        values = flat_values(operand)[0] if is_list else [scalar(operand)]
-        ends = [as_integer(value, "a value beside an array of numbers") for value in values]
-        system = least_system(min(ends, default=0), max(ends, default=0), system.signed)
+        values = flat_values(operand)[0] if is_list else [operand]
+        ends = [end for value in values for end in ends_of(value)]
+        system = least_system(min(ends), max(ends), system.signed) if ends else system
+    if is_lazy_integer(operand):
+        return made_like((like,), lazy_column(operand, system, 1), _bounded(system, None), "raise")
     words = system.encode(operand) if is_list else system.column(scalar(operand), 1)
     bound = greatest_magnitude(flat_values(operand)[0] if is_list else [operand])
     meta = like.words._meta if isinstance(like.words, da.Array) else like.words

@@ -251,6 +251,13 @@ def test_lazy_integers():
     assert ints(x - x.max()) == [3 - 2**40, 5 - 2**40, 0]
     assert ints(x * x.sum()) == [v * (8 + 2**40) for v in (3, 5, 2**40)]
     assert ints(x + x[1]) == [8, 10, 2**40 + 5]
+    large = grown([2**90, -(2**90)], chunks=1)
+    assert ints(rd.maximum(x, large.max())) == [2**90] * 3
+    assert ints(rd.where(np.array([True, False, True]), x, large.min())) == [3, -(2**90), 2**40]
+    assert ints(rd.full_like(x, large.min())) == [-(2**90)] * 3
+    assert ints(rd.convolve(x, large.max())) == [v * 2**90 for v in (3, 5, 2**40)]
+    assert np.asarray(x < large.max()).tolist() == [True] * 3
+    assert ints(x // large.min()) == [-1] * 3
     with pytest.raises(ValueError, match="not computed yet have no bound"):
         x ** x.min()
     with pytest.raises(ValueError, match="not computed yet"):
