@@ -12,6 +12,7 @@ COMMANDS = {
     "x.extend(moduli) to moduli that": "rnsdask extend SRC DST to moduli that",
     'to_residues(moduli, overflow="wrap")': "rnsdask export --residues --overflow wrap",
     "security=": "--tls-ca-file and --tls-cert",
+    'x.extend(moduli) or overflow="extend"': "rnsdask extend SRC DST, or eval --extend,",
     "x.extend(moduli)": "rnsdask extend SRC DST, or eval --extend,",
     "x.extend(y.moduli) makes": "rnsdask extend SRC DST makes",
     "x.with_bound(bound) of the unsigned one does": "rnsdask bound STORE --write of the unsigned one may",
