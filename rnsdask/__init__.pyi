@@ -69,6 +69,7 @@ from .lazy.functions import right_shift as right_shift
 from .lazy.functions import sign as sign
 from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
+from .lazy.growing import result_system as result_system
 from .lazy.histogram import histogram as histogram
 from .lazy.interleave import from_interleaved as from_interleaved
 from .lazy.interleave import to_interleaved as to_interleaved

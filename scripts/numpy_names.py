@@ -249,8 +249,8 @@ OWN = {
     "rd": (
         "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray Positional PositionalArray PrimeFields "
         "FermatField FieldArray linalg "
-        "errstate fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse isqrt "
-        "inverse ntt intt to_interleaved from_interleaved long_multiply "
+        "errstate result_system fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse "
+        "isqrt inverse ntt intt to_interleaved from_interleaved long_multiply "
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
         "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "

@@ -240,6 +240,12 @@ class ArithmeticArray(RingArray):
         tree.checked_split(split_every)
         if not self._is_lazy:
             return getattr(tree.reduce_words(operation, self._words, self._system), field)
-        return LazyInts.of(
-            tree.tree_reduce(self._words, self._system, operation, field=field, split_every=split_every)
-        )
+        found = tree.tree_reduce(self._words, self._system, operation, field=field, split_every=split_every)
+        return LazyInts.of(found, self._range_of_value(operation) if field == "value" else None)
+
+    def _range_of_value(self, operation: str) -> tuple[int, int] | None:
+        """Return the least and the greatest value that a reduction may have, or None."""
+        known: tuple[int, int] | None = getattr(self._system, "known_range", None)
+        if known is None or operation not in ("max", "min", "sum") or not self._has_lengths:
+            return None
+        return known if operation != "sum" else (min(0, known[0] * self.size), max(0, known[1] * self.size))

@@ -37,7 +37,7 @@ from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import flat_integers, moduli_of_range, moduli_that_hold
+from rnsdask.rns.values import flat_integers, system_of_range, system_that_holds
 
 Chunks = layout.Chunks
 
@@ -50,8 +50,13 @@ def from_ints(
     moduli: ModuliSet | NumberSystem | None = None,
     signed: bool | None = None,
     chunks: Chunks | None = "auto",
+    *,
+    bits: SupportsIndex | None = None,
 ) -> Any:
     """Make an array of exact integers.
+
+    Without `moduli` and `bits` its range grows: results take more moduli where their bounds need them, and a
+    sign where they may be negative, so that they are those of Python's integers (docs/growing.md).
 
     Parameters
     ----------
@@ -62,15 +67,19 @@ def from_ints(
         without fraction. A matrix of FLINT or SymPy, and any array in memory, keeps its shape. A Dask array
         stays lazy, with its chunks; an array of Zarr, TensorStore or h5py in chunks becomes lazy with these.
     moduli : ModuliSet, RNS, IntervalRNS, Positional, PrimeFields or FermatField, optional
-        The moduli set, large enough for every number, or a number system. Without it the fewest 32-bit moduli
-        that hold the numbers, all of which are looked at; those that hold the type of a lazy array, which
-        of objects or text needs it. For each element of fields any integer stands that has its residues.
+        The moduli set, large enough for every number, or a number system. Without it, and without `bits`, the
+        fewest 32-bit moduli that hold the numbers, all of which are looked at; those that hold the type of a
+        lazy array, which of objects or text needs it. For each element of fields any integer stands that has
+        its residues.
     signed : bool, optional
         Symmetric range instead of ``0 .. M-1``; a system tells it itself. Without moduli, the range is signed
-        if a number is negative.
+        if a number is negative, or if the type of a lazy array has negative numbers.
     chunks : "auto", int, tuple, mapping, str, or None
         Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array. Of what is
         lazy already ``"auto"`` and None change nothing.
+    bits : int, optional
+        Instead of `moduli`: the array has ``ModuliSet.for_bits(bits)``, the sign among the bits, and its
+        range does not grow.
 
     Returns
     -------
@@ -81,20 +90,23 @@ def from_ints(
     ------
     TypeError
         If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is one
-        text, a set or a mapping, or another lazy collection than a Dask array.
+        text, a set or a mapping, or another lazy collection than a Dask array. If `bits` and `moduli` are
+        both given.
     ValueError
         If a value is out of range, masked or missing, or a text is none. The errors name the position; of a
         Dask array that in its chunk, when it is computed. If a number is beyond the bound of the system, or
         `signed` contradicts it.
     """
+    of_bits = None if bits is None else _moduli_of_bits(bits, moduli)
     ints = of_any_library(ints)
     if is_on_disk(ints):
         ints = readable(ints)
     if isinstance(ints, da.Array):
-        return _from_lazy_ints(ints, moduli, signed, chunks)
+        return _from_lazy_ints(ints, moduli, signed, chunks, of_bits)
     flat, shape = flat_integers(ints)
     if moduli is None:
-        moduli, signed = moduli_that_hold(flat, shape, signed)
+        least = system_that_holds(flat, shape, signed)
+        moduli, signed = (least, None) if of_bits is None else (of_bits, least.signed)
     system = as_system(moduli, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
     if not isinstance(system, RNS):
@@ -108,19 +120,25 @@ def from_ints(
 
 
 def _from_lazy_ints(
-    ints: da.Array, moduli: ModuliSet | NumberSystem | None, signed: bool | None, chunks: Chunks | None
+    ints: da.Array,
+    moduli: ModuliSet | NumberSystem | None,
+    signed: bool | None,
+    chunks: Chunks | None,
+    of_bits: ModuliSet | None,
 ) -> Any:
     """A lazy array of the integers of a Dask array, with its chunks unless others are given."""
     if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
         raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
     limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
+    if of_bits is not None:
+        moduli, signed = of_bits, (limits is not None and limits.min < 0) if signed is None else signed
     if moduli is None:
         if limits is None:
             raise TypeError(
                 f"a lazy array of {ints.dtype}, whose numbers may have any size, needs the moduli that hold "
-                "them: from_ints(x, moduli)"
+                "them: from_ints(x, moduli), or from_ints(x, bits=bits)"
             )
-        moduli, signed = moduli_of_range(int(limits.min), int(limits.max), signed)
+        moduli, signed = system_of_range(int(limits.min), int(limits.max), signed), None
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
     words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
@@ -132,6 +150,12 @@ def _from_lazy_ints(
         array = RNSArray(words, system.with_bound(known))
         array = array if system.bound is None else array.with_bound(system.bound)
     return array if chunks is None or chunks == "auto" else array.rechunk(chunks)
+
+
+def _moduli_of_bits(bits: SupportsIndex, moduli: object) -> ModuliSet:
+    if moduli is not None:
+        raise TypeError(f"give either bits or moduli, got bits={brief(bits)} and moduli={brief(moduli)}")
+    return ModuliSet.for_bits(as_integer(bits, "bits"))
 
 
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
@@ -231,23 +255,30 @@ def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> 
 
 
 def random(
-    moduli: ModuliSet | RNS | Positional | PrimeFields | FermatField,
-    shape: SupportsIndex | Sequence[SupportsIndex],
+    moduli: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     *,
+    bits: int | None = None,
     seed: int | None = None,
     chunks: Chunks = "auto",
     signed: bool | None = None,
 ) -> Any:
     """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
-    Each chunk of each seed has a stream of its own (NumPy's Philox, seeded with both), so the numbers do not
-    depend on workers or processors.
+    ``random(shape, bits=256)`` has numbers from 0 to ``2**256 - 1``; ``random(moduli, shape)`` those of the
+    whole range of a moduli set. Each chunk of each seed has a stream of its own (NumPy's Philox, seeded with
+    both), so the numbers do not depend on workers or processors.
 
     Parameters
     ----------
-    moduli : ModuliSet, RNS, Positional, PrimeFields or FermatField
+    moduli : ModuliSet, RNS, Positional, PrimeFields or FermatField, optional
         The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
-        bound, among all those of the range that are within it.
+        bound, among all those of the range that are within it. Without it, `bits` chooses the fewest 32-bit
+        moduli, and the shape comes first.
+    shape : int or sequence of int
+        The lengths of the axes.
+    bits : int, optional
+        Numbers are below ``2**bits``; of a signed range, below ``2**(bits - 1)`` in magnitude.
     chunks : "auto", int, tuple, mapping, or str
         As :meth:`.NumberArray.rechunk` takes them.
     seed : int, optional
@@ -262,10 +293,16 @@ def random(
 
     Raises
     ------
+    TypeError
+        If there are neither moduli nor bits, or no shape.
     ValueError
-        If `shape` or `seed` is negative, or `chunks` do not suit.
+        If `shape` or `seed` is negative, `chunks` do not suit, or the moduli do not hold numbers of `bits`.
     """
-    system = as_system(moduli, signed=signed)
+    if shape is None and bits is not None:
+        moduli, shape = None, moduli
+    if shape is None or moduli is bits is None:
+        raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
+    system = _bounded(moduli, bits, signed)
     if isinstance(system, PrimeFields):  # all residues alike, so those of a uniform integer
         return FieldArray(random(system.moduli, shape, seed=seed, chunks=chunks).words, system)
     if not isinstance(system, RNS | FermatField | Positional):
@@ -289,6 +326,22 @@ def random(
         grid=tuple(map(len, lengths_of_chunks)),
     )
     return array_type_of(system)(words, system)
+
+
+def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
+    """The number system of random numbers: of so many bits, if they are told."""
+    if bits is None:
+        return as_system(moduli, signed=signed)
+    length = as_integer(bits, "bits")
+    system = as_system(ModuliSet.for_bits(length) if moduli is None else moduli, signed=signed)
+    if not isinstance(system, RNS):
+        raise TypeError(f"bits= is for moduli sets and RNS, got {system!r}")
+    if length < 1:
+        raise ValueError(f"bits must be at least 1, got {abbreviate(length)}")
+    bound = (1 << length - system.signed) - 1
+    if bound > system.value_range[1]:
+        raise ValueError(f"{system!r} does not hold all numbers of {length} bits; give more moduli, or none")
+    return system.with_bound(bound if system.bound is None else min(bound, system.bound))
 
 
 def fresh_seed() -> int:

@@ -10,9 +10,10 @@ from rnsdask.arrays.ring_array import Axis, RingArray
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.overflow import chosen_mode
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import Operand, is_number_array
 from rnsdask.lazy.shape import along
 
@@ -71,7 +72,7 @@ def diff(
     prepend, append : array like `x`, or int, optional
         Numbers before and after `x` along the axis, of which differences are taken too; an integer stands for
         one number at each place.
-    overflow : {"raise", "wrap", "flag"}, optional
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to differences out of range, as in :func:`.subtract`; ``"flag"`` goes with ``n=1``.
 
     Returns
@@ -89,7 +90,7 @@ def diff(
         which is a ValueError, if there is no such axis.
     """
     x = _checked("diff", x, RingArray)
-    times, mode = as_integer(n, "n"), overflow_mode(overflow, x.system)
+    times, mode = as_integer(n, "n"), chosen_mode(overflow, x.system)
     if times < 0:
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
     if times != 1 and mode == "flag" and not of_fields(x):
@@ -108,7 +109,7 @@ def diff(
 def _joined(x: RingArray, axis: int, prepend: Any, append: Any) -> Any:
     """The array with an array, or one integer at each place, before and after it along an axis."""
     for value, side in ((prepend, 0), (append, 1)):
-        if is_number_array(value):
+        if is_number_array(value) or are_integers(value):
             x = concatenate((value, x) if side == 0 else (x, value), axis)
         elif value is not None:
             width = (1 - side, side)
@@ -155,7 +156,7 @@ def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
     ----------
     a, b : RNSArray or IntervalRNSArray
         Both of one kind, of any shapes; otherwise as :func:`.multiply` takes them.
-    overflow : {"raise", "wrap", "flag"}, optional
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
         As of :func:`.multiply`.
 
     Returns
@@ -170,7 +171,7 @@ def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an operand is no array, they do not fit one another, or a length is unknown.
     """
-    a, b = (_checked("outer", operand, RingArray).ravel() for operand in (a, b))
+    a, b = (_checked("outer", operand, RingArray).ravel() for operand in with_arrays(a, b))
     return functions.multiply(a[:, None], b[None], overflow=overflow)
 
 

@@ -12,6 +12,7 @@ from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import functions, moments, powers, products
+from rnsdask.lazy.growing import extends
 from rnsdask.lazy.operands import Operand, filled_like
 from rnsdask.lazy.tree import checked_split
 
@@ -81,8 +82,9 @@ class ElementaryArray(ArithmeticArray):
         ----------
         axis, dtype, out, keepdims
             Those of :meth:`sum`.
-        overflow : {"raise", "wrap", "flag"}, optional
-            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+        overflow : {"raise", "wrap", "flag", "extend"}, optional
+            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others.
         split_every : int, optional
             How many partial results a task of the tree combines.
         backend : {"auto", "cpu", "cuda"}
@@ -107,7 +109,7 @@ class ElementaryArray(ArithmeticArray):
         axes = self._axes(axis)
         checked_split(split_every)
         if not axes:
-            mode = overflow_mode(overflow, self.system)
+            mode = "raise" if extends(overflow, self) else overflow_mode(overflow, self.system)
             return (self, filled_like(self._words, 0, np.bool_)) if mode == "flag" else self
         if len(axes) == self.ndim and not keepdims:
             return products.prod(self, overflow, split_every, backend)

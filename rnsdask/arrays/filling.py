@@ -9,6 +9,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.operands import Operand, find_lengths, is_lazy_integer, lazy_column
+from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
 
 
@@ -48,6 +49,8 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
         words = shapes.filled(x.words, lazy_column(fill_value, system, x.ndim))
     else:
         value = as_integer(fill_value, "fill_value")
+        if system.grows:
+            system = least_system(value, value, system.signed)
         words, bound = shapes.filled(x.words, system.column(value, x.ndim)), abs(value)
     return type(x)(words, system.with_bound(bound) if isinstance(system, RNS) else system)
 

@@ -17,7 +17,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
-from rnsdask.rns.values import flat_integers, moduli_of_range, range_of_arrow
+from rnsdask.rns.values import flat_integers, range_of_arrow, system_of_range
 
 _Path: TypeAlias = str | os.PathLike[str]
 
@@ -120,9 +120,7 @@ def _system(
     if len(known) < len(ranges):
         raise ValueError(f"column {column!r:.80} is text, whose numbers may have any size: give the moduli")
     lowest, highest = min(low for low, _ in known), max(high for _, high in known)
-    chosen, is_signed = moduli_of_range(lowest, highest, signed)
-    found: NumberSystem = as_system(chosen, signed=is_signed, bound=max(highest, -lowest))
-    return found
+    return system_of_range(lowest, highest, signed).with_bound(max(highest, -lowest))
 
 
 def _read_block(

@@ -17,6 +17,7 @@ from rnsdask.core.errors import brief, with_article
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array
 
 # ---- ufuncs -----------------------------------------------------------------------------------------------
@@ -135,7 +136,8 @@ def _operand(value: Any) -> Any:
     if is_number_array(value) or (isinstance(value, da.Array) and not value.ndim):
         return value
     value = _scalar(value)
-    check_no_array(value)
+    if not are_integers(value):
+        check_no_array(value)
     return value
 
 
@@ -166,6 +168,7 @@ def _along(
 
 def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
     """All pairs: the axes of the first operand, then those of the second."""
+    a, b = with_arrays(a, b)
     if is_number_array(a) and is_number_array(b):
         a = a[(..., *(None,) * (b.words.ndim - 1))]  # type: ignore[index]
     return function(a, b)
@@ -262,14 +265,15 @@ def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[A
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: ARG001  (no number is a NaN)
     """Whether shapes and all numbers are equal; computes lazy arrays."""
-    if not (is_number_array(a1) and is_number_array(a2)):
+    x, y = (a1, a2) if is_number_array(a1) else (a2, a1)
+    if not (is_number_array(y) or are_integers(y)):
         kinds = f"{type(a1).__name__} and {type(a2).__name__}"
         raise TypeError(
             f"numpy.array_equal takes two arrays of numbers, got {kinds}; rd.from_ints makes them"
         )
-    for x in (a1, a2):
-        find_lengths(x)
-    return a1.words.shape[1:] == a2.words.shape[1:] and bool(functions.relate(a1, "==", a2).all())
+    find_lengths(*filter(is_number_array, (x, y)))
+    lengths = y.words.shape[1:] if is_number_array(y) else np.shape(y)
+    return x.words.shape[1:] == lengths and bool(functions.relate(x, "==", y).all())
 
 
 def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ARG001  (whatever is beside numbers)

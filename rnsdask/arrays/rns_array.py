@@ -10,6 +10,7 @@ from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, divide, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
+from rnsdask.lazy.promotion import fitted
 from rnsdask.rns.foreign import system_of
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
@@ -101,7 +102,10 @@ class RNSArray(ScannedArray):
         """
         system = self.system.with_bound(None if bound is None else as_integer(bound, "bound"))
         is_proved = trusted or self.system.known_magnitude <= system.known_magnitude
-        return RNSArray(self._words if is_proved else within_bound(self._words, system), system)
+        made: RNSArray = fitted(
+            RNSArray(self._words if is_proved else within_bound(self._words, system), system)
+        )
+        return made
 
     # ---- division and size --------------------------------------------------------------------------------
 

@@ -107,8 +107,9 @@ class ScannedArray(ElementaryArray, ReducedArray):
         ----------
         axis, dtype, out, backend
             Those of :meth:`cumsum`.
-        overflow : {"raise", "wrap", "flag"}, optional
-            What happens to products out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+        overflow : {"raise", "wrap", "flag", "extend"}, optional
+            What happens to products out of range; without it, what :func:`.errstate` set, else ``"extend"``
+            for arrays whose range grows, ``"raise"`` for others.
 
         Returns
         -------

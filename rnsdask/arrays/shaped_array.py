@@ -50,7 +50,7 @@ class ShapedArray(NumberCollection):
         if not isinstance(words, da.Array):
             return ints[0]
         number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
-        return LazyInts.of(number)
+        return LazyInts.of(number, getattr(self._system, "known_range", None))
 
     # ---- shape --------------------------------------------------------------------------------------------
 

@@ -19,7 +19,9 @@ from rnsdask.core.moduli import as_bool
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import store_chunks
+from rnsdask.lazy.compute import compute_on_own_threads
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 
@@ -154,7 +156,7 @@ def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any
     if not compute:
         return write.finished(written, writer)
     with write.removing_failed(writer.discard):
-        written.compute()
+        compute_on_own_threads(written)
         writer.finish()
     return None
 
@@ -168,6 +170,7 @@ def _append(
 ) -> Any:
     stored = array.storage.open_stored(location)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
+    array = _in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
@@ -181,6 +184,17 @@ def _append(
     with checked_workers() if compute else nullcontext():
         writer = array.storage.append(stored.info, system, axis, array.shape[axis])
         return _write(words, writer, compute, first=tuple(first))
+
+
+def _in_stored_system(array: "NumberArray", system: NumberSystem) -> "NumberArray":
+    """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
+    own = array.system
+    if not isinstance(system, RNS) or not isinstance(own, RNS):
+        return array
+    if not own.grows and not (system.grows and own.same_numbers(system)):
+        return array
+    made: NumberArray = in_system(array, system)
+    return made
 
 
 def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: layout.Chunks | None) -> None:

@@ -16,22 +16,20 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap", "flag"]),
-    default="raise",
-    show_default=True,
     help="Of a product out of range: an error; it modulo M, or of limbs modulo 2**BITS; or this, and whether "
-    "it was.",
+    "it was.  [default: raise; a store that grows has any product]",
 )
 @digits_option
 @processor_job_options
 def prod(
     path: str,
-    overflow: str,
+    overflow: str | None,
     connection: AbstractContextManager[Any],
     backend: str,
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Exact product of all integers of STORE; 1 of none."""
+    """Print the product of all integers of STORE; 1 of none."""
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 _reduction_options = joined(
-    *(store_argument, with_cluster, processor_options, progress_option, checkpoint_option, digits_option),
-    json_option,
+    *(store_argument, digits_option, json_option, progress_option, checkpoint_option),
+    *(with_cluster, processor_options),
 )
 """The store, and the options of :func:`_reduce_store`."""
 
@@ -109,10 +109,10 @@ def result_fields(result: "ReductionResult") -> dict[str, Any]:
 @_reduction_options
 @click.option("--write", is_flag=True, help="Put it into the metadata of STORE, unless that has a lower one.")
 def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
-    """Tight bound of the magnitudes in STORE: less than twice the greatest one.
+    """Measure how many bits the integers of STORE have.
 
-    It is measured from all numbers, also where the store states a bound. One that a number is beyond is an
-    error.
+    The bound that is printed is less than twice the greatest magnitude. It is measured from all numbers, also
+    where the store states a bound. One that a number is beyond is an error.
     """
     from rnsdask import store
     from rnsdask.core.errors import StoreError, bits_text
@@ -152,8 +152,8 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
 
 
 REDUCTIONS = (
-    _reduction("max", "Exact maximum of STORE, and the smallest index that holds it."),
-    _reduction("min", "Exact minimum of STORE, and the smallest index that holds it."),
-    _reduction("sum", "Exact sum of STORE, also beyond the range of its moduli set."),
+    _reduction("max", "Print the maximum of STORE, and the smallest index that holds it."),
+    _reduction("min", "Print the minimum of STORE, and the smallest index that holds it."),
+    _reduction("sum", "Print the sum of STORE, also beyond the range of its moduli."),
     _bound,
 )

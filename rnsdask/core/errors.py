@@ -179,6 +179,23 @@ class ReplacedModuliOverflowError(RNSOverflowError):
     _way_out = "x.extend(moduli) takes more moduli"
 
 
+class ReplacedIntervalOverflowError(IntervalOverflowError):
+    """The same error of numbers that carry an interval."""
+
+    _way_out = ReplacedModuliOverflowError._way_out
+
+
+class LimitOverflowError(RNSOverflowError):
+    """Results may be so long that no moduli set holds them."""
+
+    def __str__(self) -> str:
+        return (
+            f"overflow: by the operands' bounds, results may be {bits_text(self.bits_needed)} long, and no "
+            f"moduli set holds more than {bits_text(self.bits_available)}; x.with_bound(x.measure_bound()) "
+            "has the least bound"
+        )
+
+
 class PrecisionOverflowError(RNSOverflowError):
     """An exact result does not fit into the bits of positional numbers."""
 

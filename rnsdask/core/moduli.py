@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, Self, SupportsIndex
 
@@ -335,6 +335,31 @@ def fewest_moduli(lowest: int, highest: int, signed: bool) -> ModuliSet:
             break
         moduli = fewer
     return moduli
+
+
+def first_moduli(count: int) -> ModuliSet:
+    """The first moduli of the sequence that :meth:`ModuliSet.for_bits` takes: 2**32, 2**32 - 1 and so on.
+
+    Each set is a prefix of all longer ones, and the same object for the same count while it is cached.
+
+    Raises
+    ------
+    ValueError
+        If a set cannot have so many moduli.
+    """
+    _check_count(count, f"a set of {abbreviate(count)} moduli")
+    return _first_moduli(count)
+
+
+@lru_cache(2**8)
+def _first_moduli(count: int) -> ModuliSet:
+    return _long_sequence((count - 1).bit_length()).prefix(count)
+
+
+@lru_cache(2)
+def _long_sequence(levels: int) -> ModuliSet:
+    """The first 2**levels moduli of the sequence."""
+    return ModuliSet._from_checked(tuple(islice(greedy_coprime(MODULUS_MAX, -1, 1), 1 << levels)))
 
 
 def unchecked_set(moduli: Iterable[int]) -> ModuliSet:

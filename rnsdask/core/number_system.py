@@ -30,6 +30,9 @@ class NumberSystem(ABC):
     source: WideModuli | None = None
     """Moduli beyond 2**32 that the numbers were given under, and that the system's moduli replace."""
 
+    grows: bool = False
+    """Whether results take more moduli where they need them, instead of overflowing."""
+
     @property
     def word_dtype(self) -> np.dtype[Any]:
         """Type of a word."""
@@ -165,6 +168,8 @@ class NumberSystem(ABC):
 
 def with_source_of(system: S, *others: NumberSystem) -> S:
     """The system of numbers of all systems: it has a source if one of them does, the first one's."""
+    if system.grows and not all(other.grows for other in others):
+        system = replace(system, grows=False)  # type: ignore[type-var]  # a dataclass
     for other in others:
         if system.source is None and other.source is not None:
             return replace(system, source=other.source)  # type: ignore[type-var]  # a dataclass

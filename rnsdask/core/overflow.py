@@ -6,54 +6,99 @@ from contextvars import ContextVar
 
 from rnsdask.core.number_system import NumberSystem
 
-OVERFLOW_MODES = ("raise", "wrap", "flag")
-"""An error; the result modulo M; or the result modulo M with a mask of those that overflowed."""
+OVERFLOW_MODES = ("raise", "wrap", "flag", "extend")
+"""An error; the result modulo M; the same with a mask of those that overflowed; or more moduli."""
 
-_mode: ContextVar[str] = ContextVar("rnsdask_overflow", default="raise")
+_mode: ContextVar[str | None] = ContextVar("rnsdask_overflow", default=None)
 
 
 @contextmanager
 def errstate(*, overflow: str) -> Iterator[None]:
     """Set what operations do on overflow, for the operations called inside a ``with`` statement.
 
-    A lazy operation keeps what was set when it was called, not when it is computed.
+    A lazy operation keeps what was set when it was called, not when it is computed. Outside, arrays made
+    without moduli, bits or a number system extend, and all others raise.
 
     Parameters
     ----------
-    overflow : {"raise", "wrap", "flag"}
-        ``"raise"``, the default outside: :class:`.RNSOverflowError`; ``"wrap"``: results are modulo M;
-        ``"flag"``: an operation returns a pair, the result modulo M and a Boolean array that is true where
-        the exact result is out of range.
+    overflow : {"raise", "wrap", "flag", "extend"}
+        ``"raise"``: :class:`.RNSOverflowError`; ``"wrap"``: results are modulo M; ``"flag"``: an operation
+        returns a pair, the result modulo M and a Boolean array that is true where the exact result is out of
+        range; ``"extend"``: results of RNSArrays have the fewest moduli that their bounds need, and a sign
+        if they may be negative, so that none is out of range. Arrays of other kinds do not extend: they
+        raise.
 
     Raises
     ------
     ValueError
         If `overflow` is none of these.
     """
-    token = _mode.set(overflow_mode(overflow))
+    with overflow_set(_checked(overflow)):
+        yield
+
+
+@contextmanager
+def overflow_set(overflow: str | None) -> Iterator[None]:
+    """As :func:`errstate`, of a mode that is known; None sets what holds outside of all blocks."""
+    token = _mode.set(overflow)
     try:
         yield
     finally:
         _mode.reset(token)
 
 
+def set_overflow() -> str | None:
+    """Return the mode that :func:`errstate` has set, or None."""
+    return _mode.get()
+
+
+def chosen_mode(overflow: str | None, *systems: NumberSystem) -> str:
+    """Return the mode of an operation on numbers of some systems.
+
+    It is the one that the operation is called with, else the one that :func:`errstate` set, else
+    ``"extend"`` if all systems grow, else ``"raise"``.
+
+    Raises
+    ------
+    ValueError
+        If `overflow` is not a mode.
+    """
+    mode = _mode.get() if overflow is None else _checked(overflow)
+    if mode is None:
+        mode = "extend" if systems and all(system.grows for system in systems) else "raise"
+    return mode
+
+
 def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
-    """Return the mode an operation is called with, or if that is None the one set by :func:`errstate`.
+    """Return the mode of an operation whose operands have been extended, or do not extend.
 
     Parameters
     ----------
     systems
         Those of the operands, which are checked if results are to wrap.
 
+    Returns
+    -------
+    {"raise", "wrap", "flag"}
+        ``"raise"`` where :func:`errstate` says ``"extend"``.
+
     Raises
     ------
     ValueError
-        If `overflow` is not a mode, or numbers of a system do not wrap.
+        If `overflow` is not a mode, or ``"extend"``, or numbers of a system do not wrap.
     """
-    mode = _mode.get() if overflow is None else overflow
-    if mode not in OVERFLOW_MODES:
-        raise ValueError(f"overflow must be one of {', '.join(OVERFLOW_MODES)}, got {mode!r}")
+    mode = chosen_mode(overflow, *systems)
+    if mode == "extend":
+        if overflow == "extend":
+            raise ValueError('overflow="extend" is for RNSArrays; x.to_rns() makes one')
+        return "raise"
     if mode == "wrap":
         for system in systems:
             system.check_wraps()
     return mode
+
+
+def _checked(overflow: str) -> str:
+    if overflow not in OVERFLOW_MODES:
+        raise ValueError(f"overflow must be one of {', '.join(OVERFLOW_MODES)}, got {overflow!r}")
+    return overflow

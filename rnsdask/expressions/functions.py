@@ -10,9 +10,9 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core import ranges
 from rnsdask.core.operations import OPERATIONS
-from rnsdask.expressions import ranges
-from rnsdask.expressions.ranges import Range
+from rnsdask.core.ranges import Range
 from rnsdask.lazy import functions, modular, number_theory
 
 NUMBERS, SIGNS, BOOLEANS = "an array of numbers", "an array of signs", "a Boolean array"

@@ -9,8 +9,8 @@ import numpy as np
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.ranges import Range, check_bits
 from rnsdask.expressions.functions import FORMS, NUMBERS, SIGNS
-from rnsdask.expressions.ranges import Range, check_bits
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.expressions.walk import Key, walk
 from rnsdask.lazy.operands import broadcast_shape

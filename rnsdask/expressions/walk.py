@@ -12,8 +12,8 @@ from types import EllipsisType
 from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
 from rnsdask.core.errors import ExpressionError, abbreviate
+from rnsdask.core.ranges import check_bits
 from rnsdask.expressions.functions import BOOLEANS, EXTREMA, FUNCTIONS
-from rnsdask.expressions.ranges import check_bits
 from rnsdask.expressions.syntax import Expression
 
 V = TypeVar("V")

@@ -12,12 +12,13 @@ from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
-from rnsdask.core.errors import ExpressionError, JobError
+from rnsdask.core.errors import ExpressionError, JobError, with_article
+from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.expressions.expression import Evaluation, evaluate
-from rnsdask.expressions.extension import enough_moduli, needed_product
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.operands import Operand, aligned, bytes_read
@@ -158,7 +159,7 @@ def prepare(
     texts: Mapping[str, str],
     paths: Mapping[str, str],
     *,
-    overflow: str = "raise",
+    overflow: str | None = None,
     backend: str = "auto",
     extend: bool = False,
 ) -> PreparedExpressions:
@@ -172,6 +173,9 @@ def prepare(
         Expressions by the names of their results, which those that follow may use.
     paths
         Where the stores of all other names are.
+    overflow
+        What happens to results out of range. Without it they extend where all stores of numbers grow, and are
+        an error otherwise.
     extend
         Whether all operands are extended to the fewest moduli that hold every result.
 
@@ -190,7 +194,11 @@ def prepare(
     operands = {name: opened[path] for name, path in paths.items()}
     _check_one_kind(operands)
     extension = None
-    if extend:
+    systems = [operand.array.system for operand in operands.values() if operand.is_number]
+    all_grow = bool(systems) and all(system.grows for system in systems)
+    if overflow is None:
+        overflow = "extend" if all_grow else "raise"
+    if extend and not (all_grow and overflow == "extend"):
         operands, extension = _extended(expressions, operands)
     for name, operand in operands.items():
         if operand.is_number:
@@ -226,7 +234,7 @@ def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str])
 def _check_one_kind(operands: Mapping[str, Operand]) -> None:
     kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
     if len(kinds) > 1:
-        first, second, *_ = (f"{name} is of type {kind.__name__}" for kind, name in kinds.items())
+        first, second, *_ = (f"{name} is {with_article(kind)}" for kind, name in kinds.items())
         raise ExpressionError(
             f"{first}, and {second}, which do not mix; x.to_rns() makes an RNSArray of any of them"
         )
@@ -242,7 +250,9 @@ def _work(
     """Describe the job by the largest chunks, and the most words of a number, that there are."""
     blocks = [operand.words for operand in together.values()]
     largest = max(blocks, key=lambda words: words.size)
-    rows = max(int(words.shape[0]) for words in blocks)
+    made = [evaluation.value for evaluation in evaluations.values()]
+    grown = [value.system.rows for value in made if isinstance(value, NumberArray) and value.system.grows]
+    rows = max(*(int(words.shape[0]) for words in blocks), *grown, 1)
     parts = [evaluation for name, evaluation in evaluations.items() if _selections(expressions[name])]
     held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * largest.itemsize
     systems = [operand.array.system for operand in together.values() if operand.is_number]
@@ -309,6 +319,8 @@ def _extended(
     if not numbers:
         raise ExpressionError("extend=True needs an array of numbers")
     systems = [operand.array.system for operand in numbers.values()]
+    if any(isinstance(system, FiniteFields) for system in systems):
+        raise ExpressionError("extend=True is of integers, and operands are elements of fields, without end")
     if any(isinstance(system, Positional) for system in systems):
         raise ExpressionError(
             "extend=True is of residues, and operands are of limbs; x.to_rns(moduli) makes residues"
@@ -370,6 +382,11 @@ def check_wanted(
         value, called = prepared.evaluations[name].value, f"expression {known[name].text!r}"
         is_number = isinstance(value, NumberArray)
         for option in reductions:
+            if is_number and isinstance(value.system, FiniteFields):
+                raise ExpressionError(
+                    f"{called}: {option} is of integers, and these are elements of fields; x.lift() makes "
+                    "integers"
+                )
             if option == "count" and (is_number or value.dtype != np.bool_):
                 raise ExpressionError(f"{called}: count counts where a comparison holds, and this is none")
             if option != "count" and not is_number:

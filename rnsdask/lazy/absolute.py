@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import ranges
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
+from rnsdask.lazy.growing import grown
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, filled_like, made_like
 from rnsdask.rns.absolute import absolute as absolute_of_chunk
@@ -15,6 +17,7 @@ from rnsdask.rns.system import RNS
 
 def absolute(x: Numbers, *, overflow: str | None = None) -> Any:
     """Absolute value of each number, as :func:`.functions.absolute` says."""
+    (x,), overflow = grown(ranges.absolute, overflow, x)
     mode, system, words = overflow_mode(overflow, x.system), x.system, x.words
     if not system.signed:
         result = made_like((x,), words, system, "raise")

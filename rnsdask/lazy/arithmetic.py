@@ -1,12 +1,13 @@
 """Element-wise arithmetic of arrays of residues and integers, lazy on Dask (:mod:`.rns.arithmetic`)."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from rnsdask.backend import Array
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
+from rnsdask.lazy.growing import grown
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Operand, is_lazy_integer, is_number_array, made_like, prepare, scalar
 from rnsdask.rns import arithmetic
@@ -15,9 +16,11 @@ from rnsdask.rns.system import RNS
 
 def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
     """Apply an operation of :data:`.arithmetic.OPERATIONS`, as :func:`.functions.add` says of a sum."""
+    given = values  # a sign that operands get does not widen what is known of them
+    values, overflow = grown(partial(arithmetic.result_range, name), overflow, *values)
     operands = prepare(*values)
     wanted = overflow_mode(overflow, operands.system)
-    ranges = tuple([_range_of(value, operands.system) for value in values])
+    ranges = tuple([_range_of(value, operands.system) for value in given])
     mode, system, result = _planned(name, operands.system, ranges, wanted)
     words = map_chunks(
         _apply_block,
@@ -52,6 +55,9 @@ def _range_of(value: Operand, system: RNS) -> arithmetic.Range:
     if is_number_array(value):
         known: arithmetic.Range = value.system.known_range
         return known
+    if is_lazy_integer(value) and (found := getattr(value, "known_range", None)) is not None:
+        low, high = system.value_range
+        return max(found[0], low), min(found[1], high)
     return system.value_range if is_lazy_integer(value) else (scalar(value),) * 2
 
 

@@ -15,12 +15,13 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask.backend import Array
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.overflow import errstate, overflow_mode
+from rnsdask.core.overflow import overflow_set, set_overflow
 from rnsdask.core.place import Place
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.map import map_chunks, map_values, nameable
 from rnsdask.lazy.number_chunks import numbers_of, words_of
 from rnsdask.lazy.operands import Numbers, is_number_array
+from rnsdask.lazy.promotion import in_system
 from rnsdask.rns.system import RNS
 
 
@@ -106,7 +107,7 @@ def map_blocks(
     arrays = [_chunks_of(other) for other in (lazy, *others)]
     collections = {key: value for key, value in options.items() if is_dask_collection(value)}
     plain = {key: value for key, value in options.items() if key not in collections}
-    applied = Applied(function, plain, overflow_mode(), kind)  # as of now, not of when it is computed
+    applied = Applied(function, plain, set_overflow(), kind)  # as of now, not of when it is computed
     token = dasks.pop("token", None) or funcname(function)
     name = dasks.pop("name", None)
     if name is None:
@@ -147,7 +148,7 @@ class Applied:
         self,
         function: Callable[..., Any],
         options: dict[str, Any],
-        overflow: str,
+        overflow: str | None,
         kind: np.dtype[Any] | None,
     ) -> None:
         self.__wrapped__ = function
@@ -164,7 +165,7 @@ class Applied:
 
     def __call__(self, *chunks: Any, **options: Any) -> Any:
         """Call the function, and check what it returns."""
-        with errstate(overflow=self._overflow):
+        with overflow_set(self._overflow):
             made = self.__wrapped__(*chunks, **self._options, **options)
         return made if self._kind is None else _of_kind(made, self._kind)
 
@@ -192,6 +193,8 @@ def _like_words(made: Any, *, make: Any, system: NumberSystem, place: Place) -> 
             f"map_blocks takes a function from {_name(make)} to {_name(make)}, or any array with "
             f"dtype=; it returned an object of type {type(made).__name__}"
         )
+    if isinstance(system, RNS) and (system.grows or made.system.grows):
+        made = in_system(made, system)
     if not system.same_numbers(made.system):
         raise ValueError(f"map_blocks must keep the system {system!r}; it returned {made.system!r}")
     _check_shape(made.words.shape[1:], place)

@@ -18,6 +18,7 @@ from rnsdask.lazy.operands import (
     prepare,
     scalar,
 )
+from rnsdask.lazy.promotion import fitted
 from rnsdask.rns import compare
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import RELATIONS
@@ -42,7 +43,7 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
     if not is_number_array(b) and (side := _side_of(scalar(b), a.system)):
         return filled_like(a.words, RELATIONS[relation](0, side), np.bool_)
     operands = prepare(a, b)
-    system = a.system.with_bound(operands.bound)
+    system = operands.system.with_bound(operands.bound)
     return map_chunks(_relate_blocks, *operands.blocks, dtype=np.bool_, relation=relation, system=system)
 
 
@@ -58,7 +59,7 @@ def order(a: Numbers, b: Operand) -> Any:
     if not is_number_array(b) and (side := _side_of(scalar(b), a.system)):
         return filled_like(a.words, -side, np.int8)
     operands = prepare(a, b)
-    system = a.system.with_bound(operands.bound)
+    system = operands.system.with_bound(operands.bound)
     return map_chunks(_order_blocks, *operands.blocks, dtype=np.int8, system=system)
 
 
@@ -90,7 +91,7 @@ def _extremum(a: Operand, b: Operand, minimum: bool) -> Any:
     words = map_chunks(_extremum_block, *operands.blocks, rows=system.rows, system=system, minimum=minimum)
     if minimum and not system.signed:  # no greater than either
         system = system.with_bound(min((b for b in operands.bounds if b is not None), default=None))
-    return made_like((a, b), words, system, "raise")
+    return fitted(made_like((a, b), words, system, "raise"))
 
 
 def _side_of(value: int, system: RNS) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, SupportsIndex
 
 import dask.array as da
@@ -13,25 +14,28 @@ from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
+from rnsdask.core.ranges import Range
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import fields
 from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.growing import extends, grown, of_products, of_sums
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, bounded, meta_of, system_of_values
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
     broadcast_shape,
-    check_alike,
     common_system,
     find_lengths,
     is_lazy_integer,
     is_number_array,
     lazy_column,
+    made_alike,
     made_like,
     scalar,
     with_axes,
@@ -40,7 +44,6 @@ from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
 from rnsdask.rns import matmul as products
-from rnsdask.rns.convert import flat_values, greatest_magnitude
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
 
@@ -57,17 +60,19 @@ def convolve(
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray, FieldArray, list of int, or int
-        At least one array; arrays of the same numbers, on the same processor. The other axes broadcast. A
-        list stands for an array, an integer, which may be lazy, for one of length 1.
+    a, b : RNSArray, IntervalRNSArray, FieldArray, integers, or int
+        At least one array of numbers; those of the same numbers, on the same processor. The other axes
+        broadcast. A list, or a plain array, of integers stands for an array of the other's system, an
+        integer, which may be lazy, for one of length 1.
     mode : {"full", "same", "valid", "cyclic", "negacyclic"}
         Of A and B numbers along the axis, with A >= B: all A + B - 1; the middle A of them; the A - B + 1
         that take all B numbers of the shorter operand (these three as ``numpy.convolve``). Or, for operands
         of one length N, number k with number k + N added to it, or subtracted from it.
     axis : int
         The axis, of the shape that the operands broadcast to.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others. Only
         the results count, not partial sums. Of FieldArrays nothing overflows, and it is not taken.
 
     Returns
@@ -98,8 +103,9 @@ def convolve(
         raise TypeError("convolve takes at least one array of numbers, got none")
     check_one_kind(*arrays)
     x, y = (_as_array(operand, arrays[0]) for operand in (a, b))
-    check_alike(x, y)
     find_lengths(x, y)
+    if not extends(overflow, x, y):
+        x, y = made_alike(x, y)
     return _convolve(x, y, mode, axis, overflow=overflow)
 
 
@@ -109,16 +115,13 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
         return operand
     system = like.system
     if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), _bounded(system, None), "raise")
-    is_list = isinstance(operand, list | tuple)
-    words = system.encode(operand) if is_list else system.column(scalar(operand), 1)
-    bound = greatest_magnitude(flat_values(operand)[0] if is_list else [operand])
-    meta = like.words._meta if isinstance(like.words, da.Array) else like.words
-    return made_like((like,), np.asarray(words, like=meta), _bounded(system, bound), "raise")
-
-
-def _bounded(system: Any, bound: int | None) -> Any:
-    return system.with_bound(bound) if isinstance(system, RNS) else system
+        return made_like((like,), lazy_column(operand, system, 1), bounded(system, None), "raise")
+    if are_integers(operand):
+        return as_numbers(operand, like)
+    value = scalar(operand)
+    system = system_of_values(value, value, system)
+    words = np.asarray(system.column(value, 1), like=meta_of(like.words))
+    return made_like((like,), words, bounded(system, abs(value)), "raise")
 
 
 def _convolve_fields(
@@ -192,13 +195,15 @@ def _bits_of_sums(a: Numbers, *_: Any) -> int:
 @also_of_intervals(_convolve_intervals)
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
     """The same of arrays, of known lengths and of the same numbers."""
-    whole = common_system(a, b)
-    overflows = overflow_mode(overflow, whole)
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
+    lengths = _checked_lengths(with_axes(a.words, ndim), with_axes(b.words, ndim), k, mode)
+    window, terms = _window(mode, lengths), min(lengths)
+    (a, b), overflow = grown(partial(_range_of_sums, terms, mode), overflow, a, b)
+    whole = common_system(a, b)
+    overflows = overflow_mode(overflow, whole)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
-    window = _window(mode, _checked_lengths(x, y, k, mode))
-    systems, terms = (a.system, b.system), min(x.shape[k + 1], y.shape[k + 1])
+    systems = (a.system, b.system)
     system = systems[0]
     reach = terms * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(system, reach) and (mode != "negacyclic" or system.signed)
@@ -215,6 +220,11 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
     rows = system.rows + (overflows == "flag")
     words = _map(_convolve_block, x, y, window, rows=rows, options=options)
     return made_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
+
+
+def _range_of_sums(terms: int, mode: str, a: Range, b: Range) -> Range:
+    low, high = of_sums(of_products(a, b), terms)
+    return (-max(-low, high), max(-low, high)) if mode == "negacyclic" else (low, high)
 
 
 _wide_convolve = through_rns(_convolve, _bits_of_sums, overflows=True)

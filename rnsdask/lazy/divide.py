@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import ranges
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
+from rnsdask.core.ranges import Range
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy.growing import grown, grows, known_ranges
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import (
@@ -22,6 +25,7 @@ from rnsdask.lazy.operands import (
     prepare,
     scalar,
 )
+from rnsdask.lazy.promotion import fitted
 from rnsdask.rns import divide
 from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
@@ -45,6 +49,8 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> lis
     """
     options: dict[str, Any] = {}
     function: Callable[..., Any]
+    if grows(*filter(is_number_array, (dividend, divisor))):
+        dividend, divisor = _extended(dividend, divisor, parts)
     if is_number_array(divisor):
         both = prepare(dividend, divisor)
         system, function, blocks = both.system.with_bound(both.bounds[0]), _block_by_block, both.blocks
@@ -63,9 +69,36 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> lis
     options.update(system=system, parts=parts, rows=len(parts) * n, located=True)
     stacked = map_chunks(function, *blocks, **options)
     return [
-        made_like((dividend, divisor), stacked[i * n : (i + 1) * n], system.with_bound(bounds[part]), "raise")
+        fitted(
+            made_like(
+                (dividend, divisor), stacked[i * n : (i + 1) * n], system.with_bound(bounds[part]), "raise"
+            )
+        )
         for i, part in enumerate(parts)
     ]
+
+
+def _extended(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tuple[Operand, Operand]:
+    """Operands that have moduli, and a sign, for the quotients and remainders; a known divisor needs none."""
+
+    def results(x: Range, y: Range) -> Range:
+        low, high = ranges.floor_divide(x, y) if "quotient" in parts else (0, 0)
+        if "remainder" in parts:
+            ends = ranges.remainder(x, y)
+            low, high = min(low, ends[0]), max(high, ends[1])
+        return low, high
+
+    if is_number_array(divisor):
+        (dividend, divisor), _ = grown(results, None, dividend, divisor)
+    elif is_lazy_integer(divisor):
+        (known,) = known_ranges([dividend.system], [divisor])
+        (dividend,), _ = grown(lambda x: results(x, known), None, dividend)
+    else:
+        y = scalar(divisor)
+        (dividend,), _ = grown(lambda x: results(x, (y, y)), None, dividend)
+        if y < 0 and not dividend.system.signed:
+            (dividend,), _ = grown(lambda x: (-1, x[1]), None, dividend)
+    return dividend, divisor
 
 
 def _block_by_integer(
@@ -100,11 +133,21 @@ def _is_even_block(block: Array, *, system: RNS) -> Array:
     return divide.is_even(block, system)[None]
 
 
+def shift(bits: Any) -> int:
+    """Return the integer by which residues are shifted."""
+    if getattr(bits, "ndim", 0) or isinstance(bits, list | tuple):
+        raise TypeError(
+            "residues are shifted by one integer, got an array; x.to_positional(bits) makes numbers that are "
+            "shifted by one each"
+        )
+    return as_integer(bits, "shift")
+
+
 def power_of_two(bits: Any, most: int) -> Any:
     """``2**bits``, or ``2**most`` for more bits than that; lazy if `bits` are."""
     if is_lazy_integer(bits):
         return map_values(_lazy_power_of_two, bits, most=most, dtype=object)
-    count = as_integer(bits, "shift")
+    count = shift(bits)
     if count < 0:
         raise ValueError(f"shift must not be negative, got {abbreviate(count)}")
     return 1 << min(count, most)

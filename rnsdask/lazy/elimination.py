@@ -17,7 +17,7 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import broadcast_shape, check_alike, find_lengths, made_like, with_axes
+from rnsdask.lazy.operands import broadcast_shape, find_lengths, made_alike, made_like, with_axes
 from rnsdask.lazy.positional import refuse
 from rnsdask.positional.system import Positional
 
@@ -108,9 +108,9 @@ def solve(a: Any, b: Any) -> Any:
 
 def joined_words(a: Any, b: Any) -> tuple[Any, int, bool]:
     """Words [A b] (n, *batch, N, N + K) of systems, N, and whether b is one vector; batches broadcast."""
+    a, b = made_alike(a, b)
     left = square("solve", a)
     find_lengths(b)
-    check_alike(a, b)
     is_vector = b.words.ndim == 2
     right = b.words[..., None] if is_vector else b.words
     rows = left.shape[-1]

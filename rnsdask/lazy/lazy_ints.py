@@ -31,12 +31,17 @@ class LazyInts(da.Array):
     like again; whatever else of Dask is applied to it gives a plain Dask array.
     """
 
-    __slots__ = ()
+    known_range: tuple[int, int] | None = None
+    """The lowest and the highest integer that the elements may be, if that is known."""
 
     @classmethod
-    def of(cls, array: da.Array) -> "LazyInts":
-        """Make one of a Dask array whose elements stay exact in Dask, as those of `ScalarInt` do."""
+    def of(cls, array: da.Array, known_range: tuple[int, int] | None = None) -> "LazyInts":
+        """Make one of a Dask array whose elements stay exact in Dask, as those of `ScalarInt` do.
+
+        `known_range` is that of the least and the greatest of them, if it is known.
+        """
         made: LazyInts = cls(array.dask, array.name, array.chunks, meta=array._meta)
+        made.known_range = known_range
         return made
 
     @classmethod

@@ -1,7 +1,8 @@
 """Products of vectors and matrices, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.matmul`)."""
 
-from functools import partial, reduce
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from functools import partial, reduce, wraps
+from typing import Any, TypeAlias, TypeVar, cast
 
 import dask.array as da
 import numpy as np
@@ -13,14 +14,16 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields
+from rnsdask.lazy.growing import grown, of_products, of_sums
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
-    check_alike,
     common_system,
     find_lengths,
     is_number_array,
+    made_alike,
     made_like,
     with_axes,
 )
@@ -29,6 +32,8 @@ from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.rns.system import RNS
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Systems: TypeAlias = tuple[Any, Any]
 """The systems of two operands, both RNS, which differ by their bounds alone, or both a Fermat field."""
@@ -43,6 +48,7 @@ def _matmul_of_intervals(a: Numbers, b: Numbers, *, overflow: str | None = None)
     if not (is_number_array(a) and is_number_array(b) and a.words.ndim == b.words.ndim == 2):
         return _wide_matmul(a, b, overflow=overflow)
     _check_operands(a, b)
+    made_alike(a, b)
     _as_matrices(a, b)  # for its errors, which shall name the shapes of the vectors
     row = made_like((a,), a.words[:, None], a.system, "raise")
     product = _wide_matmul(row, b, overflow=overflow)
@@ -62,6 +68,7 @@ def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) ->
     """Product of FieldArrays; in prime fields that of their residues modulo M."""
     fields.check_no_overflow(overflow)
     _check_operands(a, b)
+    made_alike(a, b)
     find_lengths(a, b)
     x, y, kept = _as_matrices(a, b)
     if a.words.ndim == b.words.ndim == 2:
@@ -74,6 +81,15 @@ def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) ->
     return made_like((a,), product.words, a.system, "raise")
 
 
+def _taking_integers(function: F) -> F:
+    @wraps(function)
+    def of_operands(a: Any, b: Any, *, overflow: str | None = None) -> Any:
+        return function(*with_arrays(a, b), overflow=overflow)
+
+    return cast("F", of_operands)
+
+
+@_taking_integers
 @also_of(FiniteFields, _matmul_of_fields)
 @also_of_intervals(_matmul_of_intervals)
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
@@ -82,9 +98,11 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
-        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast. One
+        of them may be a nested list, or a plain array, of integers that the other's system holds.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others. Only
         the results count, not partial sums.
 
     Returns
@@ -102,9 +120,12 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
         If operands do not fit one another, or `overflow` is no mode.
     """
     _check_operands(a, b)
+    find_lengths(a, b)
+    terms = int(a.words.shape[-1])
+    (a, b), overflow = grown(lambda x, y: of_sums(of_products(x, y), terms), overflow, a, b)
+    a, b = made_alike(a, b)
     whole = common_system(a, b)
     mode = overflow_mode(overflow, whole)
-    find_lengths(a, b)
     x, y, kept = _as_matrices(a, b)
     systems = (a.system, b.system)
     reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
@@ -167,7 +188,6 @@ def _check_operands(a: Any, b: Any) -> None:
                 f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
                 "(* multiplies by a number)"
             )
-    check_alike(a, b)
 
 
 def _as_matrices(a: Numbers, b: Numbers) -> tuple[Any, Any, tuple[Any, ...]]:

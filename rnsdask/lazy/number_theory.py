@@ -13,8 +13,11 @@ from rnsdask.interval_rns import number_theory as of_intervals
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.growing import grown, of_common_divisors, of_common_multiples
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Operand, is_number_array, made_like, prepare
+from rnsdask.lazy.promotion import fitted
 from rnsdask.positional import arithmetic, bits, divide
 from rnsdask.positional.system import Positional
 from rnsdask.rns import number_theory
@@ -28,8 +31,9 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray or int
         At least one an array, both of one kind, as :func:`.add` takes them.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others. Only
         the magnitude of the lowest number of a signed range can be.
 
     Returns
@@ -101,10 +105,12 @@ def bit_length(x: Operand) -> Any:
 
 
 def _of_pairs(name: str, a: Operand, b: Operand, overflow: str | None) -> Any:
+    a, b = with_arrays(a, b)
     if arrays := list(filter(is_number_array, (a, b))):
         check_one_kind(*arrays)
         if of_fields(arrays[0]):
             refuse(name)
+    (a, b), overflow = grown(of_common_divisors if name == "gcd" else of_common_multiples, overflow, a, b)
     operands = prepare(a, b)
     system: Any = operands.system
     mode = overflow_mode(overflow, system)
@@ -115,7 +121,8 @@ def _of_pairs(name: str, a: Operand, b: Operand, overflow: str | None) -> Any:
     words = map_chunks(
         _pairs_block, *operands.blocks, rows=rows, located=True, token=f"rns-{name}", **options
     )
-    return made_like((a, b), words, system, mode)
+    found = made_like((a, b), words, system, mode)
+    return fitted(found) if is_number_array(found) and isinstance(system, RNS) else found
 
 
 def _bound_of(

@@ -21,10 +21,12 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import with_source_of
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.promotion import in_common
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -164,13 +166,14 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
         bounds = tuple([getattr(array.system, "bound", None) for array in arrays])
         return Operands(tuple([array.words for array in arrays]), common_system(*arrays), bounds)
+    operands = in_common_system(*operands)
+    arrays = [operand for operand in operands if is_number_array(operand)]
     system = common_system(*arrays)
     masks = [as_mask(mask) for mask in masks]
     if len(arrays) + len(masks) > 1:
         masks = [of_known_lengths(mask) for mask in masks]
         find_lengths(*arrays)
     words = [array.words for array in arrays]
-    check_same_numbers(*arrays)
     check_same_processor([*masks, *words])
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
@@ -215,14 +218,40 @@ def _column_block(integer: Any, *, system: Any, ndim: int) -> Any:
     return system.column(integer_of(integer), ndim)
 
 
-def check_alike(*arrays: Numbers) -> None:
-    """Raise ValueError if arrays differ in moduli or range, TypeError if they are on different processors."""
-    check_same_numbers(*arrays)
+def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
+    """Arrays in one system: those of residues in their common one, all others as they are.
+
+    Raises
+    ------
+    ValueError
+        If they have none, or differ in their system.
+    TypeError
+        If they are on different processors.
+    """
     check_same_processor([array.words for array in arrays])
+    return in_common_system(*arrays)
 
 
-def check_same_numbers(*arrays: Numbers) -> None:
-    """Raise ValueError if arrays differ in moduli or range."""
+def in_common_system(*operands: Operand) -> tuple[Any, ...]:
+    """Operands of which the arrays, of one kind, are in one system, as :func:`made_alike`."""
+    arrays = [operand for operand in operands if is_number_array(operand)]
+    if not all(isinstance(array.system, RNS) for array in arrays):
+        _check_same_numbers(*arrays)
+        return operands
+    if len(arrays) == 1 and not arrays[0].system.grows:
+        return operands
+    integers = [scalar(operand) for operand in operands if is_single(operand)]
+    alike = iter(in_common(arrays, integers))
+    return tuple(next(alike) if is_number_array(operand) else operand for operand in operands)
+
+
+def is_single(operand: Operand) -> bool:
+    """Whether an operand is one integer that is known, or is none and will be refused."""
+    return not is_number_array(operand) and not is_lazy_integer(operand)
+
+
+def _check_same_numbers(*arrays: Numbers) -> None:
+    """Raise ValueError if arrays differ in their system."""
     first = arrays[0].system
     for other in (array.system for array in arrays[1:]):
         if not first.same_numbers(other):
@@ -233,12 +262,9 @@ def check_same_numbers(*arrays: Numbers) -> None:
                 )
             if not hasattr(first, "moduli"):
                 raise ValueError(f"operands are of different fields: {first!r} and {other!r}")
-            if first.moduli != other.moduli:
-                raise ValueError(
-                    f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}"
-                )
+            way = "; x.extend(y.moduli) makes them alike" if isinstance(first, IntervalRNS) else ""
             raise ValueError(
-                f"operands have different ranges: one is {first.range_kind}, another {other.range_kind}"
+                f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}{way}"
             )
 
 

@@ -19,21 +19,21 @@ from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     broadcast_shape,
-    check_alike,
     find_lengths,
     is_number_array,
+    made_alike,
     made_like,
 )
 
 
-def check_operands(name: str, *arrays: Any, axes: int = 1) -> None:
-    """Raise TypeError or ValueError unless arrays of the same numbers have polynomials."""
+def checked_operands(name: str, *arrays: Any, axes: int = 1) -> tuple[Any, ...]:
+    """Arrays in one system, TypeError or ValueError unless they have one, and polynomials."""
     for x in arrays:
         if not is_number_array(x):
             kind = type(x).__name__
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
     check_one_kind(*arrays)
-    check_alike(*arrays)
+    arrays = made_alike(*arrays)
     find_lengths(*arrays)
     for x in arrays:
         shape = tuple(x.words.shape[1:])
@@ -41,6 +41,7 @@ def check_operands(name: str, *arrays: Any, axes: int = 1) -> None:
             what = "two axes of coefficients" if axes == 2 else "an axis of coefficients"
             raise ValueError(f"{name} takes arrays with {what}, none of them empty, got shape {shape}")
     broadcast_shape([tuple(x.words.shape[1:-axes]) for x in arrays])
+    return arrays
 
 
 def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:

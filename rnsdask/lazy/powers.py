@@ -14,6 +14,7 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns, positional
+from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_power, of_powers
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.modular import mod_power
@@ -27,6 +28,7 @@ from rnsdask.lazy.operands import (
     made_like,
     with_machine_integers,
 )
+from rnsdask.lazy.promotion import fitted
 from rnsdask.lazy.widening import also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
 from rnsdask.rns import modular_power, powers
@@ -70,8 +72,9 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
         Any that is not negative; also one lazy integer, which is checked when it is computed. Of an array, or
         nested lists, of machine integers one for each number; both broadcast. In a field it may be negative:
         then it raises the inverses, as :func:`inverse` gives them.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others.
 
     Returns
     -------
@@ -87,6 +90,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
         If an argument is none of these, or an exponent is negative; of a lazy one when it is computed.
     """
     check_rns_array(x)
+    x, overflow = _extended(x, exponent, overflow)
     mode = overflow_mode(overflow, x.system)
     if is_lazy_integer(exponent):
         return _power_lazily(x, exponent, mode)
@@ -105,6 +109,25 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     options: dict[str, Any] = {"exponent": k, "system": system, "mode": mode}
     words = map_chunks(_power_block, x.words, rows=system.rows + (mode == "flag"), located=True, **options)
     return made_like((x,), words, system.with_bound(known), mode)
+
+
+def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:
+    """The bases with moduli for all powers, and the mode of overflow, where results extend."""
+    if not extends(overflow, x):
+        return x, overflow
+    if is_lazy_integer(exponent):
+        raise ValueError(
+            "powers by an exponent that is not computed yet have no bound to extend by; compute() it first, "
+            'or give overflow="raise"'
+        )
+    if is_array(exponent):
+        most = greatest_exponent(exponent)
+        (x,), overflow = grown(lambda base: of_powers(base, most), overflow, x)
+    else:
+        k = as_integer(exponent, "exponent")
+        powers.check_exponent(k)
+        (x,), overflow = grown(lambda base: of_power(base, k), overflow, x)
+    return x, overflow
 
 
 @also_of(Positional, mod_power)
@@ -137,7 +160,10 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
         first number of its chunk. With an array of exponents, the first one of an exponent.
     """
     check_rns_array(x)
-    system, m = x.system, as_integer(modulus, "modulus")
+    m = as_integer(modulus, "modulus")
+    if grows(x):
+        (x,), _ = grown(lambda _: (min(m, 0), max(m, 0)), None, x)
+    system = x.system
     modular_power.check_modulus(m, system)
     options: dict[str, Any] = {"modulus": m, "system": system, "rows": system.rows}
     if is_array(exponent):
@@ -146,7 +172,7 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
     else:
         k = as_integer(exponent, "exponent")
         words = map_chunks(_power_modulo_block, x.words, located=True, exponent=k, **options)
-    return made_like((x,), words, system.with_bound(abs(m) - 1), "raise")
+    return fitted(made_like((x,), words, system.with_bound(abs(m) - 1), "raise"))
 
 
 _wide_power_modulo = through_rns(power_modulo)
@@ -218,7 +244,8 @@ def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: 
     if isinstance(system, FiniteFields):
         return elements_of(system).powers(block, exponents, place.flat_index)
     if isinstance(system, IntervalRNS):
-        return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
+        with system.naming_ways_out():
+            return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
     return powers.power_by_array(block, exponents, system, mode, place.flat_index)
 
 

@@ -6,12 +6,14 @@ Of all numbers by :mod:`.rns.products`, along axes by :mod:`.rns.axis_products`;
 
 import math
 from functools import partial, reduce
+from itertools import pairwise
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, check_backend, to_backend
+from rnsdask.core.coprime import product
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
@@ -20,20 +22,25 @@ from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.interval_rns import axis_products as interval_products
 from rnsdask.interval_rns import products as of_intervals
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy import arithmetic
+from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.shape import along
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.positional import products as of_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import axis_products
 from rnsdask.rns.products import combine, factors_of_chunk, result_of
+from rnsdask.rns.promotion import check_length
 from rnsdask.rns.system import RNS
 
 
 def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str = "auto") -> Any:
     """Product of all numbers, as :meth:`.RNSArray.prod` says."""
-    mode = overflow_mode(overflow, x.system)
+    extend = extends(overflow, x)
+    mode = "extend" if extend else overflow_mode(overflow, x.system)
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
         return _result(_factors(words, system, mode), system, mode)
@@ -51,10 +58,16 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
 
 def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: int | None) -> Any:
     """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
-    mode, words, system = overflow_mode(overflow, x.system), x.words, x.system
+    words, system = x.words, x.system
     if isinstance(words, da.Array):
         check_sizes(words)
     terms = math.prod(int(words.shape[1 + axis]) for axis in axes)
+    if extends(overflow, x):
+        if terms:
+            check_length(terms * (system.known_magnitude.bit_length() - 1) + 1)
+            return _grown_products(x, axes)
+        overflow = "raise"  # no factors give 1
+    mode = overflow_mode(overflow, system)
     is_plain = isinstance(system, RNS)
     bound = axis_products.bound_of_products(system, terms) if is_plain else None
     checked = "wrap" if bound is not None and mode == "raise" else mode
@@ -71,6 +84,26 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
         factors = _axis_factors_block(words, axes=axes, **options)
     words = map_chunks(_finish_block, factors, rows=system.rows + (mode == "flag"), located=True, **options)
     return made_like((x,), words, system.with_bound(bound) if is_plain else system, mode)
+
+
+def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
+    """Products along axes of numbers whose results extend: the first half times the second, again and again.
+
+    So all steps but the last are of numbers that are shorter than the result.
+    """
+    for axis in axes:
+        single: list[Any] = []
+        while (length := int(x.words.shape[1 + axis])) > 1:
+            half = length // 2
+            ends = (0, half, 2 * half, length)
+            parts = [x.words[along(axis, slice(*pair))] for pair in pairwise(ends)]
+            first, second, last = (made_like((x,), words, x.system, "raise") for words in parts)
+            if length % 2:
+                single.append(last)
+            x = arithmetic.apply("multiply", first, second, overflow="extend")
+        for last in single:
+            x = arithmetic.apply("multiply", last, x, overflow="extend")
+    return x
 
 
 def _axis_factors_block(block: Any, *, system: Any, mode: str, axes: tuple[int, ...]) -> Any:
@@ -102,12 +135,19 @@ def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
     if isinstance(system, Positional):
         return of_limbs.finish(factors, system, mode, place.flat_index)
     if isinstance(system, IntervalRNS):
-        return interval_products.finish(factors, system.moduli, mode, place.flat_index)
+        with system.naming_ways_out():
+            return interval_products.finish(factors, system.moduli, mode, place.flat_index)
     return axis_products.finish(factors, system, mode, place.flat_index)
 
 
 def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
-    """What the numbers of a chunk contribute: :class:`.Factors`, or those of limbs (rows, 1), in NumPy."""
+    """What the numbers of a chunk contribute: :class:`.Factors`, or those of limbs (rows, 1), in NumPy.
+
+    Where results extend, their product as a Python int.
+    """
+    if mode == "extend":
+        integers = system.decode(as_matrix(words)).tolist()
+        return int(product(integers)) if integers else 1
     if isinstance(system, Positional):
         factors = of_limbs.factors_of(as_matrix(words), system, mode)
         return to_backend(of_limbs.factors_along(factors, system, (0,)), "cpu")
@@ -118,18 +158,23 @@ def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
 
 
 def _combined(a: Any, b: Any, *, system: Any) -> Any:
+    if isinstance(a, int):
+        return a * b
     if isinstance(system, Positional):
         return of_limbs.join(a, b, system)
     return combine(a, b, system.moduli)
 
 
 def _result(factors: Any, system: NumberSystem, mode: str) -> Any:
+    if mode == "extend":
+        return factors
     if isinstance(system, Positional):
         words = of_limbs.finish(factors, system, mode)
         value = system.decode_at(words[: system.rows], 0)
         return (value, bool(words[-1, 0])) if mode == "flag" else value
     if isinstance(system, IntervalRNS):
-        return of_intervals.result_of(factors, system, mode)
+        with system.naming_ways_out():
+            return of_intervals.result_of(factors, system, mode)
     assert isinstance(system, RNS)
     return result_of(factors, system, mode)
 

@@ -1,5 +1,6 @@
 """Running results of an array along an axis, on Dask in two passes (:mod:`rnsdask.rns.axis_scan`)."""
 
+import math
 from itertools import chain
 from typing import Any
 
@@ -14,6 +15,7 @@ from dask.highlevelgraph import HighLevelGraph
 from rnsdask.backend import check_backend, to_backend
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
+from rnsdask.lazy.growing import grown, of_powers, of_sums
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
@@ -25,6 +27,9 @@ from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan,
 
 def running_sums(x: Numbers, axis: int, backend: str) -> Any:
     """Sums of all numbers up to each one along an axis, as :meth:`.ScannedArray.cumsum` says."""
+    terms = x.words.shape[1 + axis]
+    if not math.isnan(terms):
+        (x,), _ = grown(lambda known: of_sums(known, int(terms)), None, x)
     system, is_line = x.system, x.words.ndim == 2
     if isinstance(system, Positional):
         return made_like((x,), scan(x.words, PositionalSums(system, axis), backend), system, "raise")
@@ -35,6 +40,8 @@ def running_sums(x: Numbers, axis: int, backend: str) -> Any:
 
 def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) -> Any:
     """Products of all numbers up to each one along an axis, as :meth:`.ScannedArray.cumprod` says."""
+    terms = x.words.shape[1 + axis]
+    (x,), overflow = grown(lambda known: of_powers(known, int(terms)), overflow, x)
     system, mode = x.system, overflow_mode(overflow, x.system)
     if isinstance(system, Positional):
         return made_like((x,), scan(x.words, PositionalProducts(system, axis, mode), backend), system, mode)

@@ -12,13 +12,14 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import indexing, shape
 from rnsdask.lazy.functions import check_one_kind, relate
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.integer_operands import meta_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
-    check_alike,
     find_lengths,
     integer_of,
     is_lazy_integer,
     is_number_array,
+    made_alike,
 )
 from rnsdask.lazy.ordering import check_numbers, places, telling_rows
 from rnsdask.lazy.sort import sorted_along
@@ -64,6 +65,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError(f"searchsorted takes sorted numbers along one axis, got shape {a.words.shape[1:]}")
     if sorter is not None:
         find_lengths(a)
+    if is_number_array(v):
+        check_one_kind(a, v)
+        a, v = made_alike(a, v)
     words = a.words if sorter is None else _in_order(a.words, sorter)
     wanted, lengths, system = _wanted(v, a)
     found = _over_chunks(words, wanted, system, side)
@@ -97,6 +101,8 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     check_numbers("isin", x)
     if is_number_array(values):
         find_lengths(values)
+        check_one_kind(x, values)
+        x, values = made_alike(x, values)
     looked_for, *_ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
@@ -137,8 +143,6 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
     """
     system = a.system
     if is_number_array(v):
-        check_one_kind(a, v)
-        check_alike(a, v)
         if hasattr(system, "with_bound"):
             bounds = system.bound, v.system.bound
             system = system.with_bound(None if None in bounds else max(bounds))
@@ -148,7 +152,7 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
         return map_chunks(_inside_block, flat, rows=system.rows + 1), v.words.shape[1:], system
     if is_lazy_integer(v):
         options: dict[str, Any] = {"rows": system.rows + 1, "chunks": ((1,),), "system": system}
-        return map_chunks(_integer_block, v, like=_meta_of(a.words), **options), None, system
+        return map_chunks(_integer_block, v, like=meta_of(a.words), **options), None, system
     if isinstance(v, da.Array):
         raise TypeError(
             f"a Dask array of integers is no array of numbers: rd.from_ints makes one, got {v!r:.80}"
@@ -158,11 +162,7 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
     else:
         flat, lengths = flat_values(v)
         values = [as_integer(value, f"v, at flat index {i},") for i, value in enumerate(flat)]
-    return np.asarray(_columns(values, system), like=_meta_of(a.words)), lengths, system
-
-
-def _meta_of(words: Any) -> Any:
-    return words._meta if isinstance(words, da.Array) else words
+    return np.asarray(_columns(values, system), like=meta_of(a.words)), lengths, system
 
 
 def _inside_block(words: Array) -> Array:
@@ -203,7 +203,7 @@ def _over_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> An
         align_arrays=False,
         adjust_chunks={"i": 1},
         dtype=dtype,
-        meta=np.empty_like(_meta_of(words), shape=(0, 0), dtype=dtype, order="C"),
+        meta=np.empty_like(meta_of(words), shape=(0, 0), dtype=dtype, order="C"),
         token="rns-search",
     )
     # A number's place is that in each chunk, added up.

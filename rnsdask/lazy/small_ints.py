@@ -9,6 +9,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.rns.promotion import least_system
 
 
 def numbers_of(small: Any, like: Numbers) -> Any:
@@ -19,7 +20,7 @@ def numbers_of(small: Any, like: Numbers) -> Any:
     small : NumPy, CuPy or Dask array of integers
         At most 64 bits each.
     like : RNSArray or IntervalRNSArray
-        Whose kind, moduli set and range the result has.
+        Whose kind, moduli set and range the result has; one that grows has moduli and a sign for the dtype.
 
     Returns
     -------
@@ -32,6 +33,8 @@ def numbers_of(small: Any, like: Numbers) -> Any:
         If an integer is out of range; for a Dask array when it is computed.
     """
     system, ends = like.system, np.iinfo(small.dtype)
+    if system.grows:
+        system = least_system(int(ends.min), int(ends.max), signed=False)
     words = map_chunks(_encode_block, small[None], rows=system.rows, located=True, system=system)
     if hasattr(system, "with_bound"):
         system = system.with_bound(max(-int(ends.min), int(ends.max)))

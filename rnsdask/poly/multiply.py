@@ -13,7 +13,7 @@ def multiply(f: Any, g: Any, *, overflow: str | None = None) -> Any:
     f, g : RNSArray, IntervalRNSArray, FieldArray, list of int, or int
         At least one array, (..., A) and (..., B); the other axes are those of many polynomials, and
         broadcast.
-    overflow : {"raise", "wrap", "flag"}, optional
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to coefficients out of range, as in :func:`.convolve`.
 
     Returns

@@ -3,12 +3,12 @@
 from typing import Any
 
 from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.polynomials import check_operands
+from rnsdask.lazy.polynomials import checked_operands
 
 
 def check_fields(name: str, *arrays: Any) -> None:
     """Raise TypeError or ValueError unless arrays have polynomials over the same fields."""
-    check_operands(name, *arrays)
+    checked_operands(name, *arrays)
     for x in arrays:
         if not of_fields(x):
             kind = type(x).__name__

@@ -5,7 +5,8 @@ from typing import Any
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, polynomials
 from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.polynomials import check_operands
+from rnsdask.lazy.integer_operands import with_arrays
+from rnsdask.lazy.polynomials import checked_operands
 from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import of_intervals, through_rns
 from rnsdask.positional.system import Positional
@@ -49,7 +50,8 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
     count = as_integer(variables, "variables")
     if count not in (1, 2):
         raise ValueError(f"variables must be 1 or 2, got {count}")
-    check_operands("resultant", f, g, axes=count)
+    f, g = with_arrays(f, g)
+    f, g = checked_operands("resultant", f, g, axes=count)
     if of_fields(f):
         if count == 2:
             raise TypeError("resultant takes integers in two variables, got elements of fields")
@@ -82,7 +84,7 @@ def discriminant(f: Any) -> Any:
     TypeError, ValueError
         As of :func:`resultant`.
     """
-    check_operands("discriminant", f)
+    checked_operands("discriminant", f)
     if of_fields(f):
         return polynomials.discriminant(f)
     if isinstance(f.system, Positional):

@@ -50,6 +50,11 @@ def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
     own = {m: i for i, m in enumerate(system.moduli)}
     common = [k for k, m in enumerate(targets) if m in own]
     new = [k for k, m in enumerate(targets) if m not in own]
+    kept = len(common)
+    if new and common == list(range(kept)) == [own[targets[k]] for k in common]:  # more moduli after the same
+        result[:kept] = matrix[:kept]
+        _extend_to_new(matrix, system, _subset(targets, tuple(new)) if kept else targets, result[kept:])
+        return result.reshape(len(targets), *residues.shape[1:])
     if new:
         rows = result if not common else np.empty_like(result, shape=(len(new), result.shape[1]), order="C")
         _extend_to_new(matrix, system, _subset(targets, tuple(new)) if common else targets, rows)

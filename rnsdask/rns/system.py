@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import ReplacedModuliOverflowError, RNSOverflowError, abbreviate, bits_text
 from rnsdask.core.layout import check_residue_array
-from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, to_text
+from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, first_moduli, to_text
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
 from rnsdask.core.wide_moduli import WideModuli
@@ -33,23 +33,33 @@ class RNS(NumberSystem):
     source : WideModuli, optional
         Moduli beyond 2**32 that the numbers were given under, and that `moduli` replace. Such numbers do not
         wrap, for M is not the product that the user knows.
+    grows : bool
+        Whether results take more moduli where their bounds need them (``overflow="extend"``), as those of
+        arrays made without moduli do. The moduli are the first ones of one sequence, which
+        :meth:`.ModuliSet.for_bits` takes: 2**32, 2**32 - 1 and so on.
 
     Raises
     ------
     TypeError, ValueError
-        If `moduli` is no ModuliSet, `signed` no bool, `source` no WideModuli, or the bound no integer, or
-        negative.
+        If `moduli` is no ModuliSet, `signed` or `grows` no bool, `source` no WideModuli, or the bound no
+        integer, or negative; or the system grows, and its moduli are others.
     """
 
     moduli: ModuliSet
     signed: bool = False
     bound: int | None = None
     source: WideModuli | None = None
+    grows: bool = False
 
     def __post_init__(self) -> None:
         check_moduli_set(self.moduli)
         check_source(self.source)
         object.__setattr__(self, "signed", as_bool(self.signed, "signed"))
+        object.__setattr__(self, "grows", as_bool(self.grows, "grows"))
+        if self.grows and self.moduli != first_moduli(len(self.moduli)):
+            raise ValueError(
+                f"a system that grows has the first moduli of ModuliSet.for_bits, got {self.moduli!r}"
+            )
         if self.bound is not None:
             bound = as_integer(self.bound, "bound")
             if bound < 0:
@@ -93,7 +103,7 @@ class RNS(NumberSystem):
 
     def with_bound(self, bound: int | None) -> "RNS":
         """The same system with another bound, or none."""
-        return self if bound is self.bound else RNS(self.moduli, self.signed, bound, self.source)
+        return self if bound is self.bound else RNS(self.moduli, self.signed, bound, self.source, self.grows)
 
     def encode(self, values: Any) -> NDArray[np.uint32]:
         """Residues of integers: :func:`.ints_to_residues`."""
@@ -140,12 +150,26 @@ class RNS(NumberSystem):
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the cached ranges.
-        return {"moduli": self.moduli, "signed": self.signed, "bound": self.bound, "source": self.source}
+        return {
+            "moduli": self.moduli,
+            "signed": self.signed,
+            "bound": self.bound,
+            "source": self.source,
+            "grows": self.grows,
+        }
 
     def __dask_tokenize__(self) -> Any:
         # Dask writes an integer in decimal, which Python refuses beyond 4300 digits.
         source = () if self.source is None else (self.source.__dask_tokenize__(),)
-        return "rnsdask.RNS", self.moduli.__dask_tokenize__(), self.signed, to_text(self.bound), *source
+        mode = ("grows",) if self.grows else ()
+        return (
+            "rnsdask.RNS",
+            self.moduli.__dask_tokenize__(),
+            self.signed,
+            to_text(self.bound),
+            *source,
+            *mode,
+        )
 
     def __str__(self) -> str:
         parts = [repr(self.moduli), self.range_kind]
@@ -153,10 +177,13 @@ class RNS(NumberSystem):
             parts.append(f"bound of {bits_text(self.bound.bit_length())}")
         if self.source is not None:
             parts.append(f"in place of {self.source!r}")
+        if self.grows:
+            parts.append("grows")
         return ", ".join(parts)
 
     def details(self) -> dict[str, str]:
         """Moduli, range and bound."""
         bound = "unknown" if self.bound is None else bits_text(self.bound.bit_length())
         source = {} if self.source is None else {"In place of": repr(self.source)}
-        return {"Moduli": repr(self.moduli), **source, "Range": self.range_kind, "Bound": bound}
+        kind = f"{self.range_kind}, grows" if self.grows else self.range_kind
+        return {"Moduli": repr(self.moduli), **source, "Range": kind, "Bound": bound}

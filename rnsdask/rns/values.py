@@ -6,8 +6,10 @@ import numpy as np
 
 from rnsdask.backend import cpu
 from rnsdask.core.integer_text import not_an_integer, parse_integer
-from rnsdask.core.moduli import ModuliSet, as_bool, fewest_moduli
+from rnsdask.core.moduli import as_bool
 from rnsdask.rns.convert import as_python_ints, flat_values, place_of
+from rnsdask.rns.promotion import least_system
+from rnsdask.rns.system import RNS
 
 _SPACES = b" \t\r\n"
 _TEXT_SPACES = _SPACES.decode("ascii")
@@ -136,8 +138,8 @@ def range_of_arrow(kind: Any) -> tuple[int, int] | None:
     raise TypeError(f"values must be integers, decimals of scale 0 or text, got Arrow's type {name}")
 
 
-def moduli_that_hold(flat: Any, shape: tuple[int, ...], signed: bool | None) -> tuple[ModuliSet, bool]:
-    """The fewest 32-bit moduli that hold integers as :func:`flat_integers` gives them, and the sign.
+def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) -> RNS:
+    """The system of the fewest moduli that hold integers as :func:`flat_integers` gives them, which grows.
 
     The range is signed if one of them is negative, unless `signed` tells it.
 
@@ -152,10 +154,11 @@ def moduli_that_hold(flat: Any, shape: tuple[int, ...], signed: bool | None) -> 
         lowest, highest = min(integers, default=0), max(integers, default=0)
     elif len(flat):
         lowest, highest = int(flat.min()), int(flat.max())
-    return moduli_of_range(lowest, highest, signed)
+    return system_of_range(lowest, highest, signed)
 
 
-def moduli_of_range(lowest: int, highest: int, signed: bool | None) -> tuple[ModuliSet, bool]:
-    """The fewest 32-bit moduli that hold a range, as :func:`moduli_that_hold`."""
+def system_of_range(lowest: int, highest: int, signed: bool | None) -> RNS:
+    """The same of integers from a lowest to a highest one."""
     is_signed = lowest < 0 if signed is None else as_bool(signed, "signed")
-    return fewest_moduli(lowest, highest, is_signed), is_signed
+    # A number that an unsigned range lacks is refused by its place, as it is written.
+    return least_system(lowest if is_signed else 0, highest if is_signed else max(highest, 0), is_signed)

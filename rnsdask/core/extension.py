@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import gmpy2
 
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
-from rnsdask.expressions.ranges import Range
+from rnsdask.core.ranges import Range
 
 
 def needed_product(found: Range, signed: bool, symmetric: bool) -> int:

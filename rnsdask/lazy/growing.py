@@ -1,0 +1,220 @@
+"""Operands extended before an operation, so that no result is out of range (``overflow="extend"``).
+
+Bounds alone decide: the range of the results follows from the known ranges of the operands, in Python ints.
+The operands take the fewest moduli that hold it, and the operation then has nothing to check.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.core import ranges
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem, with_source_of
+from rnsdask.core.overflow import chosen_mode
+from rnsdask.core.ranges import Range
+from rnsdask.lazy.inputs import is_on_disk, of_any_library
+from rnsdask.lazy.operands import Operand, is_lazy_integer, is_number_array, scalar
+from rnsdask.lazy.promotion import in_system
+from rnsdask.rns.promotion import check_length, common_system, extended_system
+from rnsdask.rns.system import RNS
+
+
+def grown(
+    result: Callable[..., Range], overflow: str | None, *operands: Operand
+) -> tuple[tuple[Any, ...], str | None]:
+    """Operands of an operation, and its mode of overflow: where results extend, both as it then takes them.
+
+    Parameters
+    ----------
+    result : callable
+        Tells the range of the results from those of the operands.
+    overflow : str, optional
+        What the operation was called with.
+    *operands
+        Arrays of numbers, and integers.
+
+    Raises
+    ------
+    RNSOverflowError
+        If results may be longer than any moduli set holds.
+    """
+    arrays = [operand for operand in operands if is_number_array(operand)]
+    if not extends(overflow, *arrays):
+        return operands, overflow
+    systems: list[RNS] = [array.system for array in arrays]
+    known = known_ranges(systems, operands)
+    found = result(*known)
+    low, high = min(found[0], *(low for low, _ in known)), max(found[1], *(high for _, high in known))
+    lowest, highest = systems[0].value_range
+    if lowest <= low and high <= highest and all(map(systems[0].same_numbers, systems[1:])):
+        return operands, "raise"
+    system = extended_system(systems, low, high)
+    once = {id(array): array for array in arrays}
+    made = {key: in_system(array, system) for key, array in once.items()}
+    return tuple(made.get(id(operand), operand) for operand in operands), "raise"
+
+
+def extends(overflow: str | None, *arrays: Any) -> bool:
+    """Whether results of an operation on arrays of numbers take more moduli where they need them."""
+    systems: list[NumberSystem] = [array.system for array in arrays]
+    if not systems or chosen_mode(overflow, *systems) != "extend":
+        return False
+    return all(isinstance(system, RNS) for system in systems)
+
+
+def grows(*arrays: Any) -> bool:
+    """Whether results of an operation that takes no mode of overflow take more moduli: those of all grow."""
+    return all(array.system.grows for array in arrays) and extends(None, *arrays)
+
+
+def known_ranges(systems: Sequence[RNS], operands: Sequence[Operand]) -> list[Range]:
+    """The lowest and the highest number that each operand may be.
+
+    A lazy integer is one of the range in which the arrays meet, which is checked when it is computed.
+    """
+    known: list[Range] = []
+    for operand in operands:
+        if is_number_array(operand):
+            known.append(operand.system.known_range)
+        elif is_lazy_integer(operand):
+            known.append(getattr(operand, "known_range", None) or common_system(systems).value_range)
+        else:
+            value = scalar(operand)
+            known.append((value, value))
+    return known
+
+
+# ---- ranges of results ------------------------------------------------------------------------------------
+
+
+def of_products(a: Range, b: Range) -> Range:
+    """Range of products, of bounded length."""
+    check_length(max(_bits(a) + _bits(b) - 1, 1))
+    return ranges.multiply(a, b)
+
+
+def of_sums(a: Range, terms: int) -> Range:
+    """Range of sums of up to so many numbers."""
+    return min(0, a[0] * terms), max(0, a[1] * terms)
+
+
+def of_powers(base: Range, most: int) -> Range:
+    """Range of powers by exponents from 0 to the greatest."""
+    magnitude = max(map(abs, base))
+    if magnitude < 2 or most < 1:
+        return min(base[0], 0), 1
+    check_length(most * (magnitude.bit_length() - 1) + 1)
+    highest = magnitude**most
+    return (-highest if base[0] < 0 else 0), highest
+
+
+def of_power(base: Range, exponent: int) -> Range:
+    """Range of powers by one exponent."""
+    magnitude = max(map(abs, base))
+    if magnitude > 1:
+        check_length(exponent * (magnitude.bit_length() - 1) + 1)
+    elif exponent:  # of -1, 0 and 1
+        exponent = 2 - exponent % 2
+    ends = sorted(end**exponent for end in base)
+    is_even = exponent > 0 and exponent % 2 == 0
+    return (0 if is_even and base[0] <= 0 <= base[1] else ends[0]), ends[1]
+
+
+def of_common_divisors(a: Range, b: Range) -> Range:
+    """Range of greatest common divisors."""
+    return ranges.gcd(a, b)
+
+
+def of_common_multiples(a: Range, b: Range) -> Range:
+    """Range of least common multiples, of bounded length."""
+    return 0, of_products(ranges.absolute(a), ranges.absolute(b))[1]
+
+
+def greatest_exponent(exponents: Any) -> int:
+    """The greatest of an array of exponents, which must be in memory; 0 of none."""
+    exponents = of_any_library(exponents)
+    array = exponents if hasattr(exponents, "dtype") else np.asarray(exponents)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"exponents must be integers of a machine type, got {array.dtype}")
+    if isinstance(array, da.Array) or is_on_disk(array):
+        raise ValueError(
+            "powers by exponents that are not computed yet have no bound to extend by; compute() them first, "
+            'or give overflow="raise"'
+        )
+    return int(array.max()) if array.size else 0
+
+
+def check_shift(bits: Any) -> None:
+    """Check a number of bits by which results are to be shifted to the left."""
+    if is_lazy_integer(bits):
+        raise ValueError(
+            "a shift by bits that are not computed yet has no bound to extend by; compute() them first, or "
+            'give overflow="raise"'
+        )
+    check_length(as_integer(bits, "shift"))
+
+
+def _bits(a: Range) -> int:
+    return max(end.bit_length() for end in a)
+
+
+# ---- systems of operands ----------------------------------------------------------------------------------
+
+
+def result_system(*operands: Any) -> Any:
+    """The number system in which operands meet, as ``numpy.result_type`` tells a common type.
+
+    Parameters
+    ----------
+    *operands : array of numbers, number system, or int
+        At least one is an array or a system.
+
+    Returns
+    -------
+    NumberSystem
+        Without a bound. It has the operands' numbers and the integers themselves; results of operations may
+        extend it (docs/growing.md).
+
+        - Systems that grow meet in the fewest moduli that hold what is known of their numbers and the
+          integers, at least as many as the longest set has; signed if one is, or an integer is negative.
+        - Where one does not grow, it is the result: operands that grow are brought to its moduli, and a
+          number that does not fit is an RNSOverflowError.
+        - Several that do not grow have the same moduli. If one is signed and another not, the signed one is
+          the result, provided that bounds show that it holds the numbers of the others.
+        - Other systems are the result if all are the same.
+
+    Raises
+    ------
+    TypeError
+        If no operand is an array or a system, they are of several kinds, or one is anything else.
+    ValueError
+        If there is no such system, or an integer is out of the range of one that does not grow.
+    """
+    systems: list[Any] = []
+    integers: list[int] = []
+    for operand in operands:
+        if isinstance(operand, NumberSystem):
+            systems.append(operand)
+        elif is_number_array(operand):
+            systems.append(operand.system)
+        else:
+            integers.append(scalar(operand))
+    if not systems:
+        raise TypeError("result_system takes at least one array of numbers or number system, got none")
+    first = systems[0]
+    kinds = sorted({type(system).__name__ for system in systems})
+    if len(kinds) > 1:
+        raise TypeError(f"numbers of {' and '.join(kinds)} do not mix")
+    if isinstance(first, RNS):
+        found = common_system(systems, integers)
+    else:
+        found = with_source_of(*systems)
+        for other in systems:
+            if not first.same_numbers(other):
+                raise ValueError(f"operands are of different number systems: {first!r} and {other!r}")
+    for value in integers:
+        found.column(value)
+    return found

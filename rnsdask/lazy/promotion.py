@@ -1,0 +1,66 @@
+"""Arrays of residues brought to a common system, lazy on Dask (:mod:`rnsdask.rns.promotion`)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.overflow import set_overflow
+from rnsdask.core.place import Place
+from rnsdask.lazy.map import map_chunks
+from rnsdask.rns import promotion
+from rnsdask.rns.extend import holds_every_value
+from rnsdask.rns.system import RNS
+
+
+def in_system(x: Any, system: RNS) -> Any:
+    """An array of residues in another system, with a bound if one is known.
+
+    Raises
+    ------
+    RNSOverflowError
+        If the system does not hold a number; if the array is lazy, when it is computed.
+    """
+    own: RNS = x.system
+    if own.same_numbers(system):
+        is_alike = own.grows == system.grows and own.source == system.source
+        return x if is_alike else type(x)(x.words, system.with_bound(own.bound))
+    bound = own.known_magnitude
+    target = system.with_bound(bound if bound < system.greatest_magnitude else None)
+    count = system.rows
+    if own.moduli.moduli[:count] == system.moduli.moduli and holds_every_value(own, system):
+        words = x.words if count == own.rows else x.words[:count]
+        return type(x)(words, target)
+    options: dict[str, Any] = {"system": own, "target": system}
+    return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
+
+
+def _converted(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:
+    return promotion.converted(block, system, target, place.flat_index)
+
+
+def in_common(arrays: Sequence[Any], integers: Sequence[int] = ()) -> list[Any]:
+    """Arrays of residues in the system that :func:`.common_system` finds, which holds the integers too."""
+    systems = [array.system for array in arrays]
+    first = systems[0]
+    if not first.grows and all(first.same_numbers(system) and not system.grows for system in systems[1:]):
+        return list(arrays)
+    system = promotion.common_system(systems, integers, nested=set_overflow() == "extend")
+    return [in_system(array, system) for array in arrays]
+
+
+def fitted(x: Any) -> Any:
+    """An array with no more moduli than its bound needs, if its system grows.
+
+    In memory the residues are copied, so that those left out take no memory.
+    """
+    system: RNS = x.system
+    if not system.grows or system.bound is None:
+        return x
+    low, high = system.known_range
+    least = promotion.least_system(low, high, system.signed)
+    if least.rows >= system.rows:
+        return x
+    words = x.words[: least.rows]
+    return type(x)(words.copy() if isinstance(words, np.ndarray) else words, least.with_bound(system.bound))

@@ -1,0 +1,141 @@
+"""Systems in which residues of several systems meet, and that hold results beyond them. No Dask in here."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.errors import LimitOverflowError
+from rnsdask.core.extension import enough_moduli, needed_product
+from rnsdask.core.moduli import LIMB_BITS, MOST_MODULI, first_moduli
+from rnsdask.core.number_system import with_source_of
+from rnsdask.core.place import Locate
+from rnsdask.core.ranges import Range
+from rnsdask.rns.blocks import column_of
+from rnsdask.rns.compare import compare, sign
+from rnsdask.rns.extend import base_extend, holds_every_value
+from rnsdask.rns.system import RNS
+
+MOST_BITS = LIMB_BITS * MOST_MODULI
+"""Bits of no moduli set are more: each modulus has at most 32."""
+
+
+def check_length(bits: int) -> None:
+    """Raise LimitOverflowError for results of so many bits, if no moduli set can hold them."""
+    if bits > MOST_BITS:
+        raise LimitOverflowError(0, bits, MOST_BITS, signed=False, negative=False)
+
+
+def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, nested: bool = False) -> RNS:
+    """The system without a bound in which numbers of some systems, and integers, meet.
+
+    Systems that grow meet in the fewest moduli that hold all of their numbers and the integers, at least as
+    many as the longest set has, and signed if one of them is or an integer is negative. Beside a system that
+    does not grow, that one counts; several of these must have the same moduli, and if their signs differ the
+    signed one counts, provided that the others' bounds show that it holds their numbers. If they may be
+    `nested`, as results that were extended are, sets may also be the first moduli of the longest one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such system.
+    """
+    fixed = [system for system in systems if not system.grows]
+    if not fixed:
+        known = [system.known_range for system in systems]
+        low, high = _hull([*known, *((value, value) for value in integers)])
+        count = max(system.rows for system in systems)
+        least = least_system(low, high, any(system.signed for system in systems), count)
+        return with_source_of(least, *systems)
+    longest = max(fixed, key=lambda system: system.rows) if nested else fixed[0]
+    first = longest.with_bound(None)
+    for other in fixed:
+        if other.moduli != (first.moduli.prefix(other.rows) if nested else first.moduli):
+            raise ValueError(
+                f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}; "
+                "x.extend(y.moduli) makes them alike"
+            )
+        if other.signed != first.signed:
+            first = replace(first, signed=True)
+    for system in fixed:
+        if system.signed != first.signed and not holds_every_value(system, first):
+            raise ValueError(
+                "operands have different ranges: one is signed, another unsigned, and no bound shows that "
+                "its numbers are in the signed range; x.with_bound(bound) of the unsigned one does"
+            )
+    return with_source_of(first, *systems)
+
+
+def least_system(low: int, high: int, signed: bool, count: int = 1) -> RNS:
+    """The system that grows, of the fewest moduli, at least `count`, that hold a range; signed if needed.
+
+    Raises
+    ------
+    LimitOverflowError
+        If no set can have so many moduli.
+    """
+    is_signed = signed or low < 0
+    bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + is_signed
+    check_length(bits)
+    count = max(count, bits // LIMB_BITS)
+    while True:
+        if count > MOST_MODULI:
+            raise LimitOverflowError(0, bits, MOST_BITS, signed=is_signed, negative=False)
+        system = RNS(first_moduli(count), is_signed, grows=True)
+        lowest, highest = system.value_range
+        if lowest <= low and high <= highest:
+            return system
+        count += 1
+
+
+def extended_system(systems: Sequence[RNS], low: int, high: int) -> RNS:
+    """The system of operands, with the fewest more moduli that hold a range, and with a sign if needed.
+
+    If it does not grow, its own moduli stay, and others follow them.
+    """
+    check_length(max(low.bit_length(), high.bit_length()))
+    common = common_system(systems, nested=True)
+    low, high = _hull([(low, high), *(system.known_range for system in systems)])
+    if common.grows:
+        return with_source_of(least_system(low, high, common.signed, len(common.moduli)), common)
+    lowest, highest = common.value_range
+    if lowest <= low and high <= highest:
+        return common
+    is_signed = common.signed or low < 0
+    moduli = enough_moduli(common.moduli, needed_product((low, high), is_signed, symmetric=True))
+    return RNS(moduli, is_signed, source=common.source)
+
+
+def _hull(ranges: Sequence[Range]) -> Range:
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -> Array:
+    """Residues of the numbers of a chunk in another system.
+
+    Numbers are looked at only if their known range does not show that the other system holds them.
+
+    Raises
+    ------
+    RNSOverflowError
+        If it does not hold a number; it names the index that `locate` makes of the first one's.
+    """
+    middle = RNS(target.moduli, system.signed)
+    result = base_extend(residues, system, target.moduli)
+    if holds_every_value(system, target):
+        return result
+    outside = np.zeros_like(residues[0], dtype=np.bool_)
+    if not holds_every_value(system, middle):
+        # The range of the middle one is a part of the system's, so what comes back equal has fitted.
+        back = base_extend(result, middle, system.moduli)
+        outside |= (back != residues).any(axis=0)
+    if target.signed and not system.signed:
+        highest = column_of(target.value_range[1], target.moduli, residues.ndim - 1)
+        outside |= compare(result, highest, middle) > 0
+    elif system.signed and not target.signed:
+        outside |= sign(result, middle) < 0
+    if outside.any():
+        index = int(outside.reshape(-1).argmax())
+        raise target.overflow_error(system.decode_at(residues, index), locate(index))
+    return result
