@@ -103,8 +103,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
         raise _refusal(name, inputs)
     given = _checked_options(name, options)
     first, *others = inputs
-    # Those of an outer function would need axes of their own.
-    may_differ = method == "__call__" and ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
+    may_differ = ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
     operands = [_operand(first), *map(_scalar if may_differ else _operand, others)]
     if method == "reduce":
         return _along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
@@ -115,7 +114,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     function = _public(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
     if function is None:
         raise _refusal(name, inputs)
-    return _outer(function, *operands) if method == "outer" else function(*operands)
+    if method != "outer":
+        return function(*operands)
+    return _outer(function, *(operands if may_differ else with_arrays(*operands)))
 
 
 def _checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -168,9 +169,8 @@ def _along(
 
 def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
     """All pairs: the axes of the first operand, then those of the second."""
-    a, b = with_arrays(a, b)
-    if is_number_array(a) and is_number_array(b):
-        a = a[(..., *(None,) * (b.words.ndim - 1))]  # type: ignore[index]
+    if is_number_array(a):
+        a = a[(..., *(None,) * np.ndim(b))]  # type: ignore[index]
     return function(a, b)
 
 

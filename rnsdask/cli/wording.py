@@ -18,7 +18,11 @@ COMMANDS = {
     "x.extend(moduli) to moduli that": "rnsdask extend SRC DST to moduli that",
     'to_residues(moduli, overflow="wrap")': "rnsdask export --residues --overflow wrap",
     "security=": "--tls-ca-file and --tls-cert",
+    'x.extend(moduli) or overflow="extend"': "rnsdask extend SRC DST, or eval --extend,",
     "x.extend(moduli)": "rnsdask extend SRC DST, or eval --extend,",
+    "x.extend(y.moduli) makes": "rnsdask extend SRC DST makes",
+    "x.with_bound(bound) of the unsigned one does": "rnsdask bound STORE --write of the unsigned one may",
+    "x.with_bound(x.measure_bound()) has": "rnsdask bound STORE --write has",
     "x.rechunk(chunks)": "rnsdask rechunk SRC DST --chunks N,...",
     "x.to_positional(bits)": "rnsdask convert SRC DST --to positional --bits B",
     "x.to_rns(moduli)": "rnsdask convert SRC DST --to rns",
@@ -35,9 +39,6 @@ COMMANDS = {
     "rd.from_ints(x, fields)": "rnsdask convert SRC DST --to field",
     "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
     "x.lift()": "rnsdask convert SRC DST --to rns",
-    "x.extend(y.moduli) makes": "rnsdask extend SRC DST makes",
-    "x.with_bound(bound) of": "rnsdask bound STORE --write of",
-    "x.with_bound(x.measure_bound()) has": "rnsdask bound STORE --write gives",
     "overflow= is not taken": "--overflow is not taken",
 }
 """Words of the command line for each way out in the package's messages; some exist in Python alone."""

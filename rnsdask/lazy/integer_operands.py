@@ -10,7 +10,6 @@ from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import NumberError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.foreign import encoded
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
@@ -151,7 +150,7 @@ def _encoded(values: Any, system: NumberSystem) -> Any:
 
 
 def _encoded_block(block: Any, *, system: NumberSystem, backend: str) -> Array:
-    return to_backend(encoded(block, system=system), backend)
+    return to_backend(_encoded(block[0], system), backend)
 
 
 def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:

@@ -227,8 +227,17 @@ def test_a_value_out_of_range_is_named_with_the_way_out() -> None:
         for call in (lambda v: x * v, lambda v: v - x, lambda v: rd.maximum(x, v)):  # noqa: B023
             with pytest.raises(ValueError, match=message):
                 call(values)
-    with pytest.raises(ValueError, match="value -2 at position 0 is outside"):
+    with pytest.raises(ValueError, match=r"value -2 at position 0 is outside .*signed=True"):
         (below + da.from_array(np.array([1, -2]), chunks=1)).compute()
+
+
+def test_ranges_that_grow_take_any_value() -> None:
+    for x in (rd.from_ints([1, 2, 3], chunks=None), rd.from_ints([1, 2, 3], chunks=2)):
+        assert found(x - [5, 5, 10**50]) == [-4, -3, 3 - 10**50]
+        assert found(x @ [1, -2, 10**50]) == 3 * 10**50 - 3
+        assert found(np.append(x, [-(10**40)])) == [1, 2, 3, -(10**40)]
+        assert found(x * da.from_array(np.array([-1, 2**63 - 1, 0]), chunks=1)) == [-1, 2**64 - 2, 0]
+        assert found(x < [10**50, -(10**50), 3]) == [True, False, False]
 
 
 def test_fields_divide_by_lists() -> None:

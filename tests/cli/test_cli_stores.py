@@ -364,6 +364,11 @@ FAULTS: list[tuple[list[Any], int, str]] = [
     (["convert", "x.zarr", "o", "--to", "rns"], 2, r"convert of x.zarr: it is a store of residues already"),
     (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is a group of intervals already"),
     (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are of --to rns"),
+    (
+        ["concat", "u.zarr", "s.zarr", "-o", "o"],
+        2,
+        r"concat of u.zarr s.zarr: operands have different ranges",
+    ),
     (["concat", "x.zarr", "e.zarr", "-o", "o"], 2, r"concat of x.zarr e.zarr: .*different moduli sets"),
     (["concat", "s.zarr", "g.zarr", "-o", "o"], 2, r"rnsdask convert SRC DST --to rns or --to interval"),
     (["concat", "x.zarr", "-o", "o", "--axis", 1], 2, r"concat of x.zarr: axis 1 is out of bounds"),
@@ -373,6 +378,11 @@ FAULTS: list[tuple[list[Any], int, str]] = [
         r"concat of s.zarr t.zarr: all the input array dimensions",
     ),
     (["concat", "x.zarr", "s.zarr"], 2, r"Missing option '-o'"),
+    (
+        ["convolve", "u.zarr", "s.zarr", "-o", "o"],
+        2,
+        r"convolve of u.zarr s.zarr: operands have different ranges",
+    ),
     (["convolve", "x.zarr", "x.zarr", "-o", "o", "--axis", 1], 2, r"axis 1 is out of bounds"),
     (["slice", "x.zarr", "o", "5"], 2, r"slice of x.zarr: it is one number"),
     (["slice", "x.zarr", "o", "700:, 1"], 2, r"slice of x.zarr: too many indices"),
@@ -425,6 +435,8 @@ FAULTS: list[tuple[list[Any], int, str]] = [
 def test_faults(args: list[Any], status: int, message: str) -> None:
     if "e.zarr" in args:
         rd.from_ints(X, rd.ModuliSet.for_bits(300), chunks=128).to_zarr("e.zarr")
+    if "u.zarr" in args:
+        rd.from_ints(X, MS, chunks=128).with_bound(None).to_zarr("u.zarr")
     if "t.zarr" in args:
         rd.from_ints(TABLE[:, :128], MS, True, chunks=(30, 128)).to_zarr("t.zarr")
     before = {path: contents(path) for path in ("x.zarr", "s.zarr", "g.zarr")}

@@ -157,7 +157,8 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "overflow": (
         lambda: (rd.open_zarr("x.zarr") ** 99).compute(),
         "eval a**99 a=x.zarr -o y",
-        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M',
+        'x.extend(moduli) or overflow="extend" takes more moduli; overflow="wrap" or "flag", where it is '
+        "taken, gives it modulo M",
         "rnsdask extend SRC DST, or eval --extend, takes more moduli; --overflow wrap or flag, where it is "
         "taken, gives it modulo M",
     ),
