@@ -17,7 +17,12 @@ _LONGEST_LINE = 2**26
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _HEXADECIMAL = re.compile(rb"(?m)^([ \t]*[+-]?)(?:0[xX])?([0-9a-fA-F]+)(?=[ \t]*\r?$)")
-_QUOTED = re.compile(rb'(?:^|(?<=[\t;,])) *"(?:[^"]|"")*(?:"|$)')
+_QUOTED = re.compile(rb'(?:^|(?<=[\t;,])) *"(?:[^"]|"")*"')
+_OPEN = re.compile(rb'(?:^|[\t;,]) *"(?:[^"]|"")*$')
+_MOST_LINES_OF_NAMES = 100
+"""Lines of a first record, all of which are looked at again with each."""
+
+_SEPARATORS = (b"\t", b";", b",")
 _LIKE_A_NUMBER = re.compile(rb"[+-]?\.?[0-9]")
 
 
@@ -37,9 +42,9 @@ def plain_lines(
         The stream's name in error messages.
     column : str, optional
         The number of a column, from 1, or its name, which the first line has. Columns are parted by what the
-        first line has outside of quotation marks: tabs, else semicolons, else commas, else spaces. The first
-        line is also passed over as one of names if none of its fields begins as a number does, but not where
-        digits are hexadecimal, as names may be such.
+        first line has most of outside of quotation marks, tabs, semicolons or commas, else by spaces. The
+        first line is also passed over as one of names if none of its fields begins as a number does, but
+        not where digits are hexadecimal, as names may be such.
     hexadecimal : bool
         Whether digits are hexadecimal also without ``0x``.
     has_comments : bool
@@ -166,11 +171,10 @@ class _Column:
         if not self._is_open and line.lstrip().startswith(b"#"):
             self._check_comment(line)
             return [b""]
-        if self._index is None and not self._record:
-            outside = _QUOTED.sub(b"", line)
-            self._separator = next((mark for mark in (b"\t", b";", b",") if mark in outside), None)
         self._record.append(line)
-        if self._separator is not None:
+        if self._index is None:
+            self._look_for_separator(b" ".join(self._record))
+        elif self._separator is not None:
             self._is_open ^= bool(line.count(b'"') % 2)
         if self._is_open:
             self._length += len(line)
@@ -179,6 +183,17 @@ class _Column:
             return []
         lines, self._record, self._length = self._record, [], 0
         return [*[b""] * (len(lines) - 1), self._field(b" ".join(lines))]
+
+    def _look_for_separator(self, record: bytes) -> None:
+        """Find what parts the first record, as far as it is there, and whether it ends in quotation marks."""
+        outside = _QUOTED.sub(b"", record)
+        self._is_open = _OPEN.search(outside) is not None
+        counts = {mark: outside.count(mark) for mark in _SEPARATORS}
+        most = max(counts, key=counts.__getitem__)
+        self._separator = most if counts[most] else None
+        lines = len(self._record)
+        if lines > _MOST_LINES_OF_NAMES or (lines > 1 and not self._is_open and self._separator is None):
+            raise self._not_closed()  # or spaces part columns, and quote nothing
 
     def _check_comment(self, line: bytes) -> None:
         if self._separator is not None and line.count(self._separator) + 1 == self._columns:

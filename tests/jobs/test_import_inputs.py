@@ -205,7 +205,8 @@ def test_no_number_is_taken_for_a_name() -> None:
     assert imported("+ a\n2 b\n", "--column", 1) == [2]
     assert imported("ff;a\nab;b\n", "--column", 1, "--hex") == [255, 0xAB]
     assert refused("name\nab\n", "--column", 1, "--hex").startswith("n:1: 'name' is not an integer")
-    assert imported('"a b\n5" 7\n', "--column", 2) == [7]  # spaces part columns, and quote nothing
+    assert imported('a b"\n5" 7\n', "--column", 2) == [7]  # spaces part columns, and quote nothing
+    assert "a quotation mark is not closed" in refused('"a b\n5" 7\n', "--column", 2)
 
 
 def test_long_columns_take_the_quick_way() -> None:
