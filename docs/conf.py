@@ -136,12 +136,22 @@ def _write_help_texts(_app, name, source):
     if name != "commands":
         return
     group = click.Context(main, info_name="rnsdask", terminal_width=_HELP_COLUMNS)
-    texts = {"rnsdask": main.get_help(group)}
-    for section, commands in main.sections.items():
-        for command in commands:
-            context = click.Context(main.commands[command], parent=group, info_name=command)
-            texts[f"{section}: `{command}`"] = context.command.get_help(context)
-    source[0] += "".join(f"\n## {title}\n\n```text\n{text}\n```\n" for title, text in texts.items())
+    parts = ["", "## rnsdask", _as_code(main.get_help(group))]
+    for heading, names in main.sections.items():
+        parts.append(f"## {heading}")
+        for command in map(main.commands.get, names):
+            context = click.Context(command, parent=group, info_name=command.name)
+            parts += [f"### `{command.name}`", _as_code(command.get_help(context))]
+    source[0] += "\n\n".join(parts)
+
+
+def _as_code(text):
+    return f"```{{code-block}} text\n:class: help\n\n{text}\n```"
+
+
+def _reread_help_texts(_app, _env, _added, _changed, _removed):
+    """Read the page of all commands anew each time, for it comes from the package."""
+    return ["commands"]
 
 
 def _name_pages(_app, doctree):
@@ -158,6 +168,7 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", _copy_notebooks)
     app.connect("source-read", _link_notebooks)
     app.connect("source-read", _write_help_texts)
+    app.connect("env-get-outdated", _reread_help_texts)
     app.connect("autodoc-process-docstring", _mark_up, priority=100)  # before numpydoc
     app.connect("doctree-read", _name_pages)
     app.connect("missing-reference", _find_member)

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
-from rnsdask.lazy.operands import Operand, find_lengths, is_lazy_integer, lazy_column
+from rnsdask.lazy.operands import Operand, ends_of, find_lengths, is_lazy_integer, lazy_column
 from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
 
@@ -44,13 +44,13 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
     if dtype is not None and np.dtype(dtype).kind != "O":
         return np.full_like(x.words[0], fill_value, dtype=dtype)
     system: Any = x.system
+    value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
+    if system.grows and (ends := ends_of(value)):
+        system = least_system(min(ends), max(ends), system.signed)
     bound = None
-    if is_lazy_integer(fill_value):
-        words = shapes.filled(x.words, lazy_column(fill_value, system, x.ndim))
+    if is_lazy_integer(value):
+        words = shapes.filled(x.words, lazy_column(value, system, x.ndim))
     else:
-        value = as_integer(fill_value, "fill_value")
-        if system.grows:
-            system = least_system(value, value, system.signed)
         words, bound = shapes.filled(x.words, system.column(value, x.ndim)), abs(value)
     return type(x)(words, system.with_bound(bound) if isinstance(system, RNS) else system)
 

@@ -9,7 +9,7 @@ import click
 from rnsdask.cli.errors import ComparingCommand
 from rnsdask.cli.integers import read_integer
 from rnsdask.cli.options import complete_path, processor_job_options
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.printing import CommandError, counted, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
@@ -59,7 +59,7 @@ def compare(
         fields = {**asdict(counts), "count": first.size, **cost.as_dict(), "bytes_read": bytes_read}
         print_json({"op": "compare", "stores": [path, other], **fields})
     else:
-        echo(f"{path} against {other}: {first.size} integers")
+        echo(f"{path} against {other}: {counted(first.size, 'integers')}")
         echo(f"{counts.less} less, {counts.equal} equal, {counts.greater} greater")
         if counts.first_difference is not None:
             echo(f"first difference at index {counts.first_difference}")

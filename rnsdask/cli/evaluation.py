@@ -9,7 +9,7 @@ import click
 
 from rnsdask.cli.errors import Command, refuse
 from rnsdask.cli.options import check_store_path, digits_option, processor_job_options, with_mode
-from rnsdask.cli.printing import echo, number_text
+from rnsdask.cli.printing import counted, echo, number_text
 from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -340,15 +340,16 @@ def _print(
 ) -> None:
     written = {name: outcome.written for name, outcome in done.items() if outcome.written is not None}
     for name, outcome in done.items():
-        of = f"{name}, {prepared.count(name)}" if name else f"{prepared.count(name)}"
+        amount = counted(prepared.count(name), "values")
+        of = f"{name}, {amount}" if name else amount
         for option, result in outcome.results.items():
             where = f" at index {result.index}" if option in ("max", "min") else ""
-            echo(f"{option} of {of} values{where}:", number_text(_value_fields(option, result)["value"]))
+            echo(f"{option} of {of}{where}:", number_text(_value_fields(option, result)["value"]))
     work = f"{size_text(nbytes)} in {cost_text(nbytes, cost)}"
     for name, transfer in written.items():
         flagged, mask_path = _flagged_text(done[name]), outputs[name].mask_path
         mask = "" if mask_path is None else f", their mask in {mask_path}"
-        told = f"{transfer.count} values, {size_text(transfer.bytes_written)}"
+        told = f"{counted(transfer.count, 'values')}, {size_text(transfer.bytes_written)}"
         if list(done) == [_SINGLE] and not done[name].results:
             told += f"; {size_text(nbytes)} read ({cost_text(nbytes, cost)})"
         echo(f"{outputs[name].path}: {told}{flagged}{mask}{transfer.resumed_text}")

@@ -22,7 +22,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_mode,
 )
-from rnsdask.cli.printing import CommandError, echo, number_text
+from rnsdask.cli.printing import CommandError, counted, echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text, tell_done
 
 if TYPE_CHECKING:
@@ -218,7 +218,8 @@ def _compute_integers(
         raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
     for target, transfer in zip(targets, done, strict=True):
         if not as_json:
-            echo(f"{target}: {transfer.count} integers, {size_text(transfer.bytes_written)}; {work}")
+            amount = f"{counted(transfer.count, 'integers')}, {size_text(transfer.bytes_written)}"
+            echo(f"{target}: {amount}; {work}")
 
 
 def _print_json(

@@ -18,7 +18,7 @@ $ printf '12\\n34\\n5600000000000000000000\\n' > numbers.txt
 $ rnsdask import numbers.txt n.zarr
 n.zarr: 3 integers, ...
 # of a file of OEIS, whose second column has the terms
-$ rnsdask import b000041.txt p.zarr --column 2
+$ rnsdask import b000041.txt partitions.zarr --column 2
 """,
     "moduli": """
 $ rnsdask moduli --bits 64

@@ -22,7 +22,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_log,
 )
-from rnsdask.cli.printing import echo, output_errors
+from rnsdask.cli.printing import counted, echo, output_errors
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def export(
         print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})
     elif output != "-" or progress:
         written = f"{size_text(done.bytes_written)} ({cost_text(done.bytes_written, cost)})"
-        echo(f"{output}: {done.count} {job.what}, {written}", err=output == "-")
+        echo(f"{output}: {counted(done.count, job.what)}, {written}", err=output == "-")
 
 
 def _check_forms(

@@ -29,7 +29,7 @@ from rnsdask.cli.options import (
     with_creation,
     with_log,
 )
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.printing import CommandError, counted, echo
 from rnsdask.cli.streams import cost_text, is_done, open_input, print_json, size_text
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ def check_input(source: str, *, of_residues: bool = False) -> None:
     if source == "-" or (of_residues and "://" in source):
         return
     if not Path(source).exists():
+        if of_residues:
+            raise CommandError(f"{source}: there is no such file or Zarr array")
         raise FileNotFoundError(ENOENT, "No such file or directory", source)
     if Path(source).is_dir() and not of_residues:
         raise CommandError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
@@ -368,5 +370,5 @@ def _tell_imported(
         print_json({**told, **done.as_dict(), **cost.as_dict(), **fields})
         return
     time_taken = cost_text(done.bytes_read, cost)
-    echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} {kind};")
+    echo(f"{path}: {counted(done.count, 'integers')}, {size_text(done.bytes_written)} {kind};")
     echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")

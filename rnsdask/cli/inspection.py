@@ -7,7 +7,7 @@ import click
 
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.printing import CommandError, counted, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 from rnsdask.cli.wording import in_options
 
@@ -177,6 +177,6 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     elif problems:
         echo(*problems)
     else:
-        echo(f"{path}: {found.count} integers, whole and valid ({cost_text(found.nbytes, cost)})")
+        echo(f"{path}: {counted(found.count, 'integers')}, whole and valid ({cost_text(found.nbytes, cost)})")
     if problems:
-        raise CommandError(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
+        raise CommandError(f"{path}: {counted(len(problems), 'problems')} found")

@@ -18,7 +18,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_creation,
 )
-from rnsdask.cli.printing import echo
+from rnsdask.cli.printing import counted, echo
 from rnsdask.cli.streams import cost_text, is_done, print_json, size_text
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def random(
         size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
         kind = "limbs" if positional else "residues"
         what = "random integers" if fields is None else "random elements"
-        echo(f"{path}: {array.size} {what}, {size} of {kind} ({time_taken}){transfer.resumed_text}")
+        echo(f"{path}: {counted(array.size, what)}, {size} of {kind} ({time_taken}){transfer.resumed_text}")
 
 
 def _system(

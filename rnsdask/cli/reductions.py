@@ -17,7 +17,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.printing import echo, number_text
+from rnsdask.cli.printing import counted, echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _reduction(name: str, description: str) -> click.Command:
             print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
-        echo(f"{name} of {result.count} integers{where}:", number_text(fields["value"]))
+        echo(f"{name} of {counted(result.count, 'integers')}{where}:", number_text(fields["value"]))
         echo(f"({_work_text(nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
@@ -143,7 +143,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     if as_json:
         print_json({**fields, **cost.as_dict(), "bytes_read": nbytes})
         return
-    echo(f"bound of {result.count} integers, {bits_text(bits)}:", number_text(fields["value"]))
+    echo(f"bound of {counted(result.count, 'integers')}, {bits_text(bits)}:", number_text(fields["value"]))
     echo(f"({_work_text(nbytes, result, cost)})")
     if write:
         echo(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.printing import CommandError, counted, echo
 from rnsdask.core.files import naming_file
 from rnsdask.core.messages import redacted_fields
 from rnsdask.core.messages import size_text as size_text
@@ -97,4 +97,4 @@ def tell_derived(
         print_json({"op": operation, **named, "output": path, **fields, **done.as_dict(), **cost.as_dict()})
         return
     work = f"{size_text(done.bytes_read)} {read} ({cost_text(done.bytes_read, cost)})"
-    echo(f"{path}: {done.count} {what}, {size_text(done.bytes_written)}; {work}{done.resumed_text}")
+    echo(f"{path}: {counted(done.count, what)}, {size_text(done.bytes_written)}; {work}{done.resumed_text}")

@@ -122,7 +122,8 @@ class RNSOverflowError(RNSError, OverflowError):
     # there is to do, for the message.
     _bits_beyond = 1
     _way_out = (
-        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M'
+        'x.extend(moduli) or overflow="extend" takes more moduli; overflow="wrap" or "flag", where it is '
+        "taken, gives it modulo M"
     )
 
     def __init__(
@@ -171,6 +172,9 @@ class IntervalOverflowError(RNSOverflowError):
     """An exact result is not from -(M - 1) to M - 1, the range of numbers that carry an interval."""
 
     _bits_beyond = 0
+    _way_out = (
+        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M'
+    )
 
 
 class ReplacedModuliOverflowError(RNSOverflowError):

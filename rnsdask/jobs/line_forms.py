@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from rnsdask.core.errors import InputError, brief
-from rnsdask.core.integer_text import parse_integer
 from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, Readable
 
 _PIECE = 2**18
@@ -18,7 +17,8 @@ _LONGEST_LINE = 2**26
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _HEXADECIMAL = re.compile(rb"(?m)^([ \t]*[+-]?)(?:0[xX])?([0-9a-fA-F]+)(?=[ \t]*\r?$)")
-_QUOTED = re.compile(rb'"[^"]*"')
+_QUOTED = re.compile(rb'(?:^|(?<=[\t;,])) *"(?:[^"]|"")*(?:"|$)')
+_LIKE_A_NUMBER = re.compile(rb"[+-]?\.?[0-9]")
 
 
 def plain_lines(
@@ -37,7 +37,9 @@ def plain_lines(
         The stream's name in error messages.
     column : str, optional
         The number of a column, from 1, or its name, which the first line has. Columns are parted by what the
-        first line has outside of quotation marks: tabs, else semicolons, else commas, else spaces.
+        first line has outside of quotation marks: tabs, else semicolons, else commas, else spaces. The first
+        line is also passed over as one of names if none of its fields begins as a number does, but not where
+        digits are hexadecimal, as names may be such.
     hexadecimal : bool
         Whether digits are hexadecimal also without ``0x``.
     has_comments : bool
@@ -45,7 +47,7 @@ def plain_lines(
     """
     found: Readable = stream
     if column is not None:
-        found = _Pieces(_Column(stream, name, column))
+        found = _Pieces(_Column(stream, name, column, hexadecimal))
     elif has_comments:
         found = _WithoutComments(stream)
     return _Pieces(_with_prefix(_whole_lines(found, name))) if hexadecimal else found
@@ -107,9 +109,10 @@ def _with_prefix(pieces: Iterator[bytes]) -> Iterator[bytes]:
 class _Column:
     """The fields of one column of a text, each in its line."""
 
-    def __init__(self, stream: BinaryIO, name: str, column: str) -> None:
-        self._name, self._column = name, column
+    def __init__(self, stream: BinaryIO, name: str, column: str, hexadecimal: bool) -> None:
+        self._name, self._column, self._hexadecimal = name, column, hexadecimal
         self._index: int | None = None
+        self._columns = 0  # of the first record
         self._separator: bytes | None = None
         self._line = 0
         self._pieces = _whole_lines(stream, name)
@@ -158,10 +161,16 @@ class _Column:
     def _fields_of(self, line: bytes) -> list[bytes]:
         """Lines in the place of one: none while a quotation mark is open, else those of all since it was."""
         self._line += 1
-        if not self._is_open and (not line.strip() or line.lstrip().startswith(b"#")):
+        if not self._is_open and not line.strip():
             return [b""]
+        if not self._is_open and line.lstrip().startswith(b"#"):
+            self._check_comment(line)
+            return [b""]
+        if self._index is None and not self._record:
+            outside = _QUOTED.sub(b"", line)
+            self._separator = next((mark for mark in (b"\t", b";", b",") if mark in outside), None)
         self._record.append(line)
-        if self._index is None or self._separator is not None:
+        if self._separator is not None:
             self._is_open ^= bool(line.count(b'"') % 2)
         if self._is_open:
             self._length += len(line)
@@ -170,6 +179,13 @@ class _Column:
             return []
         lines, self._record, self._length = self._record, [], 0
         return [*[b""] * (len(lines) - 1), self._field(b" ".join(lines))]
+
+    def _check_comment(self, line: bytes) -> None:
+        if self._separator is not None and line.count(self._separator) + 1 == self._columns:
+            raise self._wrong(
+                f"the line begins with #, as a comment, and has {self._columns} columns, as the first line; "
+                "put its first field into quotation marks, or remove the line"
+            )
 
     def _not_closed(self) -> InputError:
         self._line -= len(self._record) - 1
@@ -180,9 +196,8 @@ class _Column:
         record = record.strip(b"\r\n")
         is_named = False
         if self._index is None:
-            outside = _QUOTED.sub(b"", record)
-            self._separator = next((mark for mark in (b"\t", b";", b",") if mark in outside), None)
             fields = self._split(record)
+            self._columns = len(fields)
             self._index, is_named = self._choose(fields)
         else:
             fields = self._split(record)
@@ -200,7 +215,7 @@ class _Column:
         """Find the index of the column by the first record, and whether this has names."""
         names = [field.decode("utf-8", "backslashreplace") for field in fields]
         if self._column.isdecimal() and self._column.isascii():
-            are_names = all(parse_integer(field.partition(b"#")[0].strip()) is None for field in fields)
+            are_names = not self._hexadecimal and not any(map(_LIKE_A_NUMBER.match, fields))
             return int(self._column[:9]) - 1, are_names
         if names.count(self._column) != 1:
             what = "no column is" if self._column not in names else "several columns are"
@@ -209,20 +224,26 @@ class _Column:
 
     def _split(self, record: bytes) -> list[bytes]:
         if self._separator is None:
-            fields = record.split()
-        elif b'"' not in record:
+            return [field.strip(b'"') for field in record.split()]
+        if b'"' not in record:
             fields = record.split(self._separator)
         else:  # at the separators outside of quotation marks
             parts = record.split(b'"')
             parts[::2] = [part.replace(self._separator, b"\n") for part in parts[::2]]
             fields = b'"'.join(parts).split(b"\n")
-        return [_unquoted(field.strip()) for field in fields]
+        return [self._unquoted(field.strip()) for field in fields]
+
+    def _unquoted(self, field: bytes) -> bytes:
+        if b'"' not in field:
+            return field
+        inner = field[1:-1].replace(b'""', b"")
+        if len(field) < 2 or not field.startswith(b'"') or not field.endswith(b'"') or b'"' in inner:
+            raise self._wrong(f"quotation marks are around whole fields, got {_shown(field)}")
+        return field[1:-1].replace(b'""', b'"').strip()
 
     def _wrong(self, problem: str) -> InputError:
         return InputError(f"{self._name}:{self._line}: {problem}")
 
 
-def _unquoted(field: bytes) -> bytes:
-    if len(field) > 1 and field.startswith(b'"') and field.endswith(b'"'):
-        return field[1:-1].replace(b'""', b'"').strip()
-    return field
+def _shown(field: bytes) -> str:
+    return repr(field[:40].decode("utf-8", "backslashreplace")) + "..." * (len(field) > 40)

@@ -278,8 +278,8 @@ class MatrixMarketReader:
         values = np.array([int(w) if w.isdigit() and len(w) < 16 else 0 for w in words], dtype=np.int64)
         if len(wrong := np.flatnonzero((values < 1) | (values > self.shape[axis]))):
             what, k = ("row", "column")[axis], int(wrong[0])
-            must = f"its {what} must be from 1 to {self.shape[axis]}"
-            raise InputError(f"{self._name}: entry {done + k + 1}: {must}, got {_shown(words[k])}")
+            place = f"entry {done + k + 1}: its {what} {_shown(words[k])}"
+            raise InputError(f"{self._name}: {place} is not from 1 to {self.shape[axis]}")
         return values - 1
 
     def _check_triangle(self, rows: _Places, columns: _Places, done: int) -> None:

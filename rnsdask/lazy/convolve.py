@@ -31,6 +31,7 @@ from rnsdask.lazy.operands import (
     Operand,
     broadcast_shape,
     common_system,
+    ends_of,
     find_lengths,
     is_lazy_integer,
     is_number_array,
@@ -114,12 +115,13 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if is_number_array(operand):
         return operand
     system = like.system
-    if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), bounded(system, None), "raise")
     if are_integers(operand):
         return as_numbers(operand, like)
+    if ends := ends_of(operand):
+        system = system_of_values(min(ends), max(ends), system)
+    if is_lazy_integer(operand):
+        return made_like((like,), lazy_column(operand, system, 1), bounded(system, None), "raise")
     value = scalar(operand)
-    system = system_of_values(value, value, system)
     words = np.asarray(system.column(value, 1), like=meta_of(like.words))
     return made_like((like,), words, bounded(system, abs(value)), "raise")
 

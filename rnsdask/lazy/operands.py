@@ -240,14 +240,20 @@ def in_common_system(*operands: Operand) -> tuple[Any, ...]:
         return operands
     if len(arrays) == 1 and not arrays[0].system.grows:
         return operands
-    integers = [scalar(operand) for operand in operands if is_single(operand)]
+    integers = [end for operand in operands if not is_number_array(operand) for end in ends_of(operand)]
     alike = iter(in_common(arrays, integers))
     return tuple(next(alike) if is_number_array(operand) else operand for operand in operands)
 
 
-def is_single(operand: Operand) -> bool:
-    """Whether an operand is one integer that is known, or is none and will be refused."""
-    return not is_number_array(operand) and not is_lazy_integer(operand)
+def ends_of(integer: Operand) -> tuple[int, ...]:
+    """Integers between which an operand is that is one, also a lazy one; none if nothing is known of it.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    """
+    return getattr(integer, "known_range", None) or () if is_lazy_integer(integer) else (scalar(integer),)
 
 
 def _check_same_numbers(*arrays: Numbers) -> None:

@@ -225,16 +225,17 @@ def filled(words: Any, column: Any) -> Any:
 
     On the processor of the words. Lazy if one of both is.
     """
+    shape = (len(column), *words.shape[1:])
+    if not isinstance(column, da.Array) and not isinstance(words, da.Array):
+        return np.broadcast_to(np.asarray(column, like=words), shape)
+    words = as_lazy(words)
+    chunks = ((len(column),), *words.chunks[1:])
     if isinstance(column, da.Array):
-        words = as_lazy(words)
         of_words = {"rows": len(column), "dtype": words.dtype, "like": words._meta}
         moved = map_chunks(to_backend, column, backend=backend_name(words._meta), **of_words)
-        return da.broadcast_to(moved, words.shape, words.chunks)
-    shape = (len(column), *words.shape[1:])
-    if not isinstance(words, da.Array):
-        return np.broadcast_to(np.asarray(column, like=words), shape)
-    chunks = ((len(column),), *words.chunks[1:])
-    return da.broadcast_to(as_lazy(np.asarray(column, like=words._meta)), shape, chunks)
+    else:
+        moved = as_lazy(np.asarray(column, like=words._meta))
+    return da.broadcast_to(moved, shape, chunks)
 
 
 def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:

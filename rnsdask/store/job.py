@@ -22,7 +22,7 @@ from rnsdask.store.documents import array_document, parse_document
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location, chunk_key
 from rnsdask.store.ownership import Owner
 from rnsdask.store.reading import content_of
-from rnsdask.store.replacing import Replacement, document_of, state
+from rnsdask.store.replacing import Replacement, check_no_part, document_of, state
 
 _LONGEST = 4096
 """Most bytes of the file, which has some 300: it may be anyone's."""
@@ -80,6 +80,8 @@ def is_completed_by(location: Location, job: str | None, *, overwrite: bool = Fa
         return True
     if overwrite or Replacement.begun(location) is not None:
         return False
+    if (document_of(location) or {}).get("node_type") == "array":
+        check_no_part(location)
     if is_same:
         why = "but chunks of it are missing, or were changed since"
     elif record is None:

@@ -68,7 +68,7 @@ def test_numbers_come_in_and_go_out() -> None:
     described = json.loads(succeed("info", "p.zarr", "--json"))
     assert (described["bits"], described["limbs"], described["signed"]) == (200, 7, True)
     told = [line.split()[0] for line in succeed("info", "p.zarr").splitlines()]
-    assert told == ["store", "integers", "limbs", "range", "chunks", "size", "codecs", "complete"]
+    assert told == ["store", "integers", "limbs", "range", "chunks", "size", "codecs", "complete", "job"]
     assert "in.txt:2: " in fail("import", "in.txt", "n.zarr", "--positional", "--bits", "250")
     succeed("import", "in.txt", "n.zarr", "--positional")  # in the fewest bits
     assert rd.open_zarr("n.zarr").to_ints().tolist() == NUMBERS

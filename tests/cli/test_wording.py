@@ -85,6 +85,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "q": x.to_positional(100),
         "i": rd.IntervalRNSArray.from_rns(x),
         "f": rd.from_ints([[1, 2], [3, 4]], rd.PrimeFields([7, 11])),
+        "o": rd.from_ints([[1, 2], [3, 4]], rd.ModuliSet.for_bits(200)),
+        "s": rd.from_ints([[1, 2], [3, 4]], MODULI, True),
+        "full": rd.from_residues(x.words, MODULI).with_bound(None),
     }
     for name, array in made.items():
         array.to_zarr(folder / f"{name}.zarr")
@@ -154,7 +157,8 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "overflow": (
         lambda: (rd.open_zarr("x.zarr") ** 99).compute(),
         "eval a**99 a=x.zarr -o y",
-        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M',
+        'x.extend(moduli) or overflow="extend" takes more moduli; overflow="wrap" or "flag", where it is '
+        "taken, gives it modulo M",
         "rnsdask extend SRC DST, or eval --extend, takes more moduli; --overflow wrap or flag, where it is "
         "taken, gives it modulo M",
     ),
@@ -219,6 +223,18 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "ntt x.zarr -o y",
         "rd.from_ints(x, fields) makes one",
         "rnsdask convert SRC DST --to field makes one",
+    ),
+    "moduli sets": (
+        lambda: rd.open_zarr("x.zarr") + rd.open_zarr("o.zarr"),
+        "eval a+b a=x.zarr b=o.zarr -o y",
+        "; x.extend(y.moduli) makes them alike",
+        "; rnsdask extend SRC DST makes them alike",
+    ),
+    "ranges": (
+        lambda: rd.concatenate([rd.open_zarr("full.zarr"), rd.open_zarr("s.zarr")]),
+        "concat full.zarr s.zarr -o y",
+        "; x.with_bound(bound) of the unsigned one does",
+        "; rnsdask bound STORE --write of the unsigned one does",
     ),
     "order of chunks": (
         lambda: check_consecutive("x.zarr", (2, 2), (2, 1)),

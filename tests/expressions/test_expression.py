@@ -611,9 +611,10 @@ def test_operands_that_disagree() -> None:
     operands = arrays()
     other = {
         "m": rd.from_ints([1] * 7, SMALL, True),
+        "u": rd.from_ints([1] * 7, WIDE).with_bound(None),
         "s": rd.from_ints([1] * 6, WIDE, True),
     }
-    for name, rule in (("m", "different moduli sets"), ("s", "do not broadcast")):
+    for name, rule in (("m", "different moduli sets"), ("u", "different ranges"), ("s", "do not broadcast")):
         for text in (
             f"a + {name}",
             f"a*b + {name}",

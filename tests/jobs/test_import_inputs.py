@@ -108,8 +108,9 @@ def test_a_pipe_is_read_once_and_kept_in_no_file(packed: bool) -> None:
 
 
 def test_a_missing_file_is_told_before_all_else() -> None:
-    for options in ([], ["--bits", 64], ["--strict", "--binary", 8], ["--modulus-bits", 9], ["--residues"]):
+    for options in ([], ["--bits", 64], ["--strict", "--binary", 8], ["--modulus-bits", 9]):
         assert fail("import", "none.txt", "x.npy", *options) == "none.txt: No such file or directory"
+    assert "no such file or Zarr array" in fail("import", "none.npy", "x.zarr", "--residues")
     rd.from_ints([1]).to_zarr("x.zarr")
     Path("n").write_text("1\n")
     assert "it exists" in fail("import", "n", "x.zarr")
@@ -188,7 +189,23 @@ def test_columns_of_csv(separator: str, end: str) -> None:
     assert refused(text + '3,"4', "--column", 2).startswith("n:6: a quotation mark is not closed")
     twice = f"a{separator}a{end}1{separator}2"
     assert "several columns are called 'a'" in refused(twice, "--column", "a")
+    comment = f"#{separator}2{separator}{end}"  # or is it a row?
+    assert "n:6: the line begins with #, as a comment, and has 3 columns" in refused(
+        text + comment, "--column", 2
+    )
+    assert imported(text + f"# no row{end}", "--column", 2) == [5, -12, 10**70]
+    stray = f'5" disc{separator}10{end}6" disc{separator}20{end}'
+    assert "quotation marks are around whole fields" in refused(stray, "--column", 2)
     assert refused(text, "--column", 4).startswith("n:1: the line has 3 columns, column 4 is number 4")
+
+
+def test_no_number_is_taken_for_a_name() -> None:
+    for first in ("1.5", "1e5", ".5", "-7x"):
+        assert refused(f"{first} a\n2 b\n", "--column", 1).startswith(f"n:1: '{first}' is not an integer")
+    assert imported("+ a\n2 b\n", "--column", 1) == [2]
+    assert imported("ff;a\nab;b\n", "--column", 1, "--hex") == [255, 0xAB]
+    assert refused("name\nab\n", "--column", 1, "--hex").startswith("n:1: 'name' is not an integer")
+    assert imported('"a b\n5" 7\n', "--column", 2) == [7]  # spaces part columns, and quote nothing
 
 
 def test_long_columns_take_the_quick_way() -> None:

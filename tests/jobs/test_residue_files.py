@@ -282,4 +282,4 @@ def test_exports_that_are_refused() -> None:
     assert not Path("o.npy").exists()
     assert "not several" in fail("export", "--residues", "--hex", "x.zarr", "o.npy", status=2)
     assert "need --residues" in fail("export", "x.zarr", "o.npy", "--axis", "-1", status=2)
-    assert "need --residues" in fail("import", "x", "y.zarr", "--bits", 8, "--axis", "-1", status=2)
+    assert "need --residues" in fail("import", __file__, "y.zarr", "--bits", 8, "--axis", "-1", status=2)

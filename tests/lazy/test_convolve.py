@@ -264,10 +264,11 @@ def test_numpy_calls_it() -> None:
 
 
 def test_errors() -> None:
-    x = rd.from_ints([1, 2, 3], MS, chunks=None)
+    x, y = rd.from_ints([1, 2, 3], MS, chunks=None), rd.from_ints([1], MS, True, chunks=None)
     for call, error, message in (
         (lambda: rd.convolve(x, x, "circular"), ValueError, "mode must be one of full, .*, got 'circular'"),
         (lambda: rd.convolve([1], [2]), TypeError, "at least one array of numbers"),
+        (lambda: rd.convolve(x.with_bound(None), y), ValueError, "different ranges"),
         (lambda: rd.convolve(x, rd.from_ints([1], MS_357)), ValueError, "different moduli sets"),
         (lambda: rd.convolve(x, x[:2], "cyclic"), ValueError, "cyclic .* of one length, got 3 and 2 numbers"),
         (lambda: rd.convolve(x, x[:0]), ValueError, "not empty, got 3 and 0 numbers"),
