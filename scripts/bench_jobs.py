@@ -87,7 +87,7 @@ RUNS = {
     "gpu": ("max sum compare topk chain cummax convolve --repeat 1",),
     "tiny": (
         "max --gpus= --numbers 3000 --bits 256 --repeat 1",
-        "max compare chain --gpus= --numbers 3000 --bits 256 --repeat 1 --steady",
+        "compare chain --gpus= --numbers 3000 --bits 256 --repeat 1 --steady",
     ),
     "tiny-gpu": ("max chain --numbers 30000 --bits 256 --repeat 1",),
 }
