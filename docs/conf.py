@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import click
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -13,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 import rnsdask
+from rnsdask.cli import main
 
 project = "rnsdask"
 author = "rnsdask developers"
@@ -66,6 +68,7 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "changelog": []}
 
+_HELP_COLUMNS = 80
 _ARRAYS = ("RNSArray", "IntervalRNSArray", "PositionalArray", "FieldArray")
 _DOCS = Path(__file__).resolve().parent
 _logger = logging.getLogger(__name__)
@@ -128,6 +131,29 @@ def _link_notebooks(_app, name, source):
         source[0] = source[0].replace("](../notebooks/", "](notebooks/")
 
 
+def _write_help_texts(_app, name, source):
+    """Append what each command prints for --help to the page of all commands."""
+    if name != "commands":
+        return
+    group = click.Context(main, info_name="rnsdask", terminal_width=_HELP_COLUMNS)
+    parts = ["", "## rnsdask", _as_code(main.get_help(group))]
+    for heading, names in main.sections.items():
+        parts.append(f"## {heading}")
+        for command in map(main.commands.get, names):
+            context = click.Context(command, parent=group, info_name=command.name)
+            parts += [f"### `{command.name}`", _as_code(command.get_help(context))]
+    source[0] += "\n\n".join(parts)
+
+
+def _as_code(text):
+    return f"```{{code-block}} text\n:class: help\n\n{text}\n```"
+
+
+def _reread_help_texts(_app, _env, _added, _changed, _removed):
+    """Read the page of all commands anew each time, for it comes from the package."""
+    return ["commands"]
+
+
 def _name_pages(_app, doctree):
     """Show the titles of pages where the text of a link is the name of a file, as it is on GitHub."""
     for link in doctree.findall(addnodes.pending_xref):
@@ -141,6 +167,8 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("builder-inited", _copy_notebooks)
     app.connect("source-read", _link_notebooks)
+    app.connect("source-read", _write_help_texts)
+    app.connect("env-get-outdated", _reread_help_texts)
     app.connect("autodoc-process-docstring", _mark_up, priority=100)  # before numpydoc
     app.connect("doctree-read", _name_pages)
     app.connect("missing-reference", _find_member)

@@ -6,6 +6,7 @@ A test checks that each name here is there, that NumPy's functions do with an ar
 say, and that no public name of the package is left out.
 """
 
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -268,28 +269,49 @@ OWN = {
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""
 
 
+_EXAMPLE = """\
+```pycon
+>>> import numpy as np
+>>> import rnsdask as rd
+>>> x = rd.from_ints([10**30, 7, 12], chunks=None)
+>>> np.add(x, 5).tolist() == rd.add(x, 5).tolist() == (x + 5).tolist()
+True
+>>> np.sort(x).tolist(), np.max(x)
+([7, 12, 1000000000000000000000000000000], 1000000000000000000000000000000)
+```"""
+
+
 def page() -> str:
     """The page as Markdown."""
     parts = [
-        "# For those who know NumPy and Dask\n\n"
-        "`np` is NumPy, `da` dask.array, `rd` rnsdask, and `x` an array of numbers. NumPy's functions take "
-        "arrays of numbers, and do what the name beside them does: `np.add(x, y)` is `rd.add(x, y)`. What is "
-        "not named here is a `TypeError` that says so, for NumPy itself would turn all residues into Python "
-        "ints; `np.asarray(x)` does so when asked. `out=`, `where=` and dtypes other than object are "
-        "refused, for results are new arrays of exact numbers.\n\n"
-        "Made by `scripts/numpy_names.py`; a test compares it with the code."
+        "# For those who know NumPy and Dask",
+        _wrapped(
+            "`np` is NumPy, `da` dask.array, `rd` rnsdask, and `x` an array of numbers. NumPy's functions "
+            "take arrays of numbers, and do what the name beside them does:"
+        ),
+        _EXAMPLE,
+        _wrapped(
+            "A function that is not named here is a `TypeError` that says so, for NumPy itself would turn "
+            "all residues into Python ints; `np.asarray(x)` does so when asked. `out=`, `where=` and dtypes "
+            "other than object are refused, for results are new arrays of exact numbers."
+        ),
+        "Made by `scripts/numpy_names.py`; a test compares it with the code.",
     ]
     for title, (text, rows) in SECTIONS.items():
         lines = ["| there | here | difference |", "|---|---|---|"]
         lines += [f"| {_code(row.theirs)} | {_code(row.here) or 'none'} | {row.difference} |" for row in rows]
-        parts.append("\n\n".join(filter(None, (f"## {title}", text, "\n".join(lines)))))
+        parts.append("\n\n".join(filter(None, (f"## {title}", _wrapped(text), "\n".join(lines)))))
     own = [_code(" ".join(f"{owner}.{name}" for name in names.split())) for owner, names in OWN.items()]
-    parts.append(
-        "## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md), "
-        "[fields.md](fields.md), [positional.md](positional.md), [linalg.md](linalg.md) and "
-        "[polynomials.md](polynomials.md)."
+    own[-1] += (
+        ": see [operations.md](operations.md), [fields.md](fields.md), [positional.md](positional.md), "
+        "[linalg.md](linalg.md) and [polynomials.md](polynomials.md)."
     )
+    parts += ["## Only here", *map(_wrapped, own)]
     return "\n\n".join(parts) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def _code(names: str) -> str:

@@ -1,11 +1,13 @@
 """What tests of commands share."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 
 from rnsdask.cli import main
+from rnsdask.store.location import JOB_KEY
 
 _MEASURES = ("seconds", "retries", "read_limit", "of_read_limit")
 
@@ -39,3 +41,9 @@ def fail(*args: object, status: int = 1) -> str:
     match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
     assert match, result.output
     return match[1]
+
+
+def contents(path: str) -> dict[str, bytes]:
+    """All that readers of a store see: its files, but for the one that names the job."""
+    files = (file for file in Path(path).rglob("*") if file.is_file() and file.name != JOB_KEY)
+    return {str(file.relative_to(path)): file.read_bytes() for file in files}

@@ -333,6 +333,26 @@ def integers_act_as_arrays(case: Case) -> None:
         case.claim_array(before, case.limits.wrapped(function(value, a)), what)
 
 
+@law
+def lists_and_plain_arrays_act_as_arrays(case: Case) -> None:
+    """An operation with a list, or an array of integers of NumPy or Dask, is that with an array of them."""
+    x, a = case.draw()
+    lowest, highest = case.system.ends
+    b = case.numbers()
+    small = np.clip(b, max(lowest, -(2**62)), min(highest, 2**62)).astype(np.int64)
+    chunks = tuple(-(-length // 2) for length in case.shape)
+    for name, plain in (
+        *(("a list", b.tolist()), ("objects", b), ("one row", b[-1:]), ("int64", small)),
+        ("of Dask", da.from_array(small, chunks=chunks)),
+    ):
+        values = objects(np.asarray(plain, dtype=object).ravel().tolist(), np.shape(plain))
+        with rd.errstate(overflow="wrap"):
+            after, before = x - plain, plain * x
+        case.claim_array(after, case.limits.wrapped(a - values), f"{name} after x")
+        case.claim_array(before, case.limits.wrapped(values * a), f"{name} before x")
+        case.claim(x == plain, a == values, f"== {name}")
+
+
 def overflow_law(names: tuple[str, ...], case: Case) -> None:
     """Overflow is flagged and raised just where the exact result is out of range."""
     for name in names:

@@ -11,63 +11,69 @@ namespace {
 
 using Limbs = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
 
-// A Python integer's magnitude: digits of PyLong_SHIFT bits, the least significant first and the last not 0.
+// A Python integer as CPython holds it. The stable ABI does not promise this: rnsdask/backend/cpu/text.py
+// compares with Python's own bytes before it calls these functions.
+using Digit = u32;
+constexpr int kDigitBits = 30;
+constexpr u32 kDigitMask = (1u << kDigitBits) - 1;
+
+struct Integer {
+  PyObject head;
+  Py_ssize_t tag;
+  Digit digits[1];  // the least significant first and the last not 0
+};
+
 struct Magnitude {
-  const digit* digits;
+  const Digit* digits;
   i64 count;
   bool negative;
 };
 
-// Since CPython 3.12, the number of digits is in lv_tag above three bits, of which the lower two are the
-// sign: 0 positive, 1 zero, 2 negative.
+// Since CPython 3.12, the tag is the number of digits above three bits, of which the lower two are the sign:
+// 0 positive, 1 zero, 2 negative. Before, it is the number of digits, negative for a negative integer.
 #if PY_VERSION_HEX >= 0x030C0000
 
 Magnitude magnitude_of(PyObject* value) {
-  const _PyLongValue& v = reinterpret_cast<PyLongObject*>(value)->long_value;
-  return {v.ob_digit, static_cast<i64>(v.lv_tag >> 3), (v.lv_tag & 3) == 2};
+  const Integer& v = *reinterpret_cast<Integer*>(value);
+  return {v.digits, v.tag >> 3, (v.tag & 3) == 2};
 }
 
-digit* digits_of(PyLongObject* value) { return value->long_value.ob_digit; }
-
-void make_negative(PyLongObject* value) { value->long_value.lv_tag |= 2; }
+Py_ssize_t tag_of(i64 count, bool negative) { return count << 3 | (negative ? 2 : 0); }
 
 #else
 
 Magnitude magnitude_of(PyObject* value) {
-  const Py_ssize_t size = Py_SIZE(value);
-  return {reinterpret_cast<PyLongObject*>(value)->ob_digit, size < 0 ? -size : size, size < 0};
+  const Integer& v = *reinterpret_cast<Integer*>(value);
+  return {v.digits, v.tag < 0 ? -v.tag : v.tag, v.tag < 0};
 }
 
-digit* digits_of(PyLongObject* value) { return value->ob_digit; }
-
-void make_negative(PyLongObject* value) { Py_SET_SIZE(value, -Py_SIZE(value)); }
+Py_ssize_t tag_of(i64 count, bool negative) { return negative ? -count : count; }
 
 #endif
 
 // Four digits are 120 bits, which are 15 bytes: packed and unpacked by words of 60 bits, two digits each.
 // Sixteen digits are 15 limbs; what is left of a number goes bit by bit.
-static_assert(PyLong_SHIFT == 30, "CPython's default since 3.11");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "limbs are packed as bytes");
 constexpr u64 kPairMask = (u64{1} << 60) - 1;
 
 // 15 bytes, and one of 0.
-RNS_INLINE void pack_digits(const digit* digits, void* bytes) {
+RNS_INLINE void pack_digits(const Digit* digits, void* bytes) {
   const u64 lower = digits[0] | static_cast<u64>(digits[1]) << 30;
   const u64 upper = digits[2] | static_cast<u64>(digits[3]) << 30;
   const u64 words[2] = {lower | upper << 60, upper >> 4};
   std::memcpy(bytes, words, 16);
 }
 
-RNS_INLINE void unpack_digits(const char* bytes, digit* digits) {
+RNS_INLINE void unpack_digits(const char* bytes, Digit* digits) {
   u64 lower, upper;
   std::memcpy(&lower, bytes, 8);
   std::memcpy(&upper, bytes + 7, 8);
   lower &= kPairMask;
   upper >>= 4;
-  digits[0] = static_cast<digit>(lower & PyLong_MASK);
-  digits[1] = static_cast<digit>(lower >> 30);
-  digits[2] = static_cast<digit>(upper & PyLong_MASK);
-  digits[3] = static_cast<digit>(upper >> 30);
+  digits[0] = static_cast<Digit>(lower & kDigitMask);
+  digits[1] = static_cast<Digit>(lower >> 30);
+  digits[2] = static_cast<Digit>(upper & kDigitMask);
+  digits[3] = static_cast<Digit>(upper >> 30);
 }
 
 // Above the lowest limb that is not 0, no carry is left.
@@ -89,7 +95,7 @@ bool write_limbs(const Magnitude& value, bool is_signed, u32* limbs, i64 count) 
   int held = 0;
   for (; d < value.count; ++d) {
     bits |= static_cast<u64>(value.digits[d]) << held;
-    held += PyLong_SHIFT;
+    held += kDigitBits;
     if (held < 32) continue;
     if (l == count) return false;
     limbs[l++] = static_cast<u32>(bits);
@@ -122,10 +128,11 @@ PyObject* read_magnitude(const u32* limbs, i64 count, bool negative) {
     return PyLong_FromLongLong(negative ? -value : value);
   }
   const i64 length = 32 * count - __builtin_clz(limbs[count - 1]);
-  const i64 size = (length + PyLong_SHIFT - 1) / PyLong_SHIFT;
-  PyLongObject* value = _PyLong_New(size);
+  const i64 size = (length + kDigitBits - 1) / kDigitBits;
+  Integer* value = reinterpret_cast<Integer*>(PyType_GenericAlloc(&PyLong_Type, size));
   if (value == nullptr) return nullptr;
-  digit* digits = digits_of(value);
+  value->tag = tag_of(size, negative);
+  Digit* digits = value->digits;
   i64 d = 0, l = 0;
   for (; d + 16 <= size && l + 15 <= count; d += 16, l += 15) {
     const char* bytes = reinterpret_cast<const char*>(limbs + l);
@@ -134,15 +141,14 @@ PyObject* read_magnitude(const u32* limbs, i64 count, bool negative) {
   u64 bits = 0;
   int held = 0;
   for (; d < size; ++d) {
-    if (held < PyLong_SHIFT && l < count) {
+    if (held < kDigitBits && l < count) {
       bits |= static_cast<u64>(limbs[l++]) << held;
       held += 32;
     }
-    digits[d] = static_cast<digit>(bits & PyLong_MASK);
-    bits >>= PyLong_SHIFT;
-    held -= PyLong_SHIFT;
+    digits[d] = static_cast<Digit>(bits & kDigitMask);
+    bits >>= kDigitBits;
+    held -= kDigitBits;
   }
-  if (negative) make_negative(value);
   return reinterpret_cast<PyObject*>(value);
 }
 
@@ -151,7 +157,7 @@ i64 write_all(const nb::list& values, bool is_signed, MutableMatrix32 limbs) {
   const i64 count = static_cast<i64>(values.size()), limb_count = static_cast<i64>(limbs.shape(1));
   require(static_cast<i64>(limbs.shape(0)) == count && limb_count > 0, "limbs must have a row a value");
   for (i64 j = 0; j < count; ++j) {
-    PyObject* value = PyList_GET_ITEM(values.ptr(), j);
+    PyObject* value = PyList_GetItem(values.ptr(), j);
     if (!PyLong_CheckExact(value)) return j;
     if (!write_limbs(magnitude_of(value), is_signed, limbs.data() + j * limb_count, limb_count)) return j;
   }
@@ -174,7 +180,7 @@ nb::list read_all_limbs(const Limbs& limbs, bool is_signed) {
     }
     PyObject* value = read_magnitude(number, limb_count, negative);
     if (value == nullptr) nb::raise_python_error();
-    PyList_SET_ITEM(values.ptr(), j, value);
+    PyList_SetItem(values.ptr(), j, value);
   }
   return values;
 }
@@ -189,7 +195,7 @@ void bind_python_ints(nb::module_& module) {
     Magnitude greatest = {};
     i64 position = -1;
     for (i64 j = 0; j < static_cast<i64>(values.size()); ++j) {
-      PyObject* value = PyList_GET_ITEM(values.ptr(), j);
+      PyObject* value = PyList_GetItem(values.ptr(), j);
       if (!PyLong_CheckExact(value)) return i64{-1};
       const Magnitude magnitude = magnitude_of(value);
       if (position >= 0 && !is_below(greatest, magnitude)) continue;

@@ -255,23 +255,30 @@ def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> 
 
 
 def random(
-    moduli: ModuliSet | RNS | Positional | PrimeFields | FermatField,
-    shape: SupportsIndex | Sequence[SupportsIndex],
+    moduli: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     *,
+    bits: int | None = None,
     seed: int | None = None,
     chunks: Chunks = "auto",
     signed: bool | None = None,
 ) -> Any:
     """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
-    Each chunk of each seed has a stream of its own (NumPy's Philox, seeded with both), so the numbers do not
-    depend on workers or processors.
+    ``random(shape, bits=256)`` has numbers from 0 to ``2**256 - 1``; ``random(moduli, shape)`` those of the
+    whole range of a moduli set. Each chunk of each seed has a stream of its own (NumPy's Philox, seeded with
+    both), so the numbers do not depend on workers or processors.
 
     Parameters
     ----------
-    moduli : ModuliSet, RNS, Positional, PrimeFields or FermatField
+    moduli : ModuliSet, RNS, Positional, PrimeFields or FermatField, optional
         The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
-        bound, among all those of the range that are within it.
+        bound, among all those of the range that are within it. Without it, `bits` chooses the fewest 32-bit
+        moduli, and the shape comes first.
+    shape : int or sequence of int
+        The lengths of the axes.
+    bits : int, optional
+        Numbers are below ``2**bits``; of a signed range, below ``2**(bits - 1)`` in magnitude.
     chunks : "auto", int, tuple, mapping, or str
         As :meth:`.NumberArray.rechunk` takes them.
     seed : int, optional
@@ -286,10 +293,16 @@ def random(
 
     Raises
     ------
+    TypeError
+        If there are neither moduli nor bits, or no shape.
     ValueError
-        If `shape` or `seed` is negative, or `chunks` do not suit.
+        If `shape` or `seed` is negative, `chunks` do not suit, or the moduli do not hold numbers of `bits`.
     """
-    system = as_system(moduli, signed=signed)
+    if shape is None and bits is not None:
+        moduli, shape = None, moduli
+    if shape is None or moduli is bits is None:
+        raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
+    system = _bounded(moduli, bits, signed)
     if isinstance(system, PrimeFields):  # all residues alike, so those of a uniform integer
         return FieldArray(random(system.moduli, shape, seed=seed, chunks=chunks).words, system)
     if not isinstance(system, RNS | FermatField | Positional):
@@ -313,6 +326,22 @@ def random(
         grid=tuple(map(len, lengths_of_chunks)),
     )
     return array_type_of(system)(words, system)
+
+
+def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
+    """The number system of random numbers: of so many bits, if they are told."""
+    if bits is None:
+        return as_system(moduli, signed=signed)
+    length = as_integer(bits, "bits")
+    system = as_system(ModuliSet.for_bits(length) if moduli is None else moduli, signed=signed)
+    if not isinstance(system, RNS):
+        raise TypeError(f"bits= is for moduli sets and RNS, got {system!r}")
+    if length < 1:
+        raise ValueError(f"bits must be at least 1, got {abbreviate(length)}")
+    bound = (1 << length - system.signed) - 1
+    if bound > system.value_range[1]:
+        raise ValueError(f"{system!r} does not hold all numbers of {length} bits; give more moduli, or none")
+    return system.with_bound(bound if system.bound is None else min(bound, system.bound))
 
 
 def fresh_seed() -> int:

@@ -13,6 +13,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import chosen_mode
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import Operand, is_number_array
 from rnsdask.lazy.shape import along
 
@@ -108,7 +109,7 @@ def diff(
 def _joined(x: RingArray, axis: int, prepend: Any, append: Any) -> Any:
     """The array with an array, or one integer at each place, before and after it along an axis."""
     for value, side in ((prepend, 0), (append, 1)):
-        if is_number_array(value):
+        if is_number_array(value) or are_integers(value):
             x = concatenate((value, x) if side == 0 else (x, value), axis)
         elif value is not None:
             width = (1 - side, side)
@@ -170,7 +171,7 @@ def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an operand is no array, they do not fit one another, or a length is unknown.
     """
-    a, b = (_checked("outer", operand, RingArray).ravel() for operand in (a, b))
+    a, b = (_checked("outer", operand, RingArray).ravel() for operand in with_arrays(a, b))
     return functions.multiply(a[:, None], b[None], overflow=overflow)
 
 

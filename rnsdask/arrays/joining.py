@@ -1,6 +1,6 @@
 """Joining and shaping of arrays of numbers by functions, with NumPy's names and rules."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import common_system, find_lengths, in_common_system, made_alike
 from rnsdask.rns.system import RNS
 
@@ -22,7 +23,7 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
     ----------
     arrays : iterable of RNSArray, or of IntervalRNSArray
         At least one; of the same moduli set and range, on the same processor, and of the same shape but for
-        the axis.
+        the axis. Lists and plain arrays of integers among them stand for arrays like the first one.
     axis : int, optional
         The axis; with None the arrays are joined as their ``ravel()``.
 
@@ -97,8 +98,9 @@ def block(arrays: Any) -> Any:
         If lists are not nested alike, or one is empty, or arrays do not go together.
     """
     depth, leaves = _nested(arrays, "arrays")
-    ndim = max(depth, *(x.ndim for x in _checked("block", leaves)))
-    return _block(arrays, ndim, ndim - depth)
+    numbers = _checked("block", leaves)
+    ndim = max(depth, *(x.ndim for x in numbers))
+    return _block(arrays, iter(numbers), ndim, ndim - depth)
 
 
 def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
@@ -120,11 +122,12 @@ def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
     return 1 + depths[0], [leaf for _, leaves in parts for leaf in leaves]
 
 
-def _block(arrays: Any, ndim: int, axis: int) -> Any:
-    """Join nested lists, the outermost along `axis` of `ndim` ones."""
+def _block(arrays: Any, leaves: Iterator[Any], ndim: int, axis: int) -> Any:
+    """Join nested lists of these leaves, the outermost along `axis` of `ndim` ones."""
     if isinstance(arrays, list):
-        return concatenate([_block(item, ndim, axis + 1) for item in arrays], axis)
-    return expand_dims(arrays, tuple(range(ndim - arrays.ndim)))
+        return concatenate([_block(item, leaves, ndim, axis + 1) for item in arrays], axis)
+    leaf = next(leaves)
+    return expand_dims(leaf, tuple(range(ndim - leaf.ndim)))
 
 
 def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
@@ -282,7 +285,7 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
     """Arrays of one system on one processor, of known lengths if asked, or TypeError or ValueError."""
     if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, which may be many
         raise TypeError(f"{function} takes a sequence of arrays, got one {type(arrays).__name__}")
-    numbers = list(arrays)
+    numbers = list(with_arrays(*arrays))
     for position, x in enumerate(numbers):
         if not isinstance(x, NumberArray):
             place = f" at position {position}" if len(numbers) > 1 else ""

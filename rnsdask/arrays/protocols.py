@@ -17,6 +17,7 @@ from rnsdask.core.errors import brief, with_article
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array
 
 # ---- ufuncs -----------------------------------------------------------------------------------------------
@@ -102,8 +103,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
         raise _refusal(name, inputs)
     given = _checked_options(name, options)
     first, *others = inputs
-    # Those of an outer function would need axes of their own.
-    may_differ = method == "__call__" and ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
+    may_differ = ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
     operands = [_operand(first), *map(_scalar if may_differ else _operand, others)]
     if method == "reduce":
         return _along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
@@ -114,7 +114,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     function = _public(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
     if function is None:
         raise _refusal(name, inputs)
-    return _outer(function, *operands) if method == "outer" else function(*operands)
+    if method != "outer":
+        return function(*operands)
+    return _outer(function, *(operands if may_differ else with_arrays(*operands)))
 
 
 def _checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +137,8 @@ def _operand(value: Any) -> Any:
     if is_number_array(value) or (isinstance(value, da.Array) and not value.ndim):
         return value
     value = _scalar(value)
-    check_no_array(value)
+    if not are_integers(value):
+        check_no_array(value)
     return value
 
 
@@ -166,8 +169,8 @@ def _along(
 
 def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
     """All pairs: the axes of the first operand, then those of the second."""
-    if is_number_array(a) and is_number_array(b):
-        a = a[(..., *(None,) * (b.words.ndim - 1))]  # type: ignore[index]
+    if is_number_array(a):
+        a = a[(..., *(None,) * np.ndim(b))]  # type: ignore[index]
     return function(a, b)
 
 
@@ -262,14 +265,15 @@ def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[A
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: ARG001  (no number is a NaN)
     """Whether shapes and all numbers are equal; computes lazy arrays."""
-    if not (is_number_array(a1) and is_number_array(a2)):
+    x, y = (a1, a2) if is_number_array(a1) else (a2, a1)
+    if not (is_number_array(y) or are_integers(y)):
         kinds = f"{type(a1).__name__} and {type(a2).__name__}"
         raise TypeError(
             f"numpy.array_equal takes two arrays of numbers, got {kinds}; rd.from_ints makes them"
         )
-    for x in (a1, a2):
-        find_lengths(x)
-    return a1.words.shape[1:] == a2.words.shape[1:] and bool(functions.relate(a1, "==", a2).all())
+    find_lengths(*filter(is_number_array, (x, y)))
+    lengths = y.words.shape[1:] if is_number_array(y) else np.shape(y)
+    return x.words.shape[1:] == lengths and bool(functions.relate(x, "==", y).all())
 
 
 def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ARG001  (whatever is beside numbers)

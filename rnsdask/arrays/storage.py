@@ -19,6 +19,7 @@ from rnsdask.core.moduli import as_bool
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import store_chunks
+from rnsdask.lazy.compute import compute_on_own_threads
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.sources import reads
@@ -155,7 +156,7 @@ def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any
     if not compute:
         return write.finished(written, writer)
     with write.removing_failed(writer.discard):
-        written.compute()
+        compute_on_own_threads(written)
         writer.finish()
     return None
 

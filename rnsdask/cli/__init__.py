@@ -6,7 +6,17 @@ Its modules import nothing but click at the top; each command imports what it ne
 import click
 
 from rnsdask.cli.comparison import compare
-from rnsdask.cli.derivations import DERIVATIONS
+from rnsdask.cli.derivations import (
+    concat,
+    convert,
+    convolve,
+    extend,
+    powmod,
+    rechunk,
+    reshape,
+    shrink,
+    slice_,
+)
 from rnsdask.cli.errors import Group
 from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.exact_results import EXACT_RESULTS
@@ -26,20 +36,24 @@ from rnsdask.cli.transforms import ntt
 @click.group(name="rns", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rnsdask", prog_name="rnsdask")
 def main() -> None:
-    """Exact operations on huge arrays of huge integers, held in residue number systems.
+    """Exact computing on huge arrays of huge integers, in stores on disk.
 
-    Exit status: 0 done, 1 the job failed, 2 wrong usage. An error is one line on standard error.
+    rnsdask COMMAND --help shows an example and all options of a command. Exit status: 0 done, 1 the job
+    failed, 2 wrong usage. An error is one line on standard error.
     """
 
 
-COMMANDS = (
-    *(moduli, import_, random, info, head, stats, hist, verify, export),
-    *(*REDUCTIONS, prod),
-    *(eval_, *SCANS, topk, compare),
-    *DERIVATIONS,
-    ntt,
-    *EXACT_RESULTS,
-)
+SECTIONS = {
+    "Make": (random, import_, moduli),
+    "Look": (info, head, stats, hist, verify, compare),
+    "Compute": (eval_, *REDUCTIONS, prod, topk, *SCANS, powmod),
+    "Matrices and polynomials": (*EXACT_RESULTS, convolve, ntt),
+    "Convert": (export, convert, extend, shrink, slice_, concat, reshape, rechunk),
+}
 
-for command in COMMANDS:
-    main.add_command(command)
+for commands in SECTIONS.values():
+    for command in commands:
+        main.add_command(command)
+main.sections = {
+    heading: [str(command.name) for command in commands] for heading, commands in SECTIONS.items()
+}

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import ComparingCommand
-from rnsdask.cli.options import complete_path, processor_job_options, read_integer
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.integers import read_integer
+from rnsdask.cli.options import complete_path, processor_job_options
+from rnsdask.cli.printing import CommandError, counted, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
@@ -24,9 +25,9 @@ def compare(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Compare the integers of store A with those of store B, or with the integer B.
+    """Compare the integers of A with those of B, or with an integer.
 
-    Prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
+    It prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
     are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
     """
     from rnsdask.jobs.compute import compute
@@ -58,7 +59,7 @@ def compare(
         fields = {**asdict(counts), "count": first.size, **cost.as_dict(), "bytes_read": bytes_read}
         print_json({"op": "compare", "stores": [path, other], **fields})
     else:
-        echo(f"{path} against {other}: {first.size} integers")
+        echo(f"{path} against {other}: {counted(first.size, 'integers')}")
         echo(f"{counts.less} less, {counts.equal} equal, {counts.greater} greater")
         if counts.first_difference is not None:
             echo(f"first difference at index {counts.first_difference}")
@@ -73,8 +74,8 @@ def _check_alike(path: str, first: Any, other: str, second: Any) -> None:
 
     if type(first) is not type(second):
         raise CommandError(
-            f"{path} holds {with_article(type(first))} and {other} {with_article(type(second))}; "
-            "rnsdask convert SRC DST makes them of one kind"
+            f"{path} is {with_article(type(first))} and {other} {with_article(type(second))}; "
+            "rnsdask convert SRC DST --to rns makes them of one kind"
         )
     if first.shape != second.shape:
         raise CommandError(

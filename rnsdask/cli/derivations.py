@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.fields import field_options, read_fields
+from rnsdask.cli.integers import INTEGER, POSITIVE, read_integer
 from rnsdask.cli.options import (
     check_store_path,
     complete_path,
@@ -14,12 +16,11 @@ from rnsdask.cli.options import (
     job_options,
     output_option,
     processor_job_options,
-    read_integer,
     source_argument,
     with_mode,
     with_moduli,
 )
-from rnsdask.cli.streams import tell_derived
+from rnsdask.cli.streams import is_done, tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -44,7 +45,7 @@ def derive(
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source, check_target
 
     systems = OF_NUMBERS if of_fields else OF_INTEGERS
     opened = [Source.at(source, systems) for source in sources]
@@ -52,6 +53,9 @@ def derive(
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(sources)}: {error}")
+    check_target(path, prepared.sources)
+    if is_done(operation, path, prepared.identity, mode, as_json):
+        return
     paths = [source.residues.path for source in prepared.sources]
     with (
         connection as client,
@@ -87,9 +91,10 @@ def _of_moduli(name: str, description: str) -> click.Command:
 @click.option(
     "--to",
     "system",
-    type=click.Choice(["interval", "rns", "positional"]),
+    type=click.Choice(["interval", "rns", "positional", "field"]),
     required=True,
-    help="A group of magnitudes with signs and intervals; a store of residues; or one of limbs.",
+    help="A group of magnitudes with signs and intervals; a store of residues; one of limbs; or one of "
+    "elements of fields.",
 )
 @click.option(
     "--signed/--unsigned",
@@ -98,29 +103,51 @@ def _of_moduli(name: str, description: str) -> click.Command:
 )
 @click.option(
     "--bits",
-    type=click.IntRange(min=1),
+    type=POSITIVE,
+    metavar="B",
     help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
+@field_options
 @with_mode
 @processor_job_options
 def convert(
-    source: str, path: str, system: str, signed: bool | None, bits: int | None, **options: Any
+    source: str,
+    path: str,
+    system: str,
+    signed: bool | None,
+    bits: int | None,
+    primes: str | None,
+    ntt_length: int | None,
+    **options: Any,
 ) -> None:
-    """Write the integers of SRC to a new store DST of another number system.
+    """Write the integers of SRC in another number system to DST.
 
-    Residues of a group with intervals, and those of a group, are under the same moduli.
+    Residues of a group with intervals, and those of a group, are under the same moduli. Elements of fields
+    become integers under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
     """
+    fields = read_fields(primes, ntt_length, bits)
+    if (fields is None) == (system == "field"):
+        refuse("--to field goes with --primes, or with --bits and --ntt-length")
+    if fields is not None and signed is not None:
+        refuse("--signed is of --to rns and positional: elements of fields have no sign")
     if system == "interval" and (signed, bits) != (None, None):
         refuse("--signed and --bits are of --to rns and positional: intervals have a sign for each number")
 
     def make(x: Any) -> Any:
+        from rnsdask.arrays.field_array import FieldArray
         from rnsdask.arrays.interval_rns_array import IntervalRNSArray
         from rnsdask.arrays.positional_array import PositionalArray
         from rnsdask.arrays.rns_array import RNSArray
         from rnsdask.core.errors import with_article
         from rnsdask.core.moduli import ModuliSet
 
+        if isinstance(x, FieldArray):
+            if system != "rns" or bits is not None:
+                raise ValueError("of elements of fields --to rns makes integers, without --bits")
+            return x.lift(bool(signed))
+        if fields is not None:
+            return FieldArray.from_rns(x, fields)
         made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
         if isinstance(x, made) and (system != "positional" or (signed, bits) == (None, None)):
             raise ValueError(f"it is {with_article(made)} already, which is what --to {system} makes")
@@ -137,7 +164,10 @@ def convert(
             raise ValueError("--bits is of --to positional, or of limbs; rnsdask extend takes more moduli")
         return x.to_rns(signed is not False) if system == "rns" else IntervalRNSArray.from_rns(x)
 
-    derive("convert", [source], path, make, to=system, signed=signed, bits=bits, **options)
+    about: dict[str, Any] = {"to": system, "signed": signed, "bits": bits}
+    if fields is not None:
+        about["primes"] = list(fields.primes)
+    derive("convert", [source], path, make, of_fields=True, **about, **options)
 
 
 # ---- what is computed of two stores -----------------------------------------------------------------------
@@ -155,7 +185,9 @@ def convert(
     show_default=True,
     help="Which numbers: as numpy.convolve, or of operands of one length folded onto that.",
 )
-@click.option("--axis", type=int, default=-1, show_default=True, help="The axis; the others broadcast.")
+@click.option(
+    "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis; the others broadcast."
+)
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
@@ -164,7 +196,7 @@ def convert(
 @with_mode
 @processor_job_options
 def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | None, **options: Any) -> None:
-    """Convolve the numbers of A and B along an axis, exactly, to a new store.
+    """Write the exact convolution of A and B to a new store.
 
     With the mode full, those are the coefficients of the product of two polynomials.
     """
@@ -197,10 +229,11 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 @with_mode
 @processor_job_options
 def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) -> None:
-    """Write the powers of the integers of BASE, a store of limbs, modulo an integer to a new store.
+    """Write powers of BASE modulo an integer to a new store.
 
-    EXPONENT and MODULUS are each an integer, or a store with one for each number; their shapes broadcast. A
-    negative integer as the exponent raises inverses. A store whose name is an integer is written ./NAME.
+    BASE is a store of limbs. EXPONENT and MODULUS are each an integer, or a store with one for each number;
+    their shapes broadcast. A negative integer as the exponent raises inverses. A store whose name is an
+    integer is written ./NAME.
     """
     given = {"exponent": read_integer(exponent), "modulus": read_integer(modulus)}
     paths = {"exponent": exponent, "modulus": modulus}
@@ -227,13 +260,21 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @click.command(cls=Command)
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
 @output_option
-@click.option("--axis", type=int, default=0, show_default=True, help="The axis along which they are joined.")
+@click.option(
+    "--axis",
+    type=INTEGER,
+    metavar="K",
+    default=0,
+    show_default=True,
+    help="The axis along which they are joined.",
+)
 @with_mode
 @job_options
 def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> None:
-    """Join the arrays of stores along an axis that they have, in the order given, to a new store.
+    """Join stores along an axis, to a new store.
 
-    They have the same moduli set and range, and the same shape but for the axis.
+    They are joined in the order given, along an axis that they have. They have the same moduli set and range,
+    and the same shape but for the axis.
     """
 
     def make(*arrays: Any) -> Any:
@@ -243,7 +284,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
         kinds = dict.fromkeys(map(type, arrays))
         if len(kinds) > 1:
             raise TypeError(
-                f"they hold {' and '.join(map(with_article, kinds))}; "
+                f"they are {' and '.join(map(with_article, kinds))}; "
                 "of integers, rnsdask convert SRC DST --to rns or --to interval or --to positional "
                 "makes them of one kind"
             )
@@ -280,8 +321,9 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 @with_mode
 @job_options
 def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
-    """Write the integers of SRC to a new store DST of other chunks."""
-    lengths = chunks if chunks.isalnum() and not chunks.isdecimal() else _read_lengths(chunks, "--chunks")
+    """Write the integers of SRC in other chunks to a new store DST."""
+    is_size = chunks.isalnum() and read_integer(chunks) is None  # or auto
+    lengths = chunks if is_size else _read_lengths(chunks, "--chunks")
     derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
 
 
@@ -292,16 +334,20 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
 @with_mode
 @job_options
 def reshape(source: str, path: str, shape: str, **options: Any) -> None:
-    """Write the integers of SRC, in C order, to a new store DST of another SHAPE, such as "1000,-1"."""
+    """Write the integers of SRC in another shape to a new store DST.
+
+    They are in C order. SHAPE has a length for each axis, one of which may be -1.
+    """
     lengths = _read_lengths(shape, "SHAPE")
     derive("reshape", [source], path, lambda x: x.reshape(lengths), of_fields=True, shape=lengths, **options)
 
 
 def _read_lengths(text: str, name: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
+    lengths = [read_integer(part.strip()) for part in text.split(",")]
+    found = tuple(length for length in lengths if length is not None)
+    if len(found) < len(lengths):
         refuse(f"{name}: {text!r:.60} is not integers with commas between them, such as 1000,128")
+    return found
 
 
 def _read_index(text: str) -> Any:
@@ -342,18 +388,13 @@ def _wrong_index(text: str) -> ValueError:
     )
 
 
-DERIVATIONS = (
-    _of_moduli(
-        "extend", "Write the integers of SRC to a new store DST under another moduli set that holds them."
-    ),
-    _of_moduli(
-        "shrink", "Write the integers of SRC to a new store DST under a set of at most as many moduli."
-    ),
-    convert,
-    convolve,
-    powmod,
-    concat,
-    slice_,
-    rechunk,
-    reshape,
+extend = _of_moduli(
+    "extend",
+    "Write the integers of SRC under more moduli to a new store DST.\n\n"
+    "They may be any moduli whose range holds all integers of SRC.",
+)
+shrink = _of_moduli(
+    "shrink",
+    "Write the integers of SRC under fewer moduli to a new store DST.\n\n"
+    "Their range must hold all integers of SRC.",
 )

@@ -1,14 +1,15 @@
 """How commands fail: one line on standard error, and an exit status."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, NoReturn
 
 import click
 
-from rnsdask.cli.interruption import STATUS, Interruption, is_program
+from rnsdask.cli.help import OTHER, Option, write_example, write_options
+from rnsdask.cli.interruption import STATUS, Interruption, is_program, way_on
 from rnsdask.cli.minus import is_number, options_first
 from rnsdask.cli.printing import (
     CommandError,
@@ -18,9 +19,13 @@ from rnsdask.cli.printing import (
     output_errors,
     prepare_streams,
 )
+from rnsdask.cli.wording import in_options
 
 _PROGRAM = "rnsdask.program"
-"""Among what click keeps of a call: that it is this process's own command, with the process to itself."""
+"""Among what click keeps of a call: the arguments, if this process was started with them."""
+
+DRAWN_SEED = "rnsdask.seed"
+"""Among what click keeps of a call: the seed that a command has drawn for want of one."""
 
 
 class WrongUsageError(CommandError):
@@ -37,7 +42,7 @@ class InterruptionError(CommandError):
 
 def refuse(message: str) -> NoReturn:
     """Refuse the options of the command that is running."""
-    raise click.UsageError(message, click.get_current_context()) from None
+    raise click.UsageError(in_options(message), click.get_current_context()) from None
 
 
 @contextmanager
@@ -54,7 +59,17 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."))
+        debug = Option(["--debug"], group=OTHER, is_flag=True, help="Show the traceback of an error.")
+        self.params.append(debug)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does, and an example."""
+        super().format_help_text(ctx, formatter)
+        write_example(str(self.name), formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in groups."""
+        write_options(self.get_params(ctx), ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options, unless there is nowhere to print the answer."""
@@ -72,7 +87,9 @@ class Command(click.Command):
         if not debug:
             logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
         try:
-            with Interruption().watched() if ctx.meta.get(_PROGRAM) else nullcontext():
+            args = ctx.meta.get(_PROGRAM)
+            interruption = Interruption(lambda: way_on(args or (), ctx.params, ctx.meta.get(DRAWN_SEED)))
+            with nullcontext() if args is None else interruption.watched():
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise
@@ -85,7 +102,7 @@ class Command(click.Command):
                 echo(*traceback.format_exc().splitlines(), err=True)
             from rnsdask.cluster.failures import describe
 
-            raise CommandError(describe(error, " (--debug shows where)")) from None
+            raise CommandError(in_options(describe(error, " (--debug shows where)"), ctx)) from None
         finally:
             logging.disable(logging.NOTSET)
 
@@ -115,12 +132,27 @@ def _failures_as_2() -> Iterator[None]:
 
 
 class Group(click.Group):
-    """The group of commands; wrong usage of any of them is one line too."""
+    """The group of commands; wrong usage of any of them is one line too.
+
+    `sections` are the names of commands under the headings of the help text.
+    """
+
+    sections: Mapping[str, Sequence[str]] = {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings, and then the options."""
+        width = max(map(len, self.commands))
+        for heading, names in self.sections.items():
+            with formatter.section(heading):
+                texts = [self.commands[name].get_short_help_str(formatter.width) for name in names]
+                rows = [(name.ljust(width), text) for name, text in zip(names, texts, strict=True)]
+                formatter.write_dl(rows)
+        click.Command.format_options(self, ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
         if is_program(args):
-            ctx.meta[_PROGRAM] = True
+            ctx.meta[_PROGRAM] = list(args)
             prepare_streams()
         if not args or args[0].startswith("-"):  # what follows prints, and ends
             check_output()

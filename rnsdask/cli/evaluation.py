@@ -9,7 +9,7 @@ import click
 
 from rnsdask.cli.errors import Command, refuse
 from rnsdask.cli.options import check_store_path, digits_option, processor_job_options, with_mode
-from rnsdask.cli.printing import echo, number_text
+from rnsdask.cli.printing import counted, echo, number_text
 from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from rnsdask.jobs.evaluation_run import Outcome
 
 _REDUCTIONS = {
-    "max": "Greatest value, with the smallest index that holds it.",
-    "min": "Least value, likewise.",
+    "max": "Greatest value, and its smallest index.",
+    "min": "Least value, and its smallest index.",
     "sum": "Sum, also beyond the range.",
     "argmax": "Smallest index of the greatest value.",
     "argmin": "Smallest index of the least value.",
-    "count": "Of how many a comparison holds.",
+    "count": "How often a comparison holds.",
 }
 
 _SINGLE = ""
@@ -101,7 +101,7 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="NAME=EXPRESSION",
     multiple=True,
     callback=_read_expressions,
-    help="One of several expressions; those that follow may use its name.",
+    help="One of several; those after it may use its name.",
 )
 @click.option(
     "-o",
@@ -109,13 +109,13 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "outputs",
     metavar="[NAME=]STORE",
     multiple=True,
-    help="Write the values to a new store; with -e, of which result.",
+    help="New store of the values; with -e, of which.",
 )
 @_reduction_options
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap", "flag"]),
-    help="An error; results modulo M; or these with a count of those out of range.  [default: raise; "
+    help="Of a result out of range: an error; it modulo M; or this, and a count of such.  [default: raise; "
     "stores that grow extend]",
 )
 @click.option(
@@ -123,9 +123,9 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "masks",
     metavar="[NAME=]PATH",
     multiple=True,
-    help="With -o and --overflow flag: write where.",
+    help="With --overflow flag: new array of where it was.",
 )
-@click.option("--extend", is_flag=True, help="Extend the stores to the fewest moduli that hold every result.")
+@click.option("--extend", is_flag=True, help="Compute under the moduli that all results need.")
 @with_mode
 @digits_option
 @processor_job_options
@@ -142,19 +142,20 @@ def eval_(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Evaluate EXPRESSION over stores, and write its values or reduce them, in one pass.
+    """Evaluate an expression over stores; write or reduce its values.
 
-    The expression has + - * // % ** << >> @, comparisons, & | ^ ~ between them, parts such as a[10:20] and
-    a[:, 3], integers of any size, the names, and functions: abs, max, min, gcd, lcm, bit_length, clip(a, low,
-    high), pow, where(condition, a, b), sign, is_even, fma(a, b, c), muladd(a, b, c, d), mulsub, maximum,
-    minimum, add, subtract, multiply, negative. Of limbs also & | ^ ~ of numbers, isqrt, bitwise_count,
-    mod_add(a, b, m), mod_subtract, mod_multiply, mod_power, mod_inverse(a, m). It is parsed, never run as
-    Python. If it is like an option of this command, as -h is, put it in parentheses.
+    Each NAME of EXPRESSION stands for a store. All stores are read once. The text is parsed, never run as
+    Python; if it is like an option, as -h is, put it in parentheses.
 
     \b
-    rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr -o OUT.zarr
-    rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr --max --sum --argmax
-    rnsdask eval -e "s = a + b" -e "p = s*s" a=A.zarr b=B.zarr -o s=S.zarr --max p
+    operators  + - * // % ** << >> @; < <= > >= == !=, and & | ^ ~ between these
+    parts      a[10:20], a[::2], a[:, 3], a[..., -1]
+    functions  abs, max, min, gcd, lcm, bit_length, clip(a, low, high),
+               pow(a, k), pow(a, k, m), where(condition, a, b), sign, is_even,
+               maximum, minimum, add, subtract, multiply, negative,
+               fma(a, b, c), muladd(a, b, c, d), mulsub(a, b, c, d)
+    of limbs   & | ^ ~ of numbers, isqrt, bitwise_count, mod_add(a, b, m),
+               mod_subtract, mod_multiply, mod_power, mod_inverse(a, m)
     """  # noqa: D301  (click's own sign, for lines that stay as they are)
     texts, paths = _read_words(words, named)
     wanted: dict[str, list[str]] = click.get_current_context().meta.get("wanted", {})
@@ -171,6 +172,14 @@ def eval_(
     except ExpressionError as error:
         refuse(str(error))
     _tell_extension(prepared)
+    complete = evaluation_run.complete_outputs(prepared, written, **mode)
+    written = {name: output for name, output in written.items() if name not in complete}
+    if not (written or wanted):
+        if as_json:
+            print_json({"op": "eval", **_fields(prepared, {}, {}, complete, 0)})
+        else:
+            _print_complete(complete)
+        return
     options: dict[str, Any] = {"count_flagged": overflow == "flag", "progress": progress, **mode}
     with (
         connection as client,
@@ -182,8 +191,9 @@ def eval_(
     count = sum(map(prepared.count, done))
     cost.record("eval", count, nbytes, exact_fallbacks=_exact_fallbacks(done))
     if as_json:
-        print_json({"op": "eval", **_fields(prepared, done, written, nbytes), **cost.as_dict()})
+        print_json({"op": "eval", **_fields(prepared, done, written, complete, nbytes), **cost.as_dict()})
     else:
+        _print_complete(complete)
         _print(prepared, done, written, cost, nbytes)
 
 
@@ -253,14 +263,22 @@ def _tell_extension(prepared: "PreparedExpressions") -> None:
 
 
 def _fields(
-    prepared: "PreparedExpressions", done: dict[str, "Outcome"], outputs: dict[str, "Output"], nbytes: int
+    prepared: "PreparedExpressions",
+    done: dict[str, "Outcome"],
+    outputs: dict[str, "Output"],
+    complete: dict[str, "Output"],
+    nbytes: int,
 ) -> dict[str, Any]:
     how: dict[str, Any] = {}
     if prepared.extension is not None:
-        how["moduli"] = prepared.extension.after
-    if list(done) == [_SINGLE]:
-        return {**_result_fields(prepared, _SINGLE, done[_SINGLE], outputs, nbytes), **how}
-    results = {name: _result_fields(prepared, name, outcome, outputs, None) for name, outcome in done.items()}
+        how["n_moduli"] = prepared.extension.after
+    results = {name: _result_fields(prepared, name, outcome, outputs) for name, outcome in done.items()}
+    for name, output in complete.items():
+        before = results.get(name, {"expression": prepared.expressions[name].text})
+        where = {"output": output.path, "mask": output.mask_path}
+        results[name] = {**before, **where, "already_complete": True}
+    if list(results) == [_SINGLE]:
+        return {**results[_SINGLE], "bytes_read": nbytes, **how}
     return {"results": results, **how, "bytes_read": nbytes}
 
 
@@ -269,7 +287,6 @@ def _result_fields(
     name: str,
     outcome: "Outcome",
     outputs: dict[str, "Output"],
-    nbytes: int | None,
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"expression": prepared.expressions[name].text}
     if name in outputs:
@@ -284,7 +301,7 @@ def _result_fields(
     if outcome.written is not None:
         amounts.update(outcome.written.as_dict())
     amounts.pop("bytes_read", None)
-    return {**fields, **amounts, **({} if nbytes is None else {"bytes_read": nbytes})}
+    return {**fields, **amounts}
 
 
 def _value_fields(name: str, result: Any) -> dict[str, Any]:
@@ -309,6 +326,11 @@ def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
     return sum(result.exact_fallbacks for result in reductions.values()) if reductions else None
 
 
+def _print_complete(outputs: dict[str, "Output"]) -> None:
+    for output in outputs.values():
+        echo(f"{output.path}: complete already, by this very job; nothing to do")
+
+
 def _print(
     prepared: "PreparedExpressions",
     done: dict[str, "Outcome"],
@@ -318,15 +340,16 @@ def _print(
 ) -> None:
     written = {name: outcome.written for name, outcome in done.items() if outcome.written is not None}
     for name, outcome in done.items():
-        of = f"{name}, {prepared.count(name)}" if name else f"{prepared.count(name)}"
+        amount = counted(prepared.count(name), "values")
+        of = f"{name}, {amount}" if name else amount
         for option, result in outcome.results.items():
             where = f" at index {result.index}" if option in ("max", "min") else ""
-            echo(f"{option} of {of} values{where}:", number_text(_value_fields(option, result)["value"]))
+            echo(f"{option} of {of}{where}:", number_text(_value_fields(option, result)["value"]))
     work = f"{size_text(nbytes)} in {cost_text(nbytes, cost)}"
     for name, transfer in written.items():
         flagged, mask_path = _flagged_text(done[name]), outputs[name].mask_path
         mask = "" if mask_path is None else f", their mask in {mask_path}"
-        told = f"{transfer.count} values, {size_text(transfer.bytes_written)}"
+        told = f"{counted(transfer.count, 'values')}, {size_text(transfer.bytes_written)}"
         if list(done) == [_SINGLE] and not done[name].results:
             told += f"; {size_text(nbytes)} read ({cost_text(nbytes, cost)})"
         echo(f"{outputs[name].path}: {told}{flagged}{mask}{transfer.resumed_text}")

@@ -9,6 +9,7 @@ import click
 
 from rnsdask.cli.derivations import derive
 from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.integers import Integer
 from rnsdask.cli.options import (
     check_store_path,
     checkpoint_option,
@@ -21,8 +22,8 @@ from rnsdask.cli.options import (
     store_argument,
     with_mode,
 )
-from rnsdask.cli.printing import CommandError, echo, number_text
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import CommandError, counted, echo, number_text
+from rnsdask.cli.streams import cost_text, print_json, size_text, tell_done
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ _output = click.option(
     "--output",
     shell_complete=complete_path,
     metavar="STORE",
-    help="A new store of the results, which are printed without it.",
+    help="New store of the results, which are not printed.",
 )
 
 _with_results = joined(
@@ -49,10 +50,10 @@ _with_results = joined(
 """The options of :func:`_compute`."""
 
 
-def _of_matrices(name: str, description: str) -> click.Command:
+def _of_matrices(name: str, title: str, description: str) -> click.Command:
     """Make the command of a function of matrices."""
 
-    @click.command(name, cls=Command, help=description)
+    @click.command(name, cls=Command, help=f"{title}\n\n{description}")
     @store_argument
     @_with_results
     def command(path: str, **options: Any) -> None:
@@ -64,18 +65,18 @@ def _of_matrices(name: str, description: str) -> click.Command:
 @click.command(cls=Command)
 @click.argument("a", metavar="A", shell_complete=complete_path)
 @click.argument("b", metavar="B", shell_complete=complete_path)
+@_with_results
 @click.option(
     "--denominators",
     metavar="STORE",
     shell_complete=complete_path,
     help="With -o, of integers: a new store of the denominators.",
 )
-@_with_results
 def solve(a: str, b: str, **options: Any) -> None:
-    """Solutions X of A X = B for the square matrices in A, exact.
+    """Print the solutions X of A X = B, exact, for square matrices.
 
-    B is one vector, or matrices. Solutions for integers are rational numbers: numerators, and one denominator
-    for each matrix.
+    Matrices are along the last two axes. B is one vector, or matrices. Solutions for integers are rational
+    numbers: numerators, and one denominator for each matrix.
     """
     _compute("solve", [a, b], _of_matrix("solve"), **options)
 
@@ -85,14 +86,15 @@ def solve(a: str, b: str, **options: Any) -> None:
 @click.argument("g", metavar="G", shell_complete=complete_path)
 @click.option(
     "--variables",
-    type=click.IntRange(1, 2),
+    type=Integer(1, 2),
+    metavar="1|2",
     default=1,
     show_default=True,
     help="With 2, of polynomials in x and y, of which y is eliminated.",
 )
 @_with_results
 def resultant(f: str, g: str, variables: int, **options: Any) -> None:
-    """Resultants of the polynomials in F and G, exact.
+    """Print the resultants of the polynomials in F and G.
 
     Coefficients are along the last axis, ascending. With --variables 2, that of y**i x**j is at (i, j) of the
     last two axes, and resultants are polynomials in x.
@@ -188,7 +190,10 @@ def _compute_integers(
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
-    job.check_targets(targets, problem, **mode)
+    are_done = job.check_targets(targets, problem, moduli, **mode)
+    if targets and all(are_done):
+        tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
+        return
     read = [source.residues.path for source in sources]
     with (
         connection as client,
@@ -196,10 +201,9 @@ def _compute_integers(
         measured(client, read) as cost,
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
-        how: dict[str, Any] = {"job_identity": problem.identity, **mode}
         failure, done = "", []
         try:
-            done = job.write_integers(values, moduli, targets, client, **how)
+            done = job.write_integers(problem, values, moduli, targets, client, done=are_done, **mode)
         except Exception as error:  # so that the work is not lost, whatever it is
             failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)
@@ -214,7 +218,8 @@ def _compute_integers(
         raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
     for target, transfer in zip(targets, done, strict=True):
         if not as_json:
-            echo(f"{target}: {transfer.count} integers, {size_text(transfer.bytes_written)}; {work}")
+            amount = f"{counted(transfer.count, 'integers')}, {size_text(transfer.bytes_written)}"
+            echo(f"{target}: {amount}; {work}")
 
 
 def _print_json(
@@ -248,10 +253,20 @@ def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
 
 
 EXACT_RESULTS = (
-    _of_matrices("det", "Determinants of the square matrices in STORE, along its last two axes, exact."),
-    _of_matrices("rank", "Ranks of the matrices in STORE; of elements of fields, modulo each prime."),
     _of_matrices(
-        "charpoly", "Characteristic polynomials det(z - A) of the square matrices A in STORE, ascending."
+        "det",
+        "Print the determinants of the square matrices in STORE.",
+        "They are exact. Matrices are along the last two axes.",
+    ),
+    _of_matrices(
+        "rank",
+        "Print the ranks of the matrices in STORE.",
+        "Matrices are along the last two axes. Elements of fields have ranks modulo each prime.",
+    ),
+    _of_matrices(
+        "charpoly",
+        "Print the characteristic polynomials of the matrices in STORE.",
+        "They are det(z - A) of the matrices A along the last two axes, the coefficient of z**0 first.",
     ),
     solve,
     resultant,

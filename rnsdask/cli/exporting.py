@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.help import RECORDS, options_of
 from rnsdask.cli.options import (
     binary_options,
     json_option,
@@ -21,7 +22,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_log,
 )
-from rnsdask.cli.printing import echo, output_errors
+from rnsdask.cli.printing import counted, echo, output_errors
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
 @click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
 @binary_options
 @residue_options
-@click.option("--moduli", "moduli_file", metavar="FILE", help="With --residues: file of moduli, one a line.")
-@click.option(
+@options_of(RECORDS)(
+    "--moduli", "moduli_file", metavar="FILE", help="With --residues: file of moduli, one a line."
+)
+@options_of(RECORDS)(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
     help="With --residues: a number out of the moduli's range is an error, or has the residues of another.  "
@@ -63,16 +66,22 @@ def export(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the integers of STORE to OUTPUT (- for standard output), as what its name says.
+    """Write the integers of STORE to a file, as what its name says.
 
-    They are text, one integer a line, unless OUTPUT ends in .npy, a NumPy file of int64 or uint64, which must
-    hold them; .parquet, a column "value" of 64-bit integers, decimals or text; or .csv, text after a line
-    "value". STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. Text and
-    records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy)
-    of the residues of a store, under its moduli or others up to 2**64: of uint32 if none is greater than
-    2**32, else of uint64. They must hold every number, unless --overflow wrap takes the numbers modulo their
-    product.
-    """
+    \b
+    OUTPUT ends in
+    .npy      NumPy file of int64 or uint64, which must hold the integers
+    .parquet  column "value" of 64-bit integers, decimals or text
+    .csv      text after a line "value"
+    else      text, one integer a line; - is standard output
+
+    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be a group, or
+    what eval wrote of a comparison, as 0 and 1, or of sign.
+
+    With --residues, OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others up
+    to 2**64: of uint32 if none is greater than 2**32, else of uint64. They must hold every number, unless
+    --overflow wrap takes the numbers modulo their product.
+    """  # noqa: D301  (click's own sign, for lines that stay as they are)
     foreign: dict[str, Any] = {
         "moduli_list": moduli_list,
         "moduli_file": moduli_file,
@@ -106,7 +115,7 @@ def export(
         print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})
     elif output != "-" or progress:
         written = f"{size_text(done.bytes_written)} ({cost_text(done.bytes_written, cost)})"
-        echo(f"{output}: {done.count} {job.what}, {written}", err=output == "-")
+        echo(f"{output}: {counted(done.count, job.what)}, {written}", err=output == "-")
 
 
 def _check_forms(
@@ -180,9 +189,9 @@ def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
 
 def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
     from rnsdask.jobs.integers import export_integers
-    from rnsdask.jobs.sources import OF_INTEGERS
+    from rnsdask.jobs.sources import OF_NUMBERS
 
-    info = _opened(path, OF_INTEGERS)
+    info = _opened(path, OF_NUMBERS)
     return _of_store(info, partial(export_integers, info, **texts))
 
 

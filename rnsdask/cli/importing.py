@@ -1,11 +1,18 @@
 """The command ``import``, which brings integers into a store."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from errno import ENOENT
+from functools import partial
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.fields import field_options, read_fields
 from rnsdask.cli.options import (
     binary_options,
     check_store_path,
@@ -15,14 +22,15 @@ from rnsdask.cli.options import (
     moduli_or_bits,
     positional_option,
     progress_option,
+    read_shape,
     records_form,
     residue_options,
     store_argument,
     with_creation,
     with_log,
 )
-from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
+from rnsdask.cli.printing import CommandError, counted, echo
+from rnsdask.cli.streams import cost_text, is_done, open_input, print_json, size_text
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -30,23 +38,32 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.jobs.cost import Cost
-    from rnsdask.jobs.integers import IntegerSource
+    from rnsdask.jobs.integer_sources import InputForm
+    from rnsdask.jobs.integers import System
+    from rnsdask.jobs.number_range import NumberRange
     from rnsdask.jobs.writing import Transfer
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=Command, short_help="Make a store of the integers in a file.")
 @click.argument("source", metavar="INPUT")
 @store_argument
 @moduli_options
 @with_creation
+@field_options
+@click.option(
+    "--column", metavar="N|NAME", help="Read one column of text, such as CSV, or of a Parquet file."
+)
+@click.option("--hex", "hexadecimal", is_flag=True, help="Read hexadecimal text, with 0x or without.")
 @binary_options
 @residue_options
 @positional_option
 @click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
 @click.option(
-    "--strict", is_flag=True, help="Refuse blank lines, spaces around integers and a byte order mark."
+    "--strict",
+    is_flag=True,
+    help="Refuse comments, blank lines, spaces and a byte order mark.",
 )
 @with_log
 @progress_option
@@ -58,6 +75,10 @@ def import_(
     modulus_bits: int | None,
     moduli_file: str | None,
     moduli_list: str | None,
+    primes: str | None,
+    ntt_length: int | None,
+    column: str | None,
+    hexadecimal: bool,
     residues: bool,
     axis: int | None,
     width: int | None,
@@ -69,15 +90,21 @@ def import_(
 ) -> None:
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
-    INPUT is text, with one decimal or 0x hexadecimal integer on a line, or a Matrix Market file of integers;
-    or, with --binary, records of a fixed width, in two's complement with --signed. It is read piece by piece,
-    so it may have any size; text may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so
-    (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) or a Zarr array of residues of any
+    INPUT is text of one integer a line, decimal or 0x hexadecimal, with comments after #, or text in columns;
+    a NumPy file (.npy), a Parquet file or a Matrix Market file of integers; or with --binary records of a
+    fixed width, in two's complement if --signed. It is read piece by piece, so it may have any size; text may
+    be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so (.gz, .bz2, .xz, .zst).
+
+    Without --bits and --moduli, the fewest moduli are taken that hold the integers, signed if one is
+    negative: INPUT is read twice. With --residues it is a NumPy file or a Zarr array of residues of any
     integer type; moduli greater than 2**32 are replaced by others, exactly.
     """
+    check_input(source, of_residues=residues)
     records = records_form(width, byteorder)
-    if strict and (residues or width is not None):
-        refuse("--strict is about text, not --binary or --residues")
+    if strict and (residues or width is not None or column is not None):
+        refuse("--strict is about text of one integer a line, not --column, --binary or --residues")
+    if (column is not None or hexadecimal) and (residues or width is not None):
+        refuse("--column and --hex exclude --binary and --residues")
     check_store_path(path)
     from rnsdask.jobs.dask_import import import_dask_array
 
@@ -85,6 +112,8 @@ def import_(
     if residues:
         if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
             refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
+        if (primes, ntt_length) != (None, None):
+            refuse("--residues excludes --primes and --ntt-length")
         if source == "-":
             refuse("--residues reads a NumPy file or a Zarr array, not standard input")
         moduli = moduli_of_other_programs(moduli_list, moduli_file)
@@ -94,16 +123,40 @@ def import_(
         refuse("--moduli-list and --axis need --residues")
     if moduli_file == source == "-":
         refuse("INPUT and --moduli cannot both be standard input")
-    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
-    _import_integers(source, path, words, records, _shape(shape), strict, **options)
+    fields = read_fields(primes, ntt_length, bits)
+    if fields is not None and (positional or (modulus_bits, moduli_file) != (None, None)):
+        refuse("fields exclude --moduli, --modulus-bits and --positional")
+    system = fields or _system(positional, bits, modulus_bits, moduli_file, options["signed"])
+    told = {"records": records, "strict": strict, "column": column, "hexadecimal": hexadecimal}
+    _import_integers(source, path, system, read_shape(shape), told, positional=positional, **options)
 
 
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
+def check_input(source: str, *, of_residues: bool = False) -> None:
+    """Raise an error of an input that is not there, or is a folder, before other options are looked at."""
+    if source == "-" or (of_residues and "://" in source):
+        return
+    if not Path(source).exists():
+        if of_residues:
+            raise CommandError(f"{source}: there is no such file or Zarr array")
+        raise FileNotFoundError(ENOENT, "No such file or directory", source)
+    if Path(source).is_dir() and not of_residues:
+        raise CommandError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
+
+
+def _system(
+    positional: bool, bits: int | None, modulus_bits: int | None, moduli_file: str | None, signed: bool
+) -> "RNS | Positional | None":
+    """The number system that the options ask for; None if it is to be found by the integers."""
+    if bits is None and moduli_file is None:
+        if modulus_bits is not None:
+            refuse("--modulus-bits needs --bits")
         return None
-    if not all(part.strip().isdecimal() and part.isascii() for part in text.split(",")):
-        refuse(f"--shape must be lengths with commas between them, such as 200,300, got {text!r:.80}")
-    return tuple(int(part) for part in text.split(","))
+    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
+    from rnsdask.positional.system import Positional
+    from rnsdask.rns.system import RNS
+
+    with refusing():
+        return Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
 
 
 def _import_residues(
@@ -123,6 +176,7 @@ def _import_residues(
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs import residues as job
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import import_identity
 
     found = job.open_residues(source)
     try:
@@ -131,59 +185,179 @@ def _import_residues(
     except TypeError as error:
         raise InputError(f"{source}: {error}") from error
     work = job.work_of_import(array, found, axis)
-    how = {"moduli": list(map(str, moduli)), "axis": axis}
+    about = {"moduli": list(map(str, moduli)), "axis": axis, "signed": signed}
+    about["chunks"] = array.words.chunksize[1:]
+    identity = import_identity(source, **about)
+    if is_done("import", path, identity, mode, as_json):
+        return
     with memory_plan.fitting(work), measured() as cost:
-        done = job.import_residues(array, found, source, path, how, progress=progress, **mode)
-    used = {"moduli": len(array.moduli), "bits": array.moduli.bits}
+        done = job.import_residues(array, found, source, path, identity, progress=progress, **mode)
+    used = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
 
 def _import_integers(
     source: str,
     path: str,
-    words: "ModuliSet | int",
-    records: dict[str, Any],
+    system: "System | None",
     shape: tuple[int, ...] | None,
-    strict: bool,
+    told: dict[str, Any],
     *,
+    positional: bool,
     signed: bool,
     chunks: Any,
     mode: dict[str, Any],
     progress: bool,
     as_json: bool,
 ) -> None:
-    from rnsdask.core.errors import InputError
+    from rnsdask.core.file_formats import MATRIX_MARKET
     from rnsdask.jobs import integers, memory_plan
-    from rnsdask.jobs.compression import decompressed
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import import_identity, system_parameters
     from rnsdask.jobs.integer_reading import remaining_bytes
+    from rnsdask.jobs.number_range import system_of_range
     from rnsdask.jobs.progress import metered
-    from rnsdask.positional.system import Positional
-    from rnsdask.rns.system import RNS
 
-    if Path(source).is_dir():
-        raise InputError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
-    with refusing():
-        system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
-    with open_input(source) as (opened, name):
-        stream = decompressed(opened, name, by_content=records["width"] is None)
-        reader, shape, held = _reader(stream, name, system, records, shape, strict)
-        size = remaining_bytes(stream)
+    is_chosen, found = system is None, None
+    records = told["records"]
+    others = {name: value for name, value in told.items() if name != "records"}
+    about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **others}
+    identity = import_identity(source, **about, **system_parameters(system, signed=signed))
+    if is_done("import", path, identity, mode, as_json):
+        return
+    with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
+        if given.form.needs_range(system):
+            check_can_begin(path, overwrite=mode["overwrite"], resume=mode["resume"])
+            found = given.range(progress)
+        if system is None:
+            assert found is not None
+            with refusing():
+                system = system_of_range(found, signed=signed, positional=positional)
+        size = remaining_bytes(given.stream) if given.form.has_plain_bytes else None
+        reader: Any = given.form.reader(given.stream, given.name, system, found)
+        own = getattr(reader, "shape", None)
+        if given.form.kind == MATRIX_MARKET and shape not in (None, own):
+            refuse(f"--shape is {shape}, and {given.name} a Matrix Market file of a matrix of shape {own}")
+        shape = shape or own
         with refusing():
             lengths = integers.consecutive_chunks(chunks, shape, system.rows)
-        how: dict[str, Any] = {"cut": 1, "held": held, "kind": memory_plan.kind_of([system])}
+        how: dict[str, Any] = {"cut": 1, "held": getattr(reader, "held", 0)}
+        how["kind"] = memory_plan.kind_of([system])
         work = memory_plan.describe("import", system.rows, lengths, lengths, **how)
         with (
             memory_plan.fitting(work),
-            measured() as cost,
             metered("import", size, nbytes=size or 0, shown=progress) as meter,
         ):
-            mode = {"nonzero": getattr(reader, "nonzero", None), **mode}
+            more: dict[str, Any] = {"nonzero": getattr(reader, "nonzero", None), "job_identity": identity}
             done = integers.import_integers(
-                reader, name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **mode
+                reader,
+                given.name,
+                path,
+                system,
+                chunks=chunks,
+                shape=shape,
+                advance=meter.advance,
+                **more,
+                **mode,
             )
-    kind = "of limbs" if isinstance(words, int) else "of residues"
-    _tell_imported(name, path, done, cost, as_json, kind)
+    kind = "of limbs" if positional else "of residues"
+    used: dict[str, Any] = {}
+    if is_chosen:
+        chosen: Any = system
+        kind += f", {chosen}"
+        used = {"bits": chosen.bits if positional else chosen.moduli.bits, "signed": chosen.signed}
+    _tell_imported(given.name, path, done, cost, as_json, kind, **used)
+
+
+def check_can_begin(path: str, *, overwrite: bool, resume: bool) -> None:
+    """Raise an error, before the input is read a first time, if no store can be begun at a place."""
+    from rnsdask import store
+
+    if not resume:
+        store.check_place(store.locate(path), overwrite=overwrite)
+
+
+class _Input:
+    """The stream of an input, which may be read twice.
+
+    Attributes
+    ----------
+    stream : binary stream
+        What it holds, decompressed.
+    name : str
+        Its name in messages.
+    form : InputForm
+        How it has its integers.
+    """
+
+    def __init__(self, stream: Any, name: str, form: "InputForm", again: Callable[[], Any]) -> None:
+        self.stream, self.name, self.form, self._again = stream, name, form, again
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, source: str, path: str, told: dict[str, Any], signed: bool, system: "System | None"
+    ) -> "Iterator[_Input]":
+        """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
+        from rnsdask.cli.input_formats import kind_of_input
+        from rnsdask.core.file_formats import PARQUET
+        from rnsdask.jobs.compression import decompressed, first_bytes
+        from rnsdask.jobs.integer_sources import InputForm
+
+        as_records = told["records"]["width"] is not None
+        with open_input(source) as (opened, name), ExitStack() as stack:
+            begun = opened.tell() if opened.seekable() else None
+            open_again = partial(decompressed, opened, name, by_content=not as_records)
+            stream: Any = open_again()
+            kind = kind_of_input(first_bytes(stream), name, as_records=as_records)
+            form = InputForm(kind, signed=signed, **told)
+            _check_form(form, name)
+            is_kept = form.needs_range(system) if begun is None else False
+            is_kept |= kind == PARQUET and not stream.seekable()
+            if is_kept:
+                stream = stack.enter_context(_kept(stream, path))
+
+            def again() -> Any:
+                if is_kept:
+                    stream.seek(0)
+                    return stream
+                opened.seek(begun or 0)
+                return open_again()
+
+            yield cls(stream, name, form, again)
+
+    def range(self, progress: bool) -> "NumberRange":
+        """Read all integers, and return their range."""
+        from rnsdask.jobs.integer_reading import remaining_bytes
+        from rnsdask.jobs.progress import metered
+
+        size = remaining_bytes(self.stream) if self.form.has_plain_bytes else None
+        with metered("range", size, nbytes=size or 0, shown=progress) as meter:
+            found = self.form.range_of(self.stream, self.name, meter.advance)
+        self.stream = self._again()
+        return found
+
+
+@contextmanager
+def _kept(stream: "BufferedReader", path: str) -> "Iterator[Any]":
+    """Keep what a pipe gives in a file without a name, beside the store if that is on a local disk."""
+    folder = None if "://" in path else next(p for p in Path(path).absolute().parents if p.is_dir())
+    with TemporaryFile(dir=folder) as file:
+        copyfileobj(stream, file, 2**20)
+        file.seek(0)
+        yield file
+
+
+def _check_form(form: "InputForm", name: str) -> None:
+    """Refuse options of text for inputs of another kind."""
+    from rnsdask.core.file_formats import PARQUET, RECORDS, TEXT
+
+    if form.kind in (TEXT, RECORDS):
+        return
+    told = {"--strict": form.strict, "--hex": form.hexadecimal, "--column": form.column is not None}
+    for option, is_told in told.items():
+        if is_told and not (option == "--column" and form.kind == PARQUET):
+            refuse(f"{option} is about text, and {name} is {form.kind}")
 
 
 def _tell_imported(
@@ -196,36 +370,5 @@ def _tell_imported(
         print_json({**told, **done.as_dict(), **cost.as_dict(), **fields})
         return
     time_taken = cost_text(done.bytes_read, cost)
-    echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} {kind};")
+    echo(f"{path}: {counted(done.count, 'integers')}, {size_text(done.bytes_written)} {kind};")
     echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
-
-
-def _reader(
-    stream: "BufferedReader",
-    name: str,
-    system: "RNS | Positional",
-    records: dict[str, Any],
-    shape: tuple[int, ...] | None,
-    strict: bool,
-) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
-    """What reads a stream, by its options or its content; its shape, if known; and bytes that it holds."""
-    from rnsdask.cli.input_formats import check_records, check_text
-    from rnsdask.jobs.compression import first_bytes
-    from rnsdask.jobs.integer_reading import BinaryReader, TextReader
-    from rnsdask.jobs.matrix_market import MatrixMarketReader, is_matrix_market
-
-    begin = first_bytes(stream)
-    is_text = records["width"] is None
-    (check_text if is_text else check_records)(begin, name)
-    lowest, highest = system.value_range
-    if not is_text:
-        how = {"lowest": lowest, "highest": highest, "signed": system.signed, **records}
-        return BinaryReader(stream, name, **how), shape, 0
-    if not is_matrix_market(begin):
-        return TextReader(stream, name, lowest, highest, strict=strict), shape, 0
-    if strict:
-        refuse(f"--strict is about lines of integers, and {name} is a Matrix Market file")
-    matrix = MatrixMarketReader(stream, name, system)
-    if shape not in (None, matrix.shape):
-        refuse(f"--shape is {shape}, and {name} a Matrix Market file of a matrix of shape {matrix.shape}")
-    return matrix, matrix.shape, matrix.held

@@ -8,6 +8,8 @@ from rnsdask.core.file_formats import (
     MATRIX_MARKET,
     NUMPY,
     PARQUET,
+    RECORDS,
+    TEXT,
     TEXTS,
     ZIP,
     format_of_begin,
@@ -15,24 +17,44 @@ from rnsdask.core.file_formats import (
     renamed,
     uncompressed,
 )
+from rnsdask.jobs.matrix_market import is_matrix_market
 
+_READ = "import without --binary reads it"
 _WAYS = {
-    NUMPY: "--residues reads residues; in Python, from_ints takes integers that NumPy has loaded",
+    NUMPY: _READ,
     ZIP: "in Python, from_ints takes integers that NumPy has loaded",
-    PARQUET: "in Python, read_parquet reads it",
-    MATRIX_MARKET: "import without --binary reads it",
+    PARQUET: _READ,
+    MATRIX_MARKET: _READ,
 }
 _OTHER_WAY = "write its integers as text, one a line"
 
 
-def check_text(begin: bytes, name: str) -> None:
-    """Raise InputError if a file that is to be read as text is of another format."""
-    if kind := format_of_begin(begin):
-        way = _WAYS.get(kind, _OTHER_WAY)
-        raise InputError(f"{name}: its first bytes are those of {kind}, and import reads text; {way}")
+def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
+    """Return what kind of integers an input has, by its first bytes.
+
+    Parameters
+    ----------
+    as_records : bool
+        Whether it is to be read as records without a header.
+
+    Raises
+    ------
+    InputError
+        If it is of a format that import does not read, or not as it is told to.
+    """
+    if as_records:
+        _check_records(begin, name)
+        return RECORDS
+    if is_matrix_market(begin):
+        return MATRIX_MARKET
+    kind = format_of_begin(begin)
+    if kind in (None, NUMPY, PARQUET):
+        return kind or TEXT
+    way = _WAYS.get(kind, _OTHER_WAY)
+    raise InputError(f"{name}: its first bytes are those of {kind}, which import does not read; {way}")
 
 
-def check_records(begin: bytes, name: str) -> None:
+def _check_records(begin: bytes, name: str) -> None:
     """Raise InputError if a file that is to be read as records without a header is of another format."""
     if kind := format_of_begin(begin, of_records=True):
         way = _WAYS.get(kind, _OTHER_WAY)

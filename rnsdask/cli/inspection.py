@@ -7,7 +7,7 @@ import click
 
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.printing import CommandError, counted, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 from rnsdask.cli.wording import in_options
 
@@ -19,34 +19,42 @@ if TYPE_CHECKING:
 @store_argument
 @json_option
 def info(path: str, as_json: bool) -> None:
-    """Describe STORE, without reading its chunks: a store, a group, or what eval wrote of a comparison."""
+    """Describe STORE, without reading its numbers.
+
+    STORE is a store, a group, or what eval wrote of a comparison.
+    """
     from rnsdask.store.group import describe_group
+    from rnsdask.store.job import job_of
     from rnsdask.store.metadata import load
     from rnsdask.store.paths import locate
     from rnsdask.store.plain import describe_plain
 
+    job = job_of(locate(path))
     values = describe_plain(path)
     if values is not None:
-        _describe_values(values, as_json)
+        _describe_values({**values, "job": job}, as_json)
         return
     kind, found, complete = describe_group(path) or (None, *load(locate(path)))
     place = locate(path).path
     if as_json:
         group = {} if kind is None else {"group": kind}
-        print_json({"op": "info", **_info_fields(found), **group, "store": place, "complete": complete})
+        print_json(
+            {"op": "info", **_info_fields(found), **group, "store": place, "complete": complete, "job": job}
+        )
         return
     chunk = " x ".join(map(str, found.chunks))
     group = {} if kind is None else {"group": f"{kind}: magnitudes, with signs and intervals"}
     rows = {
         "store": place,
         **group,
-        "integers": " x ".join(map(str, found.shape)),
+        "elements" if hasattr(found.system, "roots") else "integers": " x ".join(map(str, found.shape)),
         **_system_rows(found, kind),
         **_magnitude(found.system),
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
         "residues" if hasattr(found.system, "moduli") else "size": size_text(found.nbytes),
         "codecs": ", ".join(found.codecs),
         "complete": "yes" if complete else "no",
+        **({} if job is None else {"job": job}),
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
@@ -65,6 +73,7 @@ def _describe_values(values: dict[str, Any], as_json: bool) -> None:
         "size": size_text(values["bytes"]),
         "codecs": ", ".join(values["codecs"]),
         "complete": "yes" if values["complete"] else "no",
+        **({} if values["job"] is None else {"job": values["job"]}),
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
@@ -75,6 +84,8 @@ def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
         return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
+    if not hasattr(found.system, "signed"):
+        return {"primes": str(found.system), "range": "elements of prime fields, 0 to p-1 in each"}
     source = {} if found.system.source is None else {"source": repr(found.system.source)}
     return {"moduli": repr(found.moduli), **source, "range": _range_text(found, kind)}
 
@@ -93,8 +104,6 @@ def _magnitude(system: Any) -> dict[str, str]:
 def _range_text(found: "StoreInfo", kind: str | None) -> str:
     if kind is not None:
         return "signed, -(M-1) to M-1"
-    if not hasattr(found.system, "signed"):
-        return "elements of prime fields, 0 to p-1 in each"
     ends = "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
     return f"{ends}; grows" if found.system.grows else ends
 
@@ -108,7 +117,7 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
         "n_chunks": found.n_chunks,
         "bytes": found.nbytes,
         "signed": getattr(found.system, "signed", False),
-        "bound": None if (bound := getattr(found.system, "bound", None)) is None else hex(bound),
+        "bound": getattr(found.system, "bound", None),
         **_system_fields(found.system),
         "codecs": found.codecs,
     }
@@ -118,8 +127,8 @@ def _system_fields(system: Any) -> dict[str, Any]:
     if hasattr(system, "top_bits"):
         return {"bits": system.bits, "limbs": system.rows}
     if not hasattr(system, "moduli"):
-        return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
-    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
+        return {"bits": system.bits, "radix": system.radix, "digits": system.digits}
+    source = {} if system.source is None else {"source": list(system.source)}
     mode = {"grows": True} if system.grows else {}
     return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source, **mode}
 
@@ -128,7 +137,10 @@ def _system_fields(system: Any) -> dict[str, Any]:
 @store_argument
 @job_options
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
-    """Read all of STORE, and print what is wrong with it, one problem a line."""
+    """Read all of STORE, and print what is wrong with it.
+
+    It prints one problem a line.
+    """
     from rnsdask import store
     from rnsdask.arrays import interval_rns_storage
     from rnsdask.fields.finite_fields import FiniteFields
@@ -165,6 +177,6 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     elif problems:
         echo(*problems)
     else:
-        echo(f"{path}: {found.count} integers, whole and valid ({cost_text(found.nbytes, cost)})")
+        echo(f"{path}: {counted(found.count, 'integers')}, whole and valid ({cost_text(found.nbytes, cost)})")
     if problems:
-        raise CommandError(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
+        raise CommandError(f"{path}: {counted(len(problems), 'problems')} found")

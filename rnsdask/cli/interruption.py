@@ -1,11 +1,12 @@
 """Ctrl-C: the first one ends a command in an orderly way, but soon, and the second one at once."""
 
 import os
+import shlex
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ GRACE_SECONDS = 1.0
 
 STATUS = 130
 
-_MESSAGE = b"rnsdask: error: interrupted\n"
+_MESSAGE = b"rnsdask: error: interrupted"
 _SHOW_CURSOR = b"\x1b[?25h"  # a bar that could not end itself has hidden it
 
 
@@ -24,9 +25,15 @@ class Interruption:
     Python would wait for all threads, so for the chunks that they compute, and a second Ctrl-C meanwhile
     would tear the interpreter down under them. So the process ends itself (``os._exit``). Files that are
     written have a name of their own until they are whole, and workers see that their client has gone.
+
+    Parameters
+    ----------
+    way_on
+        Gives the command that goes on; an empty text if there is none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, way_on: Callable[[], str] = str) -> None:
+        self._way_on = way_on
         self._untold = [_MESSAGE]  # taken by one thread only: pop is atomic
         self._over = False
 
@@ -34,7 +41,11 @@ class Interruption:
         """End the process with one line on standard error, unless that is told already."""
         with suppress(IndexError, OSError):
             cursor = _SHOW_CURSOR if os.isatty(2) else b""
-            os.write(2, cursor + self._untold.pop())
+            message = self._untold.pop()
+            with suppress(Exception):
+                if command := self._way_on():
+                    message += b"; to go on: " + os.fsencode(command)
+            os.write(2, cursor + message + b"\n")
         os._exit(STATUS)
 
     @contextmanager
@@ -73,6 +84,33 @@ class Interruption:
             pass
         time.sleep(GRACE_SECONDS)
         self.end()
+
+
+def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) -> str:
+    """Write the command that goes on with an interrupted one; an empty text if there is none.
+
+    Parameters
+    ----------
+    args, params
+        The arguments of the program, and the options of the command that they mean.
+    drawn
+        The seed that was drawn for want of one.
+    """
+    from rnsdask.core.messages import redacted
+
+    more: list[str] = []
+    if "resume" in params and params.get("outputs", params.get("output", True)):
+        more = [] if params["resume"] else ["--resume"]
+        if "seed" in params and params["seed"] is None:
+            if drawn is None:
+                return ""
+            more += ["--seed", str(drawn)]
+    elif params.get("checkpoint") is None:
+        return ""
+    end = args.index("--") if "--" in args else len(args)
+    text = shlex.join(["rnsdask", *args[:end], *more, *args[end:]])
+    is_repeatable = "-" not in (params.get("source"), params.get("moduli_file"))
+    return text if is_repeatable and "\n" not in text and redacted(text) == text else ""
 
 
 def is_program(args: list[str]) -> bool:

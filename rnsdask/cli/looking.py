@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.integers import POSITIVE, read_integer
 from rnsdask.cli.options import (
-    POSITIVE,
     digits_option,
     json_option,
     processor_job_options,
-    read_integer,
     store_argument,
 )
 from rnsdask.cli.printing import bars, echo, number_text
@@ -26,7 +25,9 @@ _MOST_LENGTHS = 20
 
 @click.command(cls=Command)
 @store_argument
-@click.option("-n", "count", type=POSITIVE, default=10, show_default=True, help="How many numbers.")
+@click.option(
+    "-n", "count", type=POSITIVE, metavar="N", default=10, show_default=True, help="How many numbers."
+)
 @digits_option
 @json_option
 def head(path: str, count: int, as_json: bool) -> None:

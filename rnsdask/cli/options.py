@@ -1,6 +1,5 @@
 """Options that several commands share, and what is made of them."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import refuse, refusing
+from rnsdask.cli.help import CLUSTER, MODULI, OTHER, OUTPUT, PROCESSORS, RECORDS, options_of
+from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE, read_integer
 from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, remember_digits
 from rnsdask.cli.streams import open_input
 from rnsdask.cli.wording import in_options
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _Function = Callable[..., Any]
 _Decorator = Callable[[_Function], _Function]
 
+_moduli, _records, _output = map(options_of, (MODULI, RECORDS, OUTPUT))
+_processors, _cluster, _other = map(options_of, (PROCESSORS, CLUSTER, OTHER))
+
 
 def joined(*options: _Decorator) -> _Decorator:
     """Several options as one."""
@@ -32,9 +36,15 @@ def joined(*options: _Decorator) -> _Decorator:
 def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
     if value is None or value == "all":
         return value
-    if not re.fullmatch(r"0*[1-9][0-9]{,8}", value):
-        raise click.BadParameter(f"{value!r:.80} is neither a positive integer nor 'all'")
-    return int(value)
+    return _read_positive(value)
+
+
+def _read_positive(text: str) -> int:
+    """The positive integer that a text is, where it may be 'all' too."""
+    number = read_integer(text)
+    if number is None or not 1 <= number <= _MOST:
+        raise click.BadParameter(f"{text!r:.80} is neither a positive integer nor 'all'")
+    return number
 
 
 def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
@@ -42,27 +52,21 @@ def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | N
 
 
 _LONGEST = 2**63 - 1
-"""Of a chunk."""
+"""Longest chunk that arrays have."""
 
-
-def _read_decimal(text: str) -> int | None:
-    """The decimal integer that a text is, None if it is none; one beyond `_LONGEST` if it has many digits."""
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        return None
-    return int(text) if len(text) < 100 else _LONGEST + 1  # Python reads no integers of any length
+_MOST = 10**9 - 1
+"""Most GPUs, and most digits shown: more is a typing error."""
 
 
 def _read_chunks(_ctx: click.Context, _param: click.Parameter, value: str) -> Any:
     """Chunks as arrays take them: one integer or text, or a tuple of several."""
     items = [item.strip() for item in value.split(",")]
-    chunks = tuple(item if (read := _read_decimal(item)) is None else read for item in items)
+    chunks = tuple(item if (read := read_integer(item)) is None else read for item in items)
     for item, length in zip(items, chunks, strict=True):
         if isinstance(length, int) and length != -1 and not 1 <= length <= _LONGEST:
             raise click.BadParameter(f"a chunk's length must be from 1 to {_LONGEST}, or -1, got {item:.40}")
     return chunks if len(chunks) > 1 else chunks[0]
 
-
-POSITIVE = click.IntRange(min=1)
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -74,20 +78,6 @@ def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [CompletionItem(incomplete, type="file")]
 
 
-_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
-
-
-def read_integer(text: str) -> int | None:
-    """The integer that an argument is, decimal or hexadecimal; None if it is the path of a store."""
-    if not _INTEGER.fullmatch(text):
-        return None
-    import gmpy2  # no limit on the number of digits, as Python's conversion has
-
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-").lower()
-    return sign * int(gmpy2.mpz(digits.removeprefix("0x"), 16 if digits.startswith("0x") else 10))
-
-
 def check_store_path(path: str) -> None:
     """Refuse standard output, and names of files of other formats, as the place of a new store."""
     if path == "-":
@@ -97,6 +87,15 @@ def check_store_path(path: str) -> None:
     if (kind := format_of_name(path)) not in (None, ZARR):
         other = renamed(path, ".zarr")
         refuse(f"{path}: its name is that of {kind}, and a store is a folder; name it {other}, for example")
+
+
+def read_shape(text: str | None) -> tuple[int, ...] | None:
+    """The lengths that ``--shape`` names, None if there is none."""
+    if text is None:
+        return None
+    if not all(part.strip().isdecimal() and part.isascii() for part in text.split(",")):
+        refuse(f"--shape must be lengths with commas between them, such as 200,300, got {text!r:.80}")
+    return tuple(int(part) for part in text.split(","))
 
 
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)
@@ -113,34 +112,26 @@ output_option = click.option(
     help="The new store.",
 )
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
-)
+json_option = _output("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 def _read_digits(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is None or value == "all":
-        remember_digits(ctx, param, value)
-    elif re.fullmatch(r"0*[1-9][0-9]{,8}", value):
-        remember_digits(ctx, param, int(value))
-    else:
-        raise click.BadParameter(f"{value!r:.80} is neither a positive integer nor 'all'")
+    remember_digits(ctx, param, value if value in (None, "all") else _read_positive(value))
 
 
-digits_option = click.option(
+digits_option = _output(
     "--digits",
     metavar="N|all",
     callback=_read_digits,
     expose_value=False,
-    help=f"Abbreviate numbers of more digits, but not with --json.  [default: {SHOWN_DIGITS} on a terminal, "
-    "else all]",
+    help=f"Longest number that is printed whole.  [default: {SHOWN_DIGITS} on a terminal, else all]",
 )
 
 binary_options = joined(
-    click.option(
+    _records(
         "--binary", "width", type=POSITIVE, metavar="BYTES", help="Records of this width, without a header."
     ),
-    click.option(
+    _records(
         "--byte-order",
         "byteorder",
         type=click.Choice(["little", "big"]),
@@ -157,31 +148,31 @@ def records_form(width: int | None, byteorder: str | None) -> dict[str, Any]:
     return {"width": width, "byteorder": byteorder or "little"}
 
 
-progress_option = click.option(
+progress_option = _output(
     "--progress/--no-progress",
     default=None,
     callback=_read_progress,
-    help="Show progress on standard error; by default if that is a terminal.",
+    help="Show progress.  [default: on a terminal]",
 )
 
-checkpoint_option = click.option(
+checkpoint_option = _output(
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep finished partial results there, and continue from them.",
+    help="Keep partial results there, to continue from.",
 )
 
 moduli_options = joined(
-    click.option("--bits", type=int, metavar="B", help="Fewest moduli whose product is at least 2**B."),
-    click.option(
-        "--modulus-bits", type=int, metavar="W", help="With --bits: moduli up to 2**W.  [default: 32]"
+    _moduli("--bits", type=INTEGER, metavar="B", help="Fewest moduli whose product is at least 2**B."),
+    _moduli(
+        "--modulus-bits", type=INTEGER, metavar="W", help="With --bits: moduli up to 2**W.  [default: 32]"
     ),
-    click.option("--moduli", "moduli_file", metavar="FILE", help="File of moduli, one a line; - for stdin."),
+    _moduli("--moduli", "moduli_file", metavar="FILE", help="File of moduli, one a line; - for stdin."),
 )
 
 _creation_options = joined(
-    click.option("--signed", is_flag=True, help="Symmetric range around 0 instead of 0 to M-1."),
-    click.option(
+    _moduli("--signed", is_flag=True, help="Symmetric range around 0 instead of 0 to M-1."),
+    _output(
         "--chunk",
         "--chunks",
         "chunks",
@@ -193,48 +184,51 @@ _creation_options = joined(
 )
 
 _mode_options = joined(
-    click.option("--overwrite", is_flag=True, help="Replace what is written to if there is such an array."),
-    click.option(
-        "--resume", is_flag=True, help="Keep the whole chunks of an incomplete one, and write the others."
+    _output("--overwrite", is_flag=True, help="Replace what is there once the new one is whole."),
+    _output(
+        "--resume",
+        is_flag=True,
+        help="Begin, go on with what this very command has begun, or do nothing if that is complete.",
     ),
 )
 
 _scheduler_options = joined(
-    click.option(
+    _other(
         "--retries",
-        type=click.IntRange(min=0),
+        type=NOT_NEGATIVE,
         metavar="N",
-        help="How often to try again what an error that may pass has ended.  [default: 3]",
+        help="How often to try again after an error that may pass.  [default: 3]",
     ),
-    click.option(
+    _cluster(
         "--scheduler",
         metavar="ADDRESS",
-        help="Run on the Dask cluster of this scheduler.  [default: DASK_SCHEDULER_ADDRESS]",
+        help="Run on the cluster of this Dask scheduler.  [default: DASK_SCHEDULER_ADDRESS]",
     ),
-    click.option("--scheduler-file", metavar="FILE", help="The same; the scheduler wrote its address there."),
-    click.option("--tls-ca-file", type=_FILE, metavar="FILE", help="PEM file of who signed its certificate."),
-    click.option("--tls-cert", type=_FILE, metavar="FILE", help="PEM file of this client's certificate."),
-    click.option("--tls-key", type=_FILE, metavar="FILE", help="PEM file of that one's private key."),
-    click.option("--report", metavar="FILE", help="Write Dask's performance report of the cluster, as HTML."),
+    _cluster("--scheduler-file", metavar="FILE", help="Where the scheduler wrote its address."),
+    _cluster(
+        "--tls-ca-file", type=_FILE, metavar="FILE", help="Authority that signed its certificate, as PEM."
+    ),
+    _cluster("--tls-cert", type=_FILE, metavar="FILE", help="This client's certificate, as PEM."),
+    _cluster("--tls-key", type=_FILE, metavar="FILE", help="Private key of that certificate, as PEM."),
+    _cluster("--report", metavar="FILE", help="Write Dask's performance report there, as HTML."),
 )
 
-_log_option = click.option(
+_log_option = _other(
     "--log-json", "log", metavar="FILE", help="Write what happens, one JSON object on a line."
 )
 
 processor_options = joined(
-    click.option(
+    _processors(
         "--gpus",
         metavar="N|all",
         callback=_read_gpus,
         help="Use 1 GPU, or a worker on each of N, or on all.",
     ),
-    click.option(
+    _processors(
         "--backend",
         type=click.Choice(["auto", "cpu", "cuda"]),
         default="auto",
-        show_default=True,
-        help="The processor; auto: a GPU where there is one.",
+        help="Processor.  [default: auto, a GPU if any]",
     ),
 )
 
@@ -258,8 +252,6 @@ def with_mode(command: _Function) -> _Function:
     @_mode_options
     @wraps(command)
     def wrapped(overwrite: bool, resume: bool, **rest: Any) -> Any:
-        if overwrite and resume:
-            refuse("give --overwrite or --resume, not both")
         return command(mode={"overwrite": overwrite, "resume": resume}, **rest)
 
     return wrapped
@@ -383,17 +375,15 @@ def _connection(
 
 
 residue_options = joined(
-    click.option(
-        "--residues", is_flag=True, help="Residues instead of integers: a NumPy file, or a Zarr array."
-    ),
-    click.option(
+    _records("--residues", is_flag=True, help="Residues instead of integers: a NumPy file, or a Zarr array."),
+    _records(
         "--moduli-list",
         metavar="M,M,...",
         help="With --residues: the moduli, up to 2**64; also --moduli FILE.",
     ),
-    click.option(
+    _records(
         "--axis",
-        type=int,
+        type=INTEGER,
         metavar="K",
         help="With --residues: their axis, such as -1 for the last.  [default: 0]",
     ),
@@ -420,7 +410,7 @@ def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -
         raise CommandError(f"{name}: {error}") from None
 
 
-positional_option = click.option(
+positional_option = _moduli(
     "--positional", is_flag=True, help="Make a store of limbs, for numbers of --bits bits."
 )
 

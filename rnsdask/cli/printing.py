@@ -90,6 +90,11 @@ def number_text(text: str, *, brief: bool = False) -> str:
     return _NUMBER.sub(abbreviated, text)
 
 
+def counted(count: int, things: str) -> str:
+    """Write how many things there are; `things` ends in the s that one does without."""
+    return f"{count} {things.removesuffix('s') if count == 1 else things}"
+
+
 def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:
     """Lines of names, counts, and bars in their proportion, as wide as the terminal (80 without one)."""
     width = shutil.get_terminal_size().columns

@@ -7,7 +7,7 @@ import click
 
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import digits_option, processor_job_options, store_argument
-from rnsdask.cli.printing import echo, number_text
+from rnsdask.cli.printing import counted, echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
@@ -29,7 +29,7 @@ def prod(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Exact product of all integers of STORE; 1 of none."""
+    """Print the product of all integers of STORE; 1 of none."""
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
@@ -54,7 +54,7 @@ def prod(
         fields = {"value": text, "count": array.size, **flags, **cost.as_dict(), "bytes_read": array.nbytes}
         print_json({"op": "prod", "store": path, **fields})
         return
-    echo(f"prod of {array.size} integers:", number_text(text))
+    echo(f"prod of {counted(array.size, 'integers')}:", number_text(text))
     modulus = "M" if hasattr(array, "moduli") else f"2**{array.bits}"
     told = f"; out of range, modulo {modulus}" if any(map(bool, flagged)) else ""
     echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")

@@ -5,49 +5,52 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.errors import DRAWN_SEED, Command, refuse, refusing
+from rnsdask.cli.fields import field_options, read_fields
+from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.options import (
-    POSITIVE,
     check_store_path,
     job_options,
     moduli_options,
     moduli_or_bits,
     positional_option,
+    read_shape,
     store_argument,
     with_creation,
 )
-from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import counted, echo
+from rnsdask.cli.streams import cost_text, is_done, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.core.moduli import ModuliSet
-    from rnsdask.positional.system import Positional
-    from rnsdask.rns.system import RNS
+    from rnsdask.core.number_system import NumberSystem
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Make a store of random integers.")
 @store_argument
-@click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
+@click.option("--count", type=POSITIVE, metavar="N", help="How many integers, such as 1000000 or 1e6.")
+@click.option("--shape", metavar="R,C,...", help="The lengths of several axes, in the place of --count.")
 @moduli_options
 @positional_option
+@field_options
 @click.option(
     "--max-bits",
     type=POSITIVE,
     metavar="B",
-    help="Only integers of at most B bits in magnitude; by default those of the whole range.",
+    help="Only integers of at most B bits in magnitude, under moduli that hold longer ones.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Of the generator; by default a new one, which is told."
-)
+@click.option("--seed", type=NOT_NEGATIVE, help="Of the generator; by default a new one, which is told.")
 @with_creation
 @job_options
 def random(
     path: str,
-    count: int,
+    count: int | None,
+    shape: str | None,
     bits: int | None,
     modulus_bits: int | None,
     moduli_file: str | None,
     positional: bool,
+    primes: str | None,
+    ntt_length: int | None,
     max_bits: int | None,
     seed: int | None,
     signed: bool,
@@ -59,27 +62,43 @@ def random(
 ) -> None:
     """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes.
 
-    Without --seed one is drawn, and told on standard error at once: to repeat the numbers, or to --resume.
+    With --bits B they are from 0 to 2**B - 1; with --signed, below 2**(B-1) in magnitude. With --moduli, they
+    are of the whole range. Without --seed one is drawn, and told on standard error at once, for --resume, or
+    to repeat the numbers.
     """
     check_store_path(path)
+    if (count is None) == (shape is None):
+        refuse("give either --count or --shape")
+    lengths = read_shape(shape) or (count or 0,)
+    if not all(lengths):
+        refuse(f"--shape must have positive lengths, got {shape}")
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import job_identity
+    from rnsdask.jobs.identity import job_identity, system_parameters
     from rnsdask.jobs.writing import write_array
     from rnsdask.lazy.chunks import store_chunks
 
-    system = _system(moduli_or_bits(positional, bits, modulus_bits, moduli_file), signed, max_bits)
+    fields = read_fields(primes, ntt_length, bits)
+    if fields is None:
+        system = _system(positional, bits, modulus_bits, moduli_file, signed, max_bits)
+    else:
+        given = (modulus_bits, moduli_file, max_bits)
+        if positional or signed or any(option is not None for option in given):
+            refuse("fields exclude --moduli, --modulus-bits, --max-bits, --signed and --positional")
+        system = fields
     is_told = seed is None
     if seed is None:
         if mode.get("resume"):
             raise click.UsageError("--resume needs --seed, the one that the store was begun with")
-        seed = creation.fresh_seed()
+        seed = click.get_current_context().meta[DRAWN_SEED] = creation.fresh_seed()
     with refusing():
-        lengths = store_chunks(chunks, (count,), system.rows)
-        array = creation.random(system, count, seed=seed, chunks=lengths)
+        array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
     work = memory_plan.describe("random", system.rows, array.shape, array.words.chunksize[1:])
-    identity = job_identity("random", {}, seed=seed)
+    about = {"shape": lengths, "chunks": array.words.chunksize[1:], **system_parameters(system)}
+    identity = job_identity("random", {}, seed=seed, **about)
+    if is_done("random", path, identity, mode, as_json):
+        return
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
     if is_told:  # before a job that may be cut off, and goes on with the same seed only
         options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
@@ -91,20 +110,31 @@ def random(
     else:
         size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
         kind = "limbs" if positional else "residues"
-        echo(f"{path}: {count} random integers, {size} of {kind} ({time_taken}){transfer.resumed_text}")
+        what = "random integers" if fields is None else "random elements"
+        echo(f"{path}: {counted(array.size, what)}, {size} of {kind} ({time_taken}){transfer.resumed_text}")
 
 
-def _system(words: "ModuliSet | int", signed: bool, max_bits: int | None) -> "RNS | Positional":
-    """The number system, with the bound of numbers of so many bits."""
+def _system(
+    positional: bool,
+    bits: int | None,
+    modulus_bits: int | None,
+    moduli_file: str | None,
+    signed: bool,
+    max_bits: int | None,
+) -> "NumberSystem":
+    """The number system, with the bound of numbers of the bits that are told."""
+    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
     with refusing():
         system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
-    if max_bits is None:
-        return system
     if isinstance(system, Positional):
-        refuse("--max-bits is of residues: numbers of --positional are of the whole range")
+        if max_bits is not None:
+            refuse("--max-bits is of residues: numbers of --positional are of the whole range")
+        return system
+    if max_bits is None:
+        return system if bits is None else system.with_bound((1 << bits - signed) - 1)
     longest = (system.value_range[1] + 1).bit_length() - 1
     if max_bits > longest:
         refuse(f"--max-bits must be at most {longest}, for the moduli set and its range; got {max_bits}")

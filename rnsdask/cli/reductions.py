@@ -17,7 +17,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.printing import echo, number_text
+from rnsdask.cli.printing import counted, echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 _reduction_options = joined(
-    *(store_argument, with_cluster, processor_options, progress_option, checkpoint_option, digits_option),
-    json_option,
+    *(store_argument, digits_option, json_option, progress_option, checkpoint_option),
+    *(with_cluster, processor_options),
 )
 """The store, and the options of :func:`_reduce_store`."""
 
@@ -45,7 +45,7 @@ def _reduction(name: str, description: str) -> click.Command:
             print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
-        echo(f"{name} of {result.count} integers{where}:", number_text(fields["value"]))
+        echo(f"{name} of {counted(result.count, 'integers')}{where}:", number_text(fields["value"]))
         echo(f"({_work_text(nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
@@ -109,10 +109,10 @@ def result_fields(result: "ReductionResult") -> dict[str, Any]:
 @_reduction_options
 @click.option("--write", is_flag=True, help="Put it into the metadata of STORE, unless that has a lower one.")
 def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
-    """Tight bound of the magnitudes in STORE: less than twice the greatest one.
+    """Measure how many bits the integers of STORE have.
 
-    It is measured from all numbers, also where the store states a bound. One that a number is beyond is an
-    error.
+    The bound that is printed is less than twice the greatest magnitude. It is measured from all numbers, also
+    where the store states a bound. One that a number is beyond is an error.
     """
     from rnsdask import store
     from rnsdask.core.errors import StoreError, bits_text
@@ -143,7 +143,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     if as_json:
         print_json({**fields, **cost.as_dict(), "bytes_read": nbytes})
         return
-    echo(f"bound of {result.count} integers, {bits_text(bits)}:", number_text(fields["value"]))
+    echo(f"bound of {counted(result.count, 'integers')}, {bits_text(bits)}:", number_text(fields["value"]))
     echo(f"({_work_text(nbytes, result, cost)})")
     if write:
         echo(
@@ -152,8 +152,8 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
 
 
 REDUCTIONS = (
-    _reduction("max", "Exact maximum of STORE, and the smallest index that holds it."),
-    _reduction("min", "Exact minimum of STORE, and the smallest index that holds it."),
-    _reduction("sum", "Exact sum of STORE, also beyond the range of its moduli set."),
+    _reduction("max", "Print the maximum of STORE, and the smallest index that holds it."),
+    _reduction("min", "Print the minimum of STORE, and the smallest index that holds it."),
+    _reduction("sum", "Print the sum of STORE, also beyond the range of its moduli."),
     _bound,
 )

@@ -14,7 +14,7 @@ from rnsdask.cli.options import (
     source_argument,
     with_mode,
 )
-from rnsdask.cli.streams import tell_derived
+from rnsdask.cli.streams import is_done, tell_derived
 
 
 def _scan(name: str, description: str) -> click.Command:
@@ -58,6 +58,8 @@ def _write_scan(
             f"{name} takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
         )
     identity = job_identity(name, {"source": opened.info})
+    if is_done(name, path, identity, mode, as_json):
+        return
     scanned = getattr(array, name)(backend=backend)
     with (
         connection as client,
@@ -71,7 +73,7 @@ def _write_scan(
 
 
 SCANS = (
-    _scan("cumsum", "Write the sum of all integers of SRC up to each one to a new store DST."),
-    _scan("cummax", "Write the maximum of all integers of SRC up to each one to a new store DST."),
-    _scan("cummin", "Write the minimum of all integers of SRC up to each one to a new store DST."),
+    _scan("cumsum", "Write the running sums of SRC to a new store DST."),
+    _scan("cummax", "Write the running maxima of SRC to a new store DST."),
+    _scan("cummin", "Write the running minima of SRC to a new store DST."),
 )

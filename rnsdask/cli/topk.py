@@ -6,22 +6,24 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
+from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import digits_option, processor_job_options, store_argument
 from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
 @click.command(cls=Command)
-@click.argument("k", metavar="K", type=int)
+@click.argument("k", metavar="K", type=INTEGER)
 @store_argument
 @digits_option
 @processor_job_options
 def topk(
     k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
 ) -> None:
-    """Print the K greatest integers of STORE with their indices, the greatest first.
+    """Print the K greatest integers of STORE with their indices.
 
-    A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
+    The greatest comes first. A negative K gives the -K least, the least first. Equal integers come by index,
+    the lowest first.
     """
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute

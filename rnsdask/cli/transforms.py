@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import (
     check_store_path,
     output_option,
@@ -13,7 +14,7 @@ from rnsdask.cli.options import (
     source_argument,
     with_mode,
 )
-from rnsdask.cli.streams import tell_derived
+from rnsdask.cli.streams import is_done, tell_derived
 
 
 @click.command(cls=Command)
@@ -21,7 +22,9 @@ from rnsdask.cli.streams import tell_derived
 @output_option
 @click.option("--inverse", is_flag=True, help="The inverse transform.")
 @click.option("--negacyclic", is_flag=True, help="With roots of order 2N, for products modulo x**N + 1.")
-@click.option("--axis", type=int, default=-1, show_default=True, help="The axis, of 2**e elements.")
+@click.option(
+    "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis, of 2**e elements."
+)
 @with_mode
 @processor_job_options
 def ntt(
@@ -36,15 +39,15 @@ def ntt(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the number-theoretic transforms of the field elements in SRC to a new store.
+    """Write number-theoretic transforms of SRC to a new store.
 
-    A long axis is transformed in four passes, with stores between them beside the output, of which at most
-    two are there at a time.
+    SRC has elements of fields. A long axis is transformed in four passes, with stores between them beside the
+    output, of which at most two are there at a time.
     """
     check_store_path(path)
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import OF_NUMBERS, Source
+    from rnsdask.jobs.sources import OF_NUMBERS, Source, check_target
     from rnsdask.jobs.transform import prepare, write_transform
 
     opened = Source.at(source, OF_NUMBERS)
@@ -52,6 +55,9 @@ def ntt(
         prepared = prepare(opened, axis, inverse, negacyclic, backend)
     except (TypeError, ValueError) as error:
         refuse(f"ntt of {source}: {error}")
+    check_target(path, [opened])
+    if is_done("ntt", path, prepared.identity, mode, as_json):
+        return
     paths = [opened.residues.path, *prepared.places(path)]
     with (
         connection as client,

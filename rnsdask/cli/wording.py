@@ -1,10 +1,16 @@
-"""Errors in the words of the command line: the package names ways out in Python's."""
+"""Errors in the words of the command line: the package names ways out, parameters and types in Python's."""
 
 import re
 
+import click
+
 COMMANDS = {
     "write it anew with overwrite=True": "write the rest with --resume, or all of it anew with --overwrite",
+    "the command that began it goes on with --resume, or write it anew with overwrite=True": "write the rest "
+    "with --resume, or all of it anew with --overwrite",
     "overwrite=True": "--overwrite",
+    "column= chooses": "--column chooses",
+    "(negative integers need a signed array)": "(--signed allows negative integers)",
     "extend=True": "--extend",
     "axis=-1": "--axis -1",
     'overflow="wrap" or "flag"': "--overflow wrap or flag",
@@ -25,20 +31,54 @@ COMMANDS = {
     "makes them of one kind",
     "IntervalRNSArray.from_rns(x) and to_rns() convert": "rnsdask convert SRC DST --to rns or --to interval "
     "makes them of one kind",
-    "FieldArray.from_rns(x, fields) and lift() convert": "in Python, FieldArray.from_rns(x, fields) and "
-    "lift() convert",
+    "FieldArray.from_rns(x, fields) and lift() convert": "rnsdask convert SRC DST --to field or --to rns "
+    "makes them of one kind",
     "their integers, of to_ints() or lift(), are of any field": "in Python, their integers, of to_ints() or "
     "lift(), are of any field",
-    "rd.FieldArray.from_rns(x, fields)": "in Python, rd.FieldArray.from_rns(x, fields)",
-    "rd.from_ints(x, fields)": "in Python, rd.from_ints(x, fields)",
-    "x.lift()": "in Python, x.lift()",
+    "rd.FieldArray.from_rns(x, fields)": "rnsdask convert SRC DST --to field",
+    "rd.from_ints(x, fields)": "rnsdask convert SRC DST --to field",
+    "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
+    "x.lift()": "rnsdask convert SRC DST --to rns",
+    "overflow= is not taken": "--overflow is not taken",
 }
 """Words of the command line for each way out in the package's messages; some exist in Python alone."""
 
+_STORES = {
+    "RNSArray": "residues",
+    "IntervalRNSArray": "intervals",
+    "FieldArray": "field elements",
+    "PositionalArray": "limbs",
+}
+"""What a store, or a group, has where Python has an array of the type."""
+
 # One pass, so that nothing is translated twice; the longest first, for some are a part of others.
-_WORDS = re.compile("|".join(map(re.escape, sorted(COMMANDS, key=len, reverse=True))))
+_PHRASES = "|".join(map(re.escape, sorted(COMMANDS, key=len, reverse=True)))
+_WORDS = re.compile(
+    rf"(?<!in Python, )(?P<phrase>{_PHRASES})|"
+    rf"\b(?:an? |(?P<no>no ))?(?P<type>{'|'.join(_STORES)})(?P<many>s?)\b(?!\.)|"
+    r"(?<![\w-])(?P<parameter>[a-z_]+)(?= must )"
+)
 
 
-def in_options(message: str) -> str:
-    """Return an error's message with the ways out that it names in the words of the command line."""
-    return _WORDS.sub(lambda found: COMMANDS[found[0]], message)
+def in_options(message: str, context: click.Context | None = None) -> str:
+    """Return an error's message in the words of the command line; `context` is that of the command.
+
+    Without one, it is that of the command that is running. A parameter becomes the option of its name, if the
+    command has one.
+    """
+    context = context or click.get_current_context(silent=True)
+    params = context.command.params if context else []
+    taking = [param for param in params if not getattr(param, "is_flag", False)]
+    options = {option for param in taking for option in param.opts if option.startswith("--")}
+
+    def translated(found: re.Match[str]) -> str:
+        if found["phrase"]:
+            return COMMANDS[found[0]]
+        if found["type"]:
+            kind = "group" if found["type"] == "IntervalRNSArray" else "store"
+            article = "no " if found["no"] else "" if found["many"] else "a "
+            return f"{article}{kind}{found['many']} of {_STORES[found['type']]}"
+        option = "--" + found["parameter"].replace("_", "-")
+        return option if option in options else found[0]
+
+    return _WORDS.sub(translated, message)

@@ -262,7 +262,7 @@ def _computing(work: Work, need: _Need) -> int:
 
 
 def _products(work: Work) -> int:
-    """Of matrices on a GPU, modulo as many primes as images are computed of at a time (docs/linalg.md)."""
+    """Memory for products on a GPU, modulo the primes of one group of images (docs/exact-linalg.md)."""
     least = max(INT8_WORKSPACE, min(INT8_BYTES * work.numbers, INT8_GREATEST))
     images = work.arrays * work.moduli * work.numbers
     factors = min(LU_BYTES * images, max(LU_WORKSPACE, LU_BYTES * work.numbers))

@@ -183,6 +183,12 @@ class ReplacedModuliOverflowError(RNSOverflowError):
     _way_out = "x.extend(moduli) takes more moduli"
 
 
+class ReplacedIntervalOverflowError(IntervalOverflowError):
+    """The same error of numbers that carry an interval."""
+
+    _way_out = ReplacedModuliOverflowError._way_out
+
+
 class LimitOverflowError(RNSOverflowError):
     """Results may be so long that no moduli set holds them."""
 

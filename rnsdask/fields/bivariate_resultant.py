@@ -1,7 +1,7 @@
 """Resultants of two integer polynomials in x and y with respect to y, exact. No Dask in here.
 
-Modulo primes one is evaluated at enough points x, interpolated, and lifted; docs/polynomials.md proves how
-many points and primes are enough. Sylvester's matrix has the same formal degrees everywhere, so that a
+Modulo primes one is evaluated at enough points x, interpolated, and lifted; docs/exact-polynomials.md proves
+how many points and primes are enough. Sylvester's matrix has the same formal degrees everywhere, so that a
 leading coefficient that is 0 at a point or modulo a prime does no harm.
 """
 

@@ -1,4 +1,4 @@
-"""Upper bounds of determinants of integer matrices, measured and proved (docs/linalg.md). No Dask in here.
+"""Upper bounds of determinants of integer matrices, proved (docs/exact-linalg.md). No Dask in here.
 
 Elements come as doubles with a proven relative error, lengths of rows and columns are rounded upwards by more
 than all that rounding can take off, and what is made of them are integers.

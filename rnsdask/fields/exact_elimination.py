@@ -1,8 +1,8 @@
 """Determinants and characteristic polynomials of chunks of integer matrices, exact. No Dask in here.
 
-A chunk is residues (n, *batch, rows, columns) of an RNS. Each result is bounded (docs/linalg.md), computed
-modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`). Large matrices on the CPU take
-less time by p-adic lifting (:mod:`rnsdask.fields.p_adic`), a few small ones without fractions
+A chunk is residues (n, *batch, rows, columns) of an RNS. Each result is bounded (docs/exact-linalg.md),
+computed modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`). Large matrices on the
+CPU take less time by p-adic lifting (:mod:`rnsdask.fields.p_adic`), a few small ones without fractions
 (:mod:`rnsdask.fields.bareiss`).
 """
 

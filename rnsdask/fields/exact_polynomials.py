@@ -1,6 +1,6 @@
 """Resultants and discriminants of chunks of integer polynomials in one variable, exact. No Dask in here.
 
-A chunk is residues (n, *batch, coefficients) of an RNS. Each result is bounded (docs/polynomials.md),
+A chunk is residues (n, *batch, coefficients) of an RNS. Each result is bounded (docs/exact-polynomials.md),
 computed modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`).
 """
 

@@ -1,4 +1,4 @@
-"""Ranks of chunks of integer matrices, and that one is singular, proved (docs/linalg.md). No Dask in here.
+"""Ranks of integer matrices, and singular ones, proved (docs/exact-linalg.md). No Dask in here.
 
 Modulo a prime a rank is at most the true one. That this is no greater is proved by vectors that the matrix
 takes to 0, found p-adically, or by enough primes modulo which it is no greater.

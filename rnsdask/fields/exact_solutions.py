@@ -1,4 +1,4 @@
-"""Solutions and inverses of chunks of integer matrices, exact (docs/linalg.md). No Dask in here.
+"""Solutions and inverses of chunks of integer matrices, exact (docs/exact-linalg.md). No Dask in here.
 
 By Cramer's rule numerators and determinants are integers. They are computed modulo primes, in groups of these
 where that takes long, or p-adically, or without fractions where there is little to do.

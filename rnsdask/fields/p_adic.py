@@ -3,7 +3,7 @@
 J. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40 (1982). Here
 the base is a product P of primes, modulo each of which the matrix is inverted, and residuals are numbers of a
 residue number system, as of Z. Chen and A. Storjohann, "A BLAS based C library for exact linear algebra on
-integer matrices" (ISSAC 2005). Bounds and proofs: docs/linalg.md.
+integer matrices" (ISSAC 2005). Bounds and proofs: docs/exact-linalg.md.
 """
 
 import math

@@ -8,7 +8,7 @@ the few whose intervals say too little:
 - the interval reaches 1, so that the magnitude may be M or more: exact conversion decides it too;
 - the interval is wider than :data:`.layout.ACCURACY`.
 
-The interval of each of these is evaluated anew from the residues. docs/interval-rns.md derives the rules.
+The interval of each of these is evaluated anew from the residues. docs/exact-intervals.md derives the rules.
 """
 
 import math
@@ -139,8 +139,8 @@ def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:
 def _settle_part(columns: Array, indices: Array, flags: Array, moduli: ModuliSet) -> Array:
     """Decide the numbers at `indices`; Boolean (k,): those that overflowed.
 
-    What is open is which end of the range the residues' number R is near (docs/interval-rns.md): if the sign
-    is open, X - Y is R or R - M; if the range is, the magnitude is R or R + M.
+    What is open is which end of the range the residues' number R is near (docs/exact-intervals.md): if the
+    sign is open, X - Y is R or R - M; if the range is, the magnitude is R or R + M.
     """
     n = len(moduli)
     residues = kernels_of(columns).gather(columns[:n], indices)

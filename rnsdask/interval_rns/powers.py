@@ -3,6 +3,7 @@
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core.errors import IntervalOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
@@ -29,7 +30,9 @@ def power(columns: Array, exponent: int, moduli: ModuliSet, mode: str, locate: L
     if mode == "raise" and bool(outside.any()):
         index = int(outside.reshape(-1).argmax())
         base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
-        raise powers.overflow_error(base, exponent, locate(index), moduli.bits + 1, signed=True)
+        raise powers.overflow_error(
+            base, exponent, locate(index), moduli.bits + 1, signed=True, kind=IntervalOverflowError
+        )
     # With "raise" the bases of long exponents are 0, 1 and -1, for which only the parity counts.
     is_long = mode == "raise" and exponent >= moduli.bits
     sizes = powers.power(
@@ -54,7 +57,9 @@ def power_by_array(
         index = int(outside.argmax())
         base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
         exponent = int(exponents.reshape(-1)[index])
-        raise powers.overflow_error(base, exponent, locate(index), moduli.bits + 1, signed=True)
+        raise powers.overflow_error(
+            base, exponent, locate(index), moduli.bits + 1, signed=True, kind=IntervalOverflowError
+        )
     negative = layout.is_negative(columns, moduli) & (exponents % 2 == 1)
     result = layout.evaluated(powered[:-1], moduli, negative)
     return np.concatenate([result, outside[None].astype(np.uint32)]) if mode == "flag" else result

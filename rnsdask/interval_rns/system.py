@@ -1,5 +1,7 @@
 """The number system of signed integers with stored intervals."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.errors import IntervalOverflowError, ReplacedIntervalOverflowError, RNSOverflowError
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
@@ -83,6 +85,16 @@ class IntervalRNS(NumberSystem):
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
         """The error of an exact result out of range, at a flat index of the array."""
         return arithmetic.overflow_error(value, index, self.moduli)
+
+    @contextmanager
+    def naming_ways_out(self) -> Iterator[None]:
+        """Have an overflow name no wrapped results where moduli replaced those of the residues."""
+        try:
+            yield
+        except IntervalOverflowError as error:
+            if self.source is None:
+                raise
+            raise ReplacedIntervalOverflowError(*error.args) from None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"moduli": self.moduli, "source": self.source}

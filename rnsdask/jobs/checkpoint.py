@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import JobError, brief
 from rnsdask.core.moduli import to_text
-from rnsdask.jobs.identity import state_of
-from rnsdask.positional.system import Positional
+from rnsdask.jobs.identity import state_of, system_parameters
 from rnsdask.rns.reduce import ReductionResult
 from rnsdask.store import GroupInfo, StoreInfo
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
@@ -166,17 +165,11 @@ def job_of_reduction(info: StoreInfo | GroupInfo, operation: str, groups: Sequen
     """What makes two reductions the same, of chunks of a store in groups."""
     residues = info.residues if isinstance(info, GroupInfo) else info
     system = residues.system
-    words: dict[str, Any]
-    if isinstance(system, Positional):
-        words = {"bits": system.bits}
-    else:
-        words = {"moduli": list(system.moduli), "bound": to_text(system.bound)}
     return {
         "format": FORMAT,
         "operation": operation,
         "store": info.path,
-        "signed": system.signed,
-        **words,
+        **system_parameters(system),
         "shape": list(residues.shape),
         "chunks": list(residues.chunks),
         "pieces": len(groups),

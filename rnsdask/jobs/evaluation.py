@@ -12,12 +12,13 @@ from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
-from rnsdask.core.errors import ExpressionError, JobError
+from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.operands import Operand, aligned, bytes_read
@@ -233,7 +234,7 @@ def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str])
 def _check_one_kind(operands: Mapping[str, Operand]) -> None:
     kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
     if len(kinds) > 1:
-        first, second, *_ = (f"{name} is of type {kind.__name__}" for kind, name in kinds.items())
+        first, second, *_ = (f"{name} is {with_article(kind)}" for kind, name in kinds.items())
         raise ExpressionError(
             f"{first}, and {second}, which do not mix; x.to_rns() makes an RNSArray of any of them"
         )
@@ -318,6 +319,8 @@ def _extended(
     if not numbers:
         raise ExpressionError("extend=True needs an array of numbers")
     systems = [operand.array.system for operand in numbers.values()]
+    if any(isinstance(system, FiniteFields) for system in systems):
+        raise ExpressionError("extend=True is of integers, and operands are elements of fields, without end")
     if any(isinstance(system, Positional) for system in systems):
         raise ExpressionError(
             "extend=True is of residues, and operands are of limbs; x.to_rns(moduli) makes residues"
@@ -379,6 +382,11 @@ def check_wanted(
         value, called = prepared.evaluations[name].value, f"expression {known[name].text!r}"
         is_number = isinstance(value, NumberArray)
         for option in reductions:
+            if is_number and isinstance(value.system, FiniteFields):
+                raise ExpressionError(
+                    f"{called}: {option} is of integers, and these are elements of fields; x.lift() makes "
+                    "integers"
+                )
             if option == "count" and (is_number or value.dtype != np.bool_):
                 raise ExpressionError(f"{called}: count counts where a comparison holds, and this is none")
             if option != "count" and not is_number:

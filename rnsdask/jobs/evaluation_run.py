@@ -72,6 +72,7 @@ def run(
         Whether to count the values for which an operation was out of range.
     resume
         Write only the chunks that incomplete arrays still lack, or hold damaged, or whose mask is not whole.
+        Arrays that are not there are begun. What is complete is no output: :func:`complete_outputs`.
 
     Raises
     ------
@@ -94,9 +95,7 @@ def run(
         store.check_room(_sizes(prepared, outputs))
     for name, output in outputs.items():
         try:
-            targets[name] = _Target.begin(
-                prepared, name, output, count_flagged, mode, alone=len(outputs) == 1
-            )
+            targets[name] = _Target.begin(prepared, name, output, count_flagged, mode)
         except StoreError:  # nothing is in the others yet
             discard()
             raise
@@ -194,7 +193,6 @@ class _Target:
         output: Output,
         count_flagged: bool,
         mode: dict[str, bool],
-        alone: bool,
     ) -> "_Target":
         """Create what is written, or open it to be continued.
 
@@ -205,8 +203,8 @@ class _Target:
         stored = replace(
             prepared, evaluations={**prepared.evaluations, name: Evaluation(source, evaluation.mask)}
         )
-        is_resumed = mode["resume"] and (alone or store.exists(output.path))
         identity = _identity(prepared, name, output)
+        is_resumed = writing.continues(output.path, identity, **mode)
         how: dict[str, Any] = {**mode, "resume": is_resumed, "job_identity": identity}
         writer: store.ArrayWriter
         if isinstance(source, NumberArray):
@@ -259,20 +257,50 @@ def _identity(prepared: PreparedExpressions, name: str, output: Output) -> str:
     if name != SINGLE:
         how["name"] = name
     if output.mask_path is not None:
-        how["mask"] = output.mask_path
+        how["mask"] = store.locate(output.mask_path).path
     if prepared.extension is not None:
         how["extended_to"] = prepared.extension.after
     return job_identity("eval", prepared.stores, **how)
 
 
-def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], new: bool) -> None:
+def complete_outputs(
+    prepared: PreparedExpressions, outputs: Mapping[str, Output], *, overwrite: bool, resume: bool
+) -> dict[str, Output]:
+    """Outputs that this very job has completed before, each with its mask, if it is to be resumed.
+
+    Raises
+    ------
+    StoreError
+        As `store.is_completed_by`, and if an output is in the place of another one, or of what is read.
+    """
+    _check_paths(prepared, outputs)
+    items = outputs.items() if resume else ()
+    return {name: output for name, output in items if _is_complete(prepared, name, output, overwrite)}
+
+
+def _is_complete(prepared: PreparedExpressions, name: str, output: Output, overwrite: bool) -> bool:
+    identity, place = _identity(prepared, name, output), store.locate(output.path)
+    if not store.is_completed_by(place, identity, overwrite=overwrite):
+        return False
+    if output.mask_path is None:
+        return True
+    if store.is_completed_by(store.locate(output.mask_path), identity, overwrite=overwrite):
+        return True
+    if overwrite:
+        return False
+    raise StoreError(
+        f"{place.path}: it is complete, but its mask {output.mask_path} is not; "
+        "replace both with overwrite=True"
+    )
+
+
+def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], new: bool = False) -> None:
     written = {}
     for name, output in outputs.items():
         of_name = "" if name == SINGLE else f" of {name}"
         written[f"the values{of_name}"] = output.path
         if output.mask_path is not None:
             written[f"those of the mask{of_name}"] = output.mask_path
-    # None is begun if another one cannot be.
     # Of several, none is begun if another one cannot be; one alone says itself why it cannot.
     check_targets(written, prepared.stores.values(), new=new and len(written) > 1)
 
@@ -308,5 +336,6 @@ def _open_mask(
     path: str, mask: da.Array, *, overwrite: bool, resume: bool, job_identity: str
 ) -> store.PlainWriter:
     """Create a mask, or continue one: a job may have ended before it made its mask, or just after that."""
-    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume and store.exists(path)}
+    is_resumed = writing.continues(path, job_identity, overwrite=overwrite, resume=resume)
+    mode: dict[str, Any] = {"overwrite": overwrite, "resume": is_resumed}
     return _open_plain(path, mask, **mode, job_identity=job_identity, complete_too=True)

@@ -21,7 +21,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
 from rnsdask.cluster.memory import Work
-from rnsdask.core.errors import JobError, StoreError
+from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields.bivariate_resultant import known_bound as bivariate_bound
@@ -31,10 +31,10 @@ from rnsdask.fields.p_adic_plan import Plan, is_quicker
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
-from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.identity import job_identity, result_identity
 from rnsdask.jobs.sources import Source
 from rnsdask.jobs.sources import check_targets as check_places
-from rnsdask.jobs.writing import Transfer, write_array
+from rnsdask.jobs.writing import Transfer, continues, write_array
 from rnsdask.lazy.exact_elimination import groups_of_chunks
 from rnsdask.lazy.pieces import keeping
 from rnsdask.rns.lift import at_a_time
@@ -243,43 +243,62 @@ def _kept(
     return [results[i] for i in range(len(pieces))]
 
 
+def identities_of(problem: Problem, moduli: ModuliSet | None) -> list[str]:
+    """What each array of results follows from, with the moduli that it is to be stored under."""
+    under = None if moduli is None else list(moduli)
+    return [result_identity(problem.identity, result=k, moduli=under) for k in range(len(problem.results))]
+
+
 def check_targets(
-    paths: Sequence[str], problem: Problem, *, overwrite: bool = False, resume: bool = False
-) -> None:
+    paths: Sequence[str],
+    problem: Problem,
+    moduli: ModuliSet | None = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> list[bool]:
     """Raise StoreError unless each array of results can be written to its place, as far as that is known.
 
     Parameters
     ----------
     paths : sequence of str
         That of the results; of solutions those of the numerators and of the denominators.
-    overwrite, resume : bool
+    moduli, overwrite, resume
         As of :func:`write_integers`.
+
+    Returns
+    -------
+    list of bool
+        Whether each is there already, completed by this very job; with `resume` only.
     """
     written = dict(zip(("the numerators", "the denominators"), paths, strict=False))
     check_places(written, [source.info for source in problem.sources])
-    states = [_state_begun(path) if resume else "" for path in paths]
-    for path, state in zip(paths, states, strict=True):
-        between = len(set(states)) > 1
-        if not (between and state == "whole"):  # what that holds is compared with the results
-            is_resumed = resume and not (between and state == "nothing")
-            how: dict[str, Any] = {"overwrite": overwrite, "job_identity": problem.identity}
-            store.check_place(store.locate(path), resume=is_resumed, **how)
+    done = []
+    for path, identity in zip(paths, identities_of(problem, moduli), strict=False):
+        place, is_done = store.locate(path), False
+        if resume:
+            is_done = store.is_completed_by(place, identity, overwrite=overwrite)
+        if not is_done:
+            is_resumed = continues(path, identity, overwrite=overwrite, resume=resume)
+            store.check_place(place, overwrite=overwrite, resume=is_resumed, job_identity=identity)
+        done.append(is_done)
+    return done
 
 
 def write_integers(
+    problem: Problem,
     values: Sequence[NDArray[np.object_]],
     moduli: ModuliSet | None,
     paths: Sequence[str],
     client: "Client | None" = None,
     *,
-    resume: bool = False,
+    done: Sequence[bool],
     **mode: Any,
 ) -> list[Transfer]:
     """Write each array of results to a new store, under the fewest moduli that hold it unless some are given.
 
-    The range is signed if one of them is negative. With `resume`, of two stores one that was not begun is
-    begun, and one that is complete stays as it is if it holds the results: the job may have ended between
-    them.
+    The range is signed if one of them is negative. Those that are `done`, as :func:`check_targets` tells,
+    stay as they are; `mode` is that of :func:`.write_array`.
 
     Raises
     ------
@@ -289,19 +308,15 @@ def write_integers(
         As of :func:`.write_array`.
     """
     arrays = [_array_of(found, moduli, path) for found, path in zip(values, paths, strict=False)]
-    states = [_state_begun(path) if resume else "" for path in paths]
-    between = len(set(states)) > 1
-    targets = list(zip(arrays, paths, states, strict=True))
-    # Before anything is written, for one that holds something else is an error.
-    kept = [between and state == "whole" and _holds(path, array, client) for array, path, state in targets]
-    done = []
-    for (array, path, state), is_kept in zip(targets, kept, strict=True):
-        if is_kept:
-            done.append(Transfer(array.size, 0, array.nbytes, math.prod(array.words.numblocks)))
+    transfers = []
+    targets = zip(arrays, paths, identities_of(problem, moduli), done, strict=False)
+    for array, path, identity, is_done in targets:
+        if is_done:
+            kept = math.prod(array.words.numblocks)
+            transfers.append(Transfer(array.size, 0, array.nbytes, kept))
         else:
-            is_resumed = resume and not (between and state == "nothing")
-            done.append(write_array(array, path, client, resume=is_resumed, **mode))
-    return done
+            transfers.append(write_array(array, path, client, job_identity=identity, **mode))
+    return transfers
 
 
 def _array_of(values: NDArray[np.object_], moduli: ModuliSet | None, path: str) -> RNSArray:
@@ -311,22 +326,6 @@ def _array_of(values: NDArray[np.object_], moduli: ModuliSet | None, path: str) 
     except ValueError as error:
         raise JobError(f"{path}: {error}") from error
     return array
-
-
-def _state_begun(path: str) -> str:
-    """What is at a path, or of a store that is to replace it what of that is there."""
-    location, _ = store.place_begun(store.locate(path))
-    return store.state(location)
-
-
-def _holds(path: str, array: RNSArray, client: "Client | None") -> bool:
-    """Whether a complete store holds the numbers of an array; StoreError if it does not."""
-    found = Source.at(path).array()
-    if found.shape == array.shape and found.system == array.system:
-        (is_same,) = compute([(found == array).all()], client)
-        if is_same:
-            return True
-    raise StoreError(f"{path}: the store is complete, and holds other numbers than this job's")
 
 
 def texts(values: NDArray[np.object_]) -> Any:

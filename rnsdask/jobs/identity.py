@@ -3,9 +3,16 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from rnsdask.store import GroupInfo, PlainInfo, StoreInfo, fingerprint, fingerprint_group
+from rnsdask.core.moduli import to_text
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.system import PrimeFields
+from rnsdask.positional.system import Positional
+from rnsdask.rns.system import RNS
+from rnsdask.store import GroupInfo, PlainInfo, StoreInfo, fingerprint, fingerprint_group, locate
 
 
 def state_of(info: StoreInfo | GroupInfo | PlainInfo) -> str:
@@ -27,5 +34,47 @@ def job_identity(
         What else the result depends on; JSON can write it.
     """
     stores = {name: [info.path, state_of(info)] for name, info in inputs.items()}
-    content = {"operation": operation, "inputs": stores, "parameters": parameters}
+    return _hash({"operation": operation, "inputs": stores, "parameters": parameters})
+
+
+def import_identity(source: str, **parameters: Any) -> str | None:
+    """Hash of an import, with its parameters, of a file, or a folder of files, as it is now.
+
+    None for what does not tell whether it has changed, such as standard input.
+    """
+    if source == "-":
+        return None
+    path = Path(source).absolute()
+    if path.is_file():
+        status = path.stat()
+        found: list[Any] = [str(path), status.st_size, status.st_mtime_ns, status.st_ino]
+    else:
+        location = locate(source)
+        if not (versions := location.versions()):
+            return None
+        found = [location.path, sorted(versions.items())]
+    return _hash({"operation": "import", "inputs": found, "parameters": parameters})
+
+
+def result_identity(identity: str, **parameters: Any) -> str:
+    """Hash of one of the arrays that a job writes, by that of the job and what else that array depends on."""
+    return _hash({"job": identity, "parameters": parameters})
+
+
+def system_parameters(system: NumberSystem | None, **others: Any) -> dict[str, Any]:
+    """Return what a number system depends on, as parameters of a job; those of None are `others`."""
+    if isinstance(system, Positional):
+        return {"signed": system.signed, "bits": system.bits}
+    if isinstance(system, FermatField):
+        return {"radix": to_text(system.radix), "digits": system.digits}
+    if isinstance(system, PrimeFields):
+        return {"primes": list(system.moduli)}
+    if system is None:
+        return others
+    assert isinstance(system, RNS)
+    told = {"signed": system.signed, "moduli": list(system.moduli), "bound": to_text(system.bound)}
+    return {**told, "grows": True} if system.grows else told
+
+
+def _hash(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

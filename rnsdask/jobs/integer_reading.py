@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Protocol
 
 import gmpy2
 import numpy as np
@@ -30,6 +30,7 @@ from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
+from rnsdask.fields.system import PrimeFields
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
 from rnsdask.rns.convert import to_limbs, to_residues
@@ -52,11 +53,22 @@ _FEW_ROWS = 512
 LONG_BITS = 2**12
 """Of positional numbers that GMP brings from and to decimal, one by one: residues take the square of them."""
 
+_SEPARATOR = re.compile(rb"[,;\t ]")
+_DIGITS = re.compile(rb"[+-]?(?:0[xX][0-9a-fA-F]*|[0-9]*)")
 _HEXADECIMAL = re.compile(rb"[ \t]*[+-]?0[xX][0-9a-fA-F]+[ \t]*\r?\n?")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""First bytes of some files of UTF-8."""
 
 CSV_HEADER = b"value\n"
 """First line of a CSV file of integers, which names its column."""
+
+
+class Readable(Protocol):
+    """A stream of bytes, which may give other numbers of them than asked for, but none only at its end."""
+
+    def read(self, size: int, /) -> bytes:
+        """Read some bytes."""
+        ...
 
 
 def remaining_bytes(stream: BinaryIO) -> int | None:
@@ -90,18 +102,32 @@ class Batch:
     def __len__(self) -> int:
         return len(self.limbs)
 
-    def to_residues(self, moduli: ModuliSet) -> NDArray[np.uint32]:
-        """Convert to residues of shape (n, integers); ValueError if one is out of the set's range."""
+    def to_residues(self, moduli: ModuliSet, signed: bool | None = None) -> NDArray[np.uint32]:
+        """Convert to residues of shape (n, integers); ValueError if one is out of the set's range.
+
+        Parameters
+        ----------
+        signed : bool, optional
+            Whether the range is the symmetric one; without it, if the limbs are in complement.
+        """
+        signed, limbs = self.signed if signed is None else signed, self.limbs
+        if signed and not self.signed:
+            limbs = np.pad(limbs, ((0, 0), (0, 1)))
         if self.decimal:
-            return decimal_to_residues(self.limbs, moduli, self.signed)
-        residues: NDArray[np.uint32] = to_residues(self.limbs, moduli, self.signed)
+            return decimal_to_residues(limbs, moduli, signed)
+        residues: NDArray[np.uint32] = to_residues(limbs, moduli, signed)
         return residues
 
-    def to_words(self, system: RNS | Positional) -> NDArray[np.uint32]:
+    def to_words(self, system: RNS | Positional | PrimeFields) -> NDArray[np.uint32]:
         """Convert to words of a system, (rows, integers); ValueError if one is out of its range."""
         if isinstance(system, RNS):
-            return self.to_residues(system.moduli)
+            return self.to_residues(system.moduli, system.signed)
         limbs = self.limbs
+        if isinstance(system, PrimeFields):
+            if self.decimal:
+                return decimal_to_residues(limbs, system.moduli, self.signed, checked=False)
+            elements: NDArray[np.uint32] = system.words_of_limbs(limbs, self.signed, int)
+            return elements
         if self.decimal and system.bits > LONG_BITS:
             return system.encode([self.value(row) for row in range(len(self))])
         if self.decimal:  # by residues, for which there is a quick way
@@ -161,16 +187,21 @@ class IntegerReader(ABC):
     ----------
     count : int
         Integers read so far.
-    bound : int
-        The largest absolute value among them.
+    least, greatest : int
+        The smallest and the largest integer among them and 0.
     bytes_read : int
         Bytes that they took in the stream.
     """
 
-    def __init__(self, stream: BinaryIO, name: str, lowest: int, highest: int, signed: bool) -> None:
+    def __init__(self, stream: Any, name: str, lowest: int, highest: int, signed: bool) -> None:
         self._stream, self._name = stream, name
         self._lowest, self._highest, self._signed = lowest, highest, signed
-        self.count = self.bound = self.bytes_read = 0
+        self.count = self.least = self.greatest = self.bytes_read = 0
+
+    @property
+    def bound(self) -> int:
+        """The largest absolute value among the integers read so far."""
+        return max(self.greatest, -self.least)
 
     @abstractmethod
     def read(self, count: int) -> Batch:
@@ -192,7 +223,7 @@ class IntegerReader(ABC):
             smallest, largest = batch.extreme(largest=False), batch.extreme(largest=True)
             if smallest < self._lowest or largest > self._highest:
                 raise InputError(self._first_out_of_range(batch))
-            self.bound = max(self.bound, largest, -smallest)
+            self.least, self.greatest = min(self.least, smallest), max(self.greatest, largest)
         self.count += len(batch)
         self.bytes_read += size
         return batch
@@ -220,10 +251,19 @@ class TextReader(IntegerReader):
     ----------
     strict : bool
         Whether spaces, blank lines and a byte order mark are errors.
+    longest : int
+        Characters that an integer may have, leading zeros among them, if the range does not need more.
     """
 
     def __init__(
-        self, stream: BinaryIO, name: str, lowest: int, highest: int, *, strict: bool = False
+        self,
+        stream: Readable,
+        name: str,
+        lowest: int,
+        highest: int,
+        *,
+        strict: bool = False,
+        longest: int = 0,
     ) -> None:
         super().__init__(stream, name, lowest, highest, signed=lowest < 0)
         self._strict = strict
@@ -232,8 +272,9 @@ class TextReader(IntegerReader):
         self._lines, self._blank = 0, array("q")
         bits = max(highest.bit_length(), (~lowest).bit_length() if self._signed else 1) + self._signed
         self._binary_limbs = -(-bits // LIMB_BITS)
-        longest = max(abs(lowest), abs(highest))
-        self._limit = max(gmpy2.mpz(longest).num_digits(10), len(f"0x{longest:x}")) + 1  # the sign
+        greatest = max(abs(lowest), abs(highest))
+        needed = max(gmpy2.mpz(greatest).num_digits(10), len(f"0x{greatest:x}")) + 1  # the sign
+        self._limit = max(needed, longest)
         self._decimal_limbs = -(-self._limit // DECIMAL_DIGITS) + self._signed
         # Of a line; two characters more for CRLF.
         self._longest_line = self._limit + 2 + (0 if strict else _MOST_SPACES)
@@ -300,7 +341,7 @@ class TextReader(IntegerReader):
     def _begin(self) -> None:
         """Pass over a byte order mark and a CSV file's header, which a read from a pipe may end within."""
         self._is_at_start = False
-        for begin in (_BYTE_ORDER_MARK, CSV_HEADER[:-1] + b"\r\n", CSV_HEADER):
+        for begin in (BYTE_ORDER_MARK, CSV_HEADER[:-1] + b"\r\n", CSV_HEADER):
             while (text := self._text[self._start :]) != begin and begin.startswith(text):
                 more = self._stream.read(1)
                 if not more:
@@ -309,7 +350,7 @@ class TextReader(IntegerReader):
             if text.startswith(begin):
                 self._start += len(begin)
                 self.bytes_read += len(begin)
-                self._lines += begin is not _BYTE_ORDER_MARK
+                self._lines += begin is not BYTE_ORDER_MARK
 
     def _next_line(self) -> bytes:
         cut = self._start + self._longest_line
@@ -327,13 +368,15 @@ class TextReader(IntegerReader):
         is_cut = self._is_cut(line)
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         line = line if self._strict else line.strip(_SPACES)
+        value = parse_integer(line)
+        if value is None and not (is_cut and _DIGITS.fullmatch(line)):
+            is_column = not self._strict and (self._lines + len(self._blank) == 0 or _SEPARATOR.search(line))
+            hint = "; column= chooses a column, by its number or name" if is_column else ""
+            return None, not_an_integer(line) + hint
         if is_cut or len(line) > self._limit:
             lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
             limit = f"the line has more than {self._limit} characters"
             return None, f"{limit}, longer than any integer from {lowest} to {highest}"
-        value = parse_integer(line)
-        if value is None:
-            return None, not_an_integer(line)
         return value, self._out_of_range(int(value)) if self._is_outside(value) else ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import count
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from rnsdask.arrays.tables import known_range
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_reading import LONG_BITS, ByteOrder
 from rnsdask.jobs.integer_writing import Form, check_consecutive, write_integers
-from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
+from rnsdask.jobs.writing import Index, Transfer, check_same, continues, resume_store, written_chunks
 from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
@@ -29,12 +31,16 @@ from rnsdask.rns.system import RNS
 # ---- Into a store -----------------------------------------------------------------------------------------
 
 
+System: TypeAlias = RNS | Positional | PrimeFields
+"""The number systems of stores that integers are imported to."""
+
+
 class Integers(Protocol):
     """Some integers, such as a :class:`.Batch`."""
 
     def __len__(self) -> int: ...
 
-    def to_words(self, system: RNS | Positional, /) -> NDArray[np.uint32]:
+    def to_words(self, system: System, /) -> NDArray[np.uint32]:
         """Their words in a system, of shape (rows, integers)."""
         ...
 
@@ -43,8 +49,12 @@ class IntegerSource(Protocol):
     """What gives integers one after the other, as :class:`.IntegerReader` says it."""
 
     count: int
-    bound: int
     bytes_read: int
+
+    @property
+    def bound(self) -> int:
+        """The largest absolute value among the integers read so far."""
+        ...
 
     def read(self, count: int) -> Integers:
         """The next integers."""
@@ -55,12 +65,13 @@ def import_integers(
     source: IntegerSource,
     name: str,
     path: str,
-    system: RNS | Positional,
+    system: System,
     *,
     chunks: layout.Chunks = "auto",
     shape: tuple[int, ...] | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    job_identity: str | None = None,
     nonzero: int | None = None,
     advance: Advance = lambda _: None,
 ) -> Transfer:
@@ -76,7 +87,9 @@ def import_integers(
         The shape of the array, filled in C order; one axis without it.
     resume : bool
         Continue an incomplete store that was begun from the same integers: they are read again, and compared
-        with the chunks that are written, which stay.
+        with the chunks that are written, which stay. One that is not there is begun.
+    job_identity : str, optional
+        What the integers follow from, where that is known.
     nonzero : int, optional
         How many of the integers are not 0, at most, where that is known.
     advance : callable
@@ -89,7 +102,9 @@ def import_integers(
     InputError
         If the stream holds no integer, or something else. The store, if it was not resumed, is removed.
     """
-    target = _Target(path, system, consecutive_chunks(chunks, shape, system.rows), shape, overwrite)
+    resume = continues(path, job_identity, overwrite=overwrite, resume=resume)
+    lengths = consecutive_chunks(chunks, shape, system.rows)
+    target = _Target(path, system, lengths, shape, overwrite, job_identity)
     if resume:
         target.resume(any_chunks=chunks == "auto")
     with nullcontext() if resume else removing_failed(target.discard):
@@ -167,12 +182,14 @@ class _Target:
     def __init__(
         self,
         path: str,
-        system: RNS | Positional,
+        system: System,
         chunks: tuple[int, ...],
         shape: tuple[int, ...] | None,
         overwrite: bool,
+        job_identity: str | None,
     ) -> None:
         self._path, self._system, self._shape, self._overwrite = path, system, shape, overwrite
+        self._job_identity = job_identity
         self._writer: store.StoreWriter | None = None
         self._written: set[Index] = set()
         self._damaged: set[Index] = set()
@@ -187,19 +204,23 @@ class _Target:
 
     def _create(self, shape: tuple[int, ...], nonzero: int | None = None) -> None:
         how: dict[str, Any] = {"chunks": self.chunks, "overwrite": self._overwrite, "nonzero": nonzero}
+        how["job_identity"] = self._job_identity
         self._writer = store.create(self._path, self._system, shape, **how)
 
     def resume(self, *, any_chunks: bool) -> None:
         """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
-        names = ["bits" if isinstance(self._system, Positional) else "moduli", "signed"]
-        wanted: dict[str, Any] = {name: getattr(self._system, name) for name in names}
+        wanted: dict[str, Any] = {"system": self._system}
+        if not isinstance(self._system, PrimeFields):
+            names = ["bits" if isinstance(self._system, Positional) else "moduli", "signed"]
+            wanted = {name: getattr(self._system, name) for name in names}
         wanted |= {} if any_chunks else {"chunks": self.chunks}
         wanted |= {} if self._shape is None else {"shape": self._shape}
-        self._writer = resume_store(self._path, **wanted)
+        self._writer = resume_store(self._path, self._job_identity, True, **wanted)
         info = self._writer.info
         if self._shape is None and len(info.shape) > 1:
             raise JobError(
-                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape"
+                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape; "
+                "replace it with overwrite=True"
             )
         check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks
@@ -234,20 +255,21 @@ class _Target:
         info = self._writer.info
         if source.count != info.count:
             begun = f"{info.path}: it was begun with {info.count} integers or more"
-            raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
+            raise JobError(
+                f"{begun}, and {name} holds {source.count}; it cannot be resumed; "
+                "replace it with overwrite=True"
+            )
         info = self._writer.finish(bound=source.bound if isinstance(info.system, RNS) else None)
         return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
 
 
-def batch_size(system: RNS | Positional, nbytes: int = 0) -> int:
+def batch_size(system: System, nbytes: int = 0) -> int:
     """How many integers are converted at a time, where each takes so many bytes outside of the store."""
     words = max(system.rows, nbytes // layout.RESIDUE_DTYPE.itemsize)
     return max(BATCH_INTEGERS, BATCH_RESIDUES // words)
 
 
-def _next_chunk(
-    source: IntegerSource, system: RNS | Positional, length: int, advance: Advance
-) -> NDArray[np.uint32]:
+def _next_chunk(source: IntegerSource, system: System, length: int, advance: Advance) -> NDArray[np.uint32]:
     """Read up to `length` integers, as residues."""
     residues = np.empty((system.rows, length), dtype=np.uint32)
     begun = source.count
@@ -315,19 +337,19 @@ def export_integers(
     how: dict[str, Any] = {"shape": info.shape, "limits": known_range(system), "form": form}
     how |= {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
     batches, decimal = stored_batches(info, batch_size(system, width or 0)), partial(_decimal, system=system)
-    signed = system.signed
+    signed = getattr(system, "signed", False)
     done, written = write_integers(
         stream, batches, decimal, system.limbs_of, signed=signed, **how, advance=advance
     )
     return Transfer(done, info.nbytes, written)
 
 
-def _decimal(words: NDArray[np.uint32], system: RNS | Positional) -> Any:
+def _decimal(words: NDArray[np.uint32], system: System | FiniteFields) -> Any:
     """Decimal limbs of words, and which numbers are negative."""
-    if isinstance(system, RNS):
-        return residues_to_decimal(words, system.moduli, system.signed)
-    if system.bits > LONG_BITS:
-        return decimal_limbs(convert.limbs_to_ints(system.limbs_of(words), system.signed))
+    if isinstance(system, RNS | PrimeFields):
+        return residues_to_decimal(words, system.moduli, getattr(system, "signed", False))
+    if not isinstance(system, Positional) or system.bits > LONG_BITS:
+        return decimal_limbs(system.decode(words).ravel().tolist())
     moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
     residues = convert.to_residues(system.limbs_of(words), moduli, system.signed)
     return residues_to_decimal(residues, moduli, system.signed)

@@ -5,7 +5,7 @@ The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market Exchange Form
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from typing import BinaryIO
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE
-from rnsdask.jobs.integer_reading import TextReader
+from rnsdask.fields.system import PrimeFields
+from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, TextReader
+from rnsdask.jobs.number_range import NumberRange, range_of_lines
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
 _BANNER = b"%%matrixmarket"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_HEADER_LINE = 2**16
 _BESIDE = 4096
 """Characters that the line of an entry may have besides those of its integer."""
@@ -40,7 +41,7 @@ _Places = NDArray[np.int64]
 
 def is_matrix_market(begin: bytes) -> bool:
     """Whether a file with these first bytes is one of Matrix Market."""
-    return begin.removeprefix(_BYTE_ORDER_MARK).lower().startswith(_BANNER)
+    return begin.removeprefix(BYTE_ORDER_MARK).lower().startswith(_BANNER)
 
 
 class Numbers:
@@ -80,8 +81,10 @@ class MatrixMarketReader:
         What is read.
     name : str
         The stream's name in error messages.
-    system : RNS or Positional
+    system : RNS, Positional or PrimeFields
         The number system.
+    limits : (int, int), optional
+        The least and the greatest integer allowed; without it, those of the system.
 
     Attributes
     ----------
@@ -100,8 +103,15 @@ class MatrixMarketReader:
         If the header is none, or of no integers, or of a matrix without numbers.
     """
 
-    def __init__(self, stream: BinaryIO, name: str, system: RNS | Positional) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        system: RNS | Positional | PrimeFields,
+        limits: tuple[int, int] | None = None,
+    ) -> None:
         self._stream, self._name, self._system = stream, name, system
+        self._limits = system.value_range if limits is None else limits
         self._line = 0
         self.count = self.bound = self.bytes_read = 0
         self._sparse, self._field, self._symmetry = self._banner()
@@ -110,6 +120,11 @@ class MatrixMarketReader:
         self.nonzero = self._stored * (1 if self._symmetry == "general" else 2)
         self.held = self.nonzero * column
         self._entries: tuple[_Places, NDArray[np.uint32]] | None = None
+
+    @property
+    def is_skew(self) -> bool:
+        """Whether what is above the diagonal is the negative of what is below."""
+        return self._symmetry == "skew-symmetric"
 
     def read(self, count: int) -> Numbers:
         """Return the next numbers, at most `count`, and none only at the end of the matrix.
@@ -142,7 +157,7 @@ class MatrixMarketReader:
 
     def _banner(self) -> tuple[bool, str, str]:
         """Read whether the matrix is sparse, its field and its symmetry."""
-        line = self._header_line().removeprefix(_BYTE_ORDER_MARK)
+        line = self._header_line().removeprefix(BYTE_ORDER_MARK)
         words = line.decode("utf-8", "backslashreplace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
             raise self._error("a Matrix Market file begins %%MatrixMarket matrix FORMAT integer SYMMETRY")
@@ -156,7 +171,7 @@ class MatrixMarketReader:
         negative = "a skew-symmetric matrix has negative integers"
         if words[3:] == [_UNSIGNED, "skew-symmetric"]:
             raise self._error(f"{negative}, and the field is {_UNSIGNED}")
-        if words[4] == "skew-symmetric" and not self._system.signed:
+        if words[4] == "skew-symmetric" and not getattr(self._system, "signed", True):
             raise self._error(f"{negative}, which need a signed array")
         return words[2] == "coordinate", words[3], words[4]
 
@@ -224,7 +239,7 @@ class MatrixMarketReader:
 
     def _tokens(self) -> Iterator[list[bytes]]:
         """The words of some lines at a time: as many in each line as there must be."""
-        limit = _BESIDE + max(len(hex(end)) * 5 // 4 for end in self._system.value_range)
+        limit = _BESIDE + max(len(hex(end)) * 5 // 4 for end in self._limits)
         left, width = self._stored, 3 if self._sparse else 1
         while lines := list(islice(iter(partial(self._stream.readline, limit), b""), _LINES)):
             counts = [
@@ -263,8 +278,8 @@ class MatrixMarketReader:
         values = np.array([int(w) if w.isdigit() and len(w) < 16 else 0 for w in words], dtype=np.int64)
         if len(wrong := np.flatnonzero((values < 1) | (values > self.shape[axis]))):
             what, k = ("row", "column")[axis], int(wrong[0])
-            must = f"its {what} must be from 1 to {self.shape[axis]}"
-            raise InputError(f"{self._name}: entry {done + k + 1}: {must}, got {_shown(words[k])}")
+            place = f"entry {done + k + 1}: its {what} {_shown(words[k])}"
+            raise InputError(f"{self._name}: {place} is not from 1 to {self.shape[axis]}")
         return values - 1
 
     def _check_triangle(self, rows: _Places, columns: _Places, done: int) -> None:
@@ -290,7 +305,7 @@ class MatrixMarketReader:
 
     def _words_of(self, texts: list[bytes], done: int) -> NDArray[np.uint32]:
         """Words of integers, whose range is checked, and that of what is mirrored of them."""
-        lowest, highest = self._system.value_range
+        lowest, highest = self._limits
         if self._symmetry == "skew-symmetric":
             lowest, highest = max(lowest, -highest), min(highest, -lowest)
         if self._field == _UNSIGNED:
@@ -303,6 +318,29 @@ class MatrixMarketReader:
             parts.append(batch.to_words(self._system))
         self.bound = max(self.bound, reader.bound)
         return np.concatenate(parts, axis=1)
+
+
+def range_of_matrix(
+    stream: BinaryIO, name: str, advance: Callable[[int], object] = lambda _: None
+) -> NumberRange:
+    """Return the range of the integers of a Matrix Market file, those of its mirrored entries too.
+
+    Parameters
+    ----------
+    advance : callable
+        Told how many more bytes are read.
+
+    Raises
+    ------
+    InputError
+        If its header is none, as of :class:`MatrixMarketReader`.
+    """
+    is_skew = MatrixMarketReader(stream, name, PrimeFields([2])).is_skew
+    found = range_of_lines(stream, name, last_word=True, advance=advance)
+    if is_skew:
+        found.add(-found.lowest)
+        found.add(-found.highest)
+    return found
 
 
 class _EntryReader(TextReader):

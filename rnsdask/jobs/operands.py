@@ -19,7 +19,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.place import Place
 from rnsdask.interval_rns.layout import rows_of
-from rnsdask.jobs.sources import OF_INTEGERS, Source
+from rnsdask.jobs.sources import OF_NUMBERS, Source
 from rnsdask.lazy.map import map_chunks
 
 Described = store.StoreInfo | store.GroupInfo | store.PlainInfo
@@ -33,7 +33,7 @@ class Operand:
     ----------
     info : StoreInfo, GroupInfo or PlainInfo
         What it says about itself.
-    array : RNSArray, IntervalRNSArray or Dask array
+    array : RNSArray, IntervalRNSArray, PositionalArray, FieldArray or Dask array
         Itself, lazy; a plain array has Booleans or small integers.
     """
 
@@ -50,7 +50,7 @@ class Operand:
             If there is none, or it is incomplete.
         """
         try:
-            source = Source.at(path, OF_INTEGERS)
+            source = Source.at(path, OF_NUMBERS)
         except StoreError as error:
             if isinstance(error, StoreAccessError) or not store.is_plain(path):
                 raise

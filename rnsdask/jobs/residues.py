@@ -24,7 +24,6 @@ from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.derivation import most_alive
-from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.integer_writing import check_consecutive
 from rnsdask.jobs.integers import batch_size, stored_batches
 from rnsdask.jobs.writing import Transfer, write_array
@@ -71,7 +70,7 @@ def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
 
 
 def import_residues(
-    array: RNSArray, source: Any, name: str, path: str, how: dict[str, Any], **options: Any
+    array: RNSArray, source: Any, name: str, path: str, identity: str | None, **options: Any
 ) -> Transfer:
     """Write an array that was made of residues to a store.
 
@@ -81,9 +80,8 @@ def import_residues(
         Lazy, as :func:`.from_residues` makes it of `source`.
     source : array
         The residues, called `name` in messages.
-    how : dict
-        What the numbers depend on besides, by which a job that goes on with the store knows it; JSON can
-        write it.
+    identity : str or None
+        What the numbers follow from, as :func:`.import_identity` tells.
     options
         As :func:`.write_array` takes them.
 
@@ -92,7 +90,6 @@ def import_residues(
     InputError
         If a residue is not below its modulus.
     """
-    identity = job_identity("import", {}, shape=source.shape, dtype=str(source.dtype), **how)
     try:
         done = write_array(array, path, job_identity=identity, compare_all=True, **options)
     except ValueError as error:

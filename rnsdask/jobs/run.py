@@ -7,6 +7,7 @@ adds what Dask leaves to its user: which errors are worth another try, and when 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from rnsdask.cluster.failures import can_pass
 from rnsdask.cluster.scheduler import ask, check_connected, within_limit
 from rnsdask.core.errors import JobError
 from rnsdask.jobs.progress import Meter, TaskCounter, following
+from rnsdask.lazy.compute import own_threads
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -139,7 +141,7 @@ def _on_threads(pieces: dict[int, Any], finish: Done, meter: Meter | None) -> li
             stack.enter_context(Callback(posttask=on_task))
             if meter is not None:
                 stack.enter_context(TaskCounter(meter))
-            results = _computed(list(pieces.values()))
+            results = _computed(list(pieces.values()), stack.enter_context(own_threads()))
     except Exception as error:
         return [error]
     for (i, piece), result in zip(pieces.items(), results, strict=True):
@@ -148,14 +150,14 @@ def _on_threads(pieces: dict[int, Any], finish: Done, meter: Meter | None) -> li
     return []
 
 
-def _computed(pieces: list[Any]) -> Sequence[Any]:
-    """What Dask's ``compute`` gives for pieces, on the threads of this process."""
+def _computed(pieces: list[Any], pool: Executor) -> Sequence[Any]:
+    """What Dask's ``compute`` gives for pieces, on the threads of a pool."""
     if pieces and all(isinstance(piece, Delayed) and piece.dask is pieces[0].dask for piece in pieces):
         # Their graph is optimised as a whole, which Dask would do again, and longer than small tasks take.
-        results: Sequence[Any] = threaded.get(pieces[0].dask, [piece.key for piece in pieces])
+        results: Sequence[Any] = threaded.get(pieces[0].dask, [piece.key for piece in pieces], pool=pool)
     else:
         # By the function: looking up its name imports all of Dask.distributed.
-        results = compute(*pieces, scheduler=threaded.get)
+        results = compute(*pieces, scheduler=threaded.get, pool=pool)
     return results
 
 

@@ -26,7 +26,7 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import Source, check_target
-from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
+from rnsdask.jobs.writing import Transfer, check_written, continues, open_store, write, write_array
 from rnsdask.lazy.long_ntt import divided, joined, stepped
 from rnsdask.lazy.ntt import check_transform, intt, ntt
 from rnsdask.lazy.write import removing_failed
@@ -184,6 +184,7 @@ def write_transform(
         If what is to be resumed is not of this job.
     """
     check_target(path, [transform.source])
+    resume = continues(path, transform.identity, overwrite=overwrite, resume=resume)
     for place in transform.places(path):  # a name that is too long shows here, before anything is written
         store.state(store.locate(place))
     result = transform.result

@@ -54,7 +54,10 @@ class Transfer:
     def resumed_text(self) -> str:
         """What was found of an interrupted job, in words; empty if there was none."""
         kept, rewritten = self.chunks_kept, self.chunks_rewritten
-        return f"; {kept} chunks kept, {rewritten} damaged ones written again" if kept + rewritten else ""
+        if not kept + rewritten:
+            return ""
+        chunks, ones = ("chunk" if kept == 1 else "chunks"), ("one" if rewritten == 1 else "ones")
+        return f"; {kept} {chunks} kept, {rewritten} damaged {ones} written again"
 
     def as_dict(self) -> dict[str, int]:
         """Return the attributes by their names."""
@@ -81,7 +84,8 @@ def write_array(
     Parameters
     ----------
     resume : bool
-        Write only the chunks that an incomplete store at `path` still lacks, or holds damaged.
+        Write only the chunks that an incomplete store at `path` still lacks, or holds damaged. One that is
+        not there is begun, and with `overwrite` also one that this job has not begun.
     label : str
         What progress calls it.
     job_identity : str, optional
@@ -97,10 +101,12 @@ def write_array(
     JobError, StoreError
         If the store to resume is not one of this array, or was begun by another one.
     """
+    resume = continues(path, job_identity, overwrite=overwrite, resume=resume)
     source = array.with_storable_chunks()
     kept: set[Index] = set()
     damaged: set[Index] = set()
-    writer = open_store(source, path, overwrite=overwrite, resume=resume, job_identity=job_identity)
+    how: dict[str, Any] = {"job_identity": job_identity, "any_job": compare_all}
+    writer = open_store(source, path, overwrite=overwrite, resume=resume, **how)
     with nullcontext() if resume else removing_failed(writer.discard):
         begun()
         if resume:
@@ -120,6 +126,7 @@ def open_store(
     overwrite: bool = False,
     resume: bool = False,
     job_identity: str | None = None,
+    any_job: bool = False,
 ) -> store.ArrayWriter:
     """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
     writer: store.ArrayWriter
@@ -128,10 +135,10 @@ def open_store(
         return writer
     facts: dict[str, Any] = {"shape": source.shape, "chunks": source.storable_lengths()}
     if isinstance(source, RNSArray):
-        facts |= {name: getattr(source, name) for name in ("moduli", "signed", "bound")}
-        return resume_store(path, job_identity, **facts)
+        facts |= {name: getattr(source.system, name) for name in ("moduli", "signed", "bound", "source")}
+        return resume_store(path, job_identity, any_job, **facts)
     if isinstance(source, FieldArray | PositionalArray):
-        return resume_store(path, job_identity, system=source.system, **facts)
+        return resume_store(path, job_identity, any_job, system=source.system, **facts)
     check = partial(_check_facts, wanted={"moduli": source.moduli, **facts})
     return interval_rns_storage.resume(store.locate(path), check, job_identity)
 
@@ -202,13 +209,23 @@ def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.A
 # ---- what is there already --------------------------------------------------------------------------------
 
 
-def resume_store(path: store.StorePath, job_identity: str | None = None, **wanted: Any) -> store.StoreWriter:
+def continues(path: store.StorePath, job_identity: str | None, *, overwrite: bool, resume: bool) -> bool:
+    """Whether a job that may resume what is at a place does so, and not begins."""
+    if not (resume and store.exists(path)):
+        return False
+    return not overwrite or store.begun_by(store.locate(path), job_identity)
+
+
+def resume_store(
+    path: store.StorePath, job_identity: str | None, any_job: bool, **wanted: Any
+) -> store.StoreWriter:
     """Open an incomplete store to write the rest, and check that it is what the job would create.
 
-    `job_identity` is as `store.create` takes it, and `wanted` are attributes of `store.StoreInfo` or of its
-    system, with the values that the job gives them.
+    `job_identity` and `any_job` are as `store.resume` takes them, and `wanted` are attributes of
+    `store.StoreInfo` or of its system, with the values that the job gives them.
     """
-    return store.resume(path, partial(_check_facts, wanted=wanted), job_identity=job_identity)
+    check = partial(_check_facts, wanted=wanted)
+    return store.resume(path, check, job_identity=job_identity, any_job=any_job)
 
 
 def _check_facts(info: store.StoreInfo, wanted: dict[str, Any]) -> None:
@@ -217,7 +234,10 @@ def _check_facts(info: store.StoreInfo, wanted: dict[str, Any]) -> None:
         if (found := facts[name]) != value:
             if name == "bound":
                 found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
-            raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
+            raise JobError(
+                f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}; "
+                "replace it with overwrite=True"
+            )
 
 
 def written_chunks(
@@ -250,5 +270,6 @@ def check_same(writer: store.ArrayWriter, index: Index, block: NDArray[Any]) -> 
     """Check that a chunk written earlier holds the given residues, or other values."""
     if not np.array_equal(writer.read_chunk(index), block):
         raise JobError(
-            f"{writer.chunk_name(index)} holds other numbers than this job's; it cannot be resumed"
+            f"{writer.chunk_name(index)} holds other numbers than this job's; it cannot be resumed; "
+            "replace it with overwrite=True"
         )

@@ -5,14 +5,18 @@ task of each chunk that is in memory already. For a small array that takes longe
 """
 
 import sys
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
+import dask
 import dask.array as da
 from dask import local, threaded
 from dask.base import get_scheduler
 from dask.blockwise import Blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from dask.system import CPU_COUNT
 from dask.utils import shorten_traceback
 
 from rnsdask.lazy.fused import optimized
@@ -35,6 +39,32 @@ def get_of_this_process(words: da.Array, options: dict[str, Any]) -> Get | None:
         return None
     get: Get = get_scheduler(scheduler=options.get("scheduler"), collections=[words])
     return get if get in (threaded.get, local.get_sync) else None
+
+
+@contextmanager
+def own_threads() -> Iterator[ThreadPoolExecutor]:
+    """Lend as many threads as Dask takes; an error in the context waits until their tasks have ended.
+
+    Dask raises the first error at once. On its own threads other tasks would still write while their job
+    removes what it began.
+    """
+    pool = ThreadPoolExecutor(dask.config.get("num_workers", None) or CPU_COUNT)
+    try:
+        yield pool
+    except Exception:
+        pool.shutdown()
+        raise
+    finally:
+        pool.shutdown(wait=False)
+
+
+def compute_on_own_threads(words: da.Array) -> None:
+    """Compute a lazy array, on threads of its own if Dask computes it on threads and is told no pool."""
+    if get_of_this_process(words, {}) is not threaded.get or dask.config.get("pool", None) is not None:
+        words.compute()
+        return
+    with own_threads() as pool:
+        words.compute(pool=pool)
 
 
 def computed_by_holders(words: da.Array) -> Any:

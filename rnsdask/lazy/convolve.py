@@ -23,6 +23,7 @@ from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, bounded, meta_of, system_of_values
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
@@ -44,9 +45,7 @@ from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
 from rnsdask.rns import matmul as products
-from rnsdask.rns.convert import flat_values, greatest_magnitude
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
 
 MODES = ("full", "same", "valid", "cyclic", "negacyclic")
@@ -62,9 +61,10 @@ def convolve(
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray, FieldArray, list of int, or int
-        At least one array; arrays of the same numbers, on the same processor. The other axes broadcast. A
-        list stands for an array, an integer, which may be lazy, for one of length 1.
+    a, b : RNSArray, IntervalRNSArray, FieldArray, integers, or int
+        At least one array of numbers; those of the same numbers, on the same processor. The other axes
+        broadcast. A list, or a plain array, of integers stands for an array of the other's system, an
+        integer, which may be lazy, for one of length 1.
     mode : {"full", "same", "valid", "cyclic", "negacyclic"}
         Of A and B numbers along the axis, with A >= B: all A + B - 1; the middle A of them; the A - B + 1
         that take all B numbers of the shorter operand (these three as ``numpy.convolve``). Or, for operands
@@ -115,21 +115,15 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if is_number_array(operand):
         return operand
     system = like.system
-    is_list = isinstance(operand, list | tuple)
-    if system.grows:
-        values = flat_values(operand)[0] if is_list else [operand]
-        ends = [end for value in values for end in ends_of(value)]
-        system = least_system(min(ends), max(ends), system.signed) if ends else system
+    if are_integers(operand):
+        return as_numbers(operand, like)
+    if ends := ends_of(operand):
+        system = system_of_values(min(ends), max(ends), system)
     if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), _bounded(system, None), "raise")
-    words = system.encode(operand) if is_list else system.column(scalar(operand), 1)
-    bound = greatest_magnitude(flat_values(operand)[0] if is_list else [operand])
-    meta = like.words._meta if isinstance(like.words, da.Array) else like.words
-    return made_like((like,), np.asarray(words, like=meta), _bounded(system, bound), "raise")
-
-
-def _bounded(system: Any, bound: int | None) -> Any:
-    return system.with_bound(bound) if isinstance(system, RNS) else system
+        return made_like((like,), lazy_column(operand, system, 1), bounded(system, None), "raise")
+    value = scalar(operand)
+    words = np.asarray(system.column(value, 1), like=meta_of(like.words))
+    return made_like((like,), words, bounded(system, abs(value)), "raise")
 
 
 def _convolve_fields(

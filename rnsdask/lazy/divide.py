@@ -133,11 +133,21 @@ def _is_even_block(block: Array, *, system: RNS) -> Array:
     return divide.is_even(block, system)[None]
 
 
+def shift(bits: Any) -> int:
+    """Return the integer by which residues are shifted."""
+    if getattr(bits, "ndim", 0) or isinstance(bits, list | tuple):
+        raise TypeError(
+            "residues are shifted by one integer, got an array; x.to_positional(bits) makes numbers that are "
+            "shifted by one each"
+        )
+    return as_integer(bits, "shift")
+
+
 def power_of_two(bits: Any, most: int) -> Any:
     """``2**bits``, or ``2**most`` for more bits than that; lazy if `bits` are."""
     if is_lazy_integer(bits):
         return map_values(_lazy_power_of_two, bits, most=most, dtype=object)
-    count = as_integer(bits, "shift")
+    count = shift(bits)
     if count < 0:
         raise ValueError(f"shift must not be negative, got {abbreviate(count)}")
     return 1 << min(count, most)

@@ -56,9 +56,8 @@ def check_no_overflow(overflow: str | None) -> None:
 
 
 def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
-    """Apply an operation of :data:`.operations.OPERATIONS` in each field; lists stand for arrays."""
+    """Apply an operation of :data:`.operations.OPERATIONS` in each field."""
     check_no_overflow(overflow)
-    values = _with_arrays(values)
     operands = prepare(*values)
     options: dict[str, Any] = {"operation": name, "system": operands.system}
     words = map_chunks(
@@ -69,7 +68,6 @@ def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
 
 def divide(a: Operand, b: Operand) -> Any:
     """Quotient ``a / b`` in each field; ZeroDivisionError if one is divided by what is 0 in one."""
-    a, b = _with_arrays((a, b))
     if is_number_array(a) and 0 in a.words.shape[1:]:  # nothing is divided, so that b may be 0
         return apply("multiply", a, b)
     if is_number_array(b):
@@ -85,18 +83,17 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
     """Where ``a == b`` or ``a != b``: in all fields, or in one at least."""
     if relation not in ("==", "!="):
         refuse(relation)
-    operands = prepare(*_with_arrays((a, b)))
+    operands = prepare(a, b)
     options: dict[str, Any] = {"relation": relation, "system": operands.system}
     return map_chunks(_relate_block, *operands.blocks, dtype=np.bool_, **options)
 
 
 def where(condition: Any, a: Operand, b: Operand) -> Any:
     """The element of `a` where a condition holds, else that of `b`."""
-    values = _with_arrays((a, b))
-    operands = prepare(*values, masks=(condition,))
+    operands = prepare(a, b, masks=(condition,))
     how: dict[str, Any] = {"rows": operands.system.rows, "dtype": operands.system.word_dtype}
     words = map_chunks(choose, *operands.blocks, **how)
-    return made_like(values, words, operands.system, "raise")
+    return made_like((a, b), words, operands.system, "raise")
 
 
 def inverse(x: Numbers) -> Any:
@@ -151,18 +148,6 @@ def reduce_along(name: str, x: Numbers, axes: tuple[int, ...], split_every: int 
     combine = partial(_combine_parts, **options)
     words = combine_tree(parts, combine, tuple(axis + 1 for axis in axes), f"field-{name}", split_every)
     return made_like((x,), words, x.system, "raise")
-
-
-def _with_arrays(values: tuple[Operand, ...]) -> tuple[Any, ...]:
-    """Operands with the lists among them as arrays like the first array."""
-    first = next(filter(is_number_array, values))
-    return tuple(_array_of(v, first) if isinstance(v, list | tuple) else v for v in values)
-
-
-def _array_of(values: Any, like: Numbers) -> Any:
-    words = like.words
-    prototype = words._meta if isinstance(words, da.Array) else words
-    return made_like((like,), np.asarray(like.system.encode(values), like=prototype), like.system, "raise")
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from rnsdask.core.errors import bits_text, brief, with_article
-from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.fields.fermat_field import FermatField
@@ -16,10 +15,12 @@ from rnsdask.lazy import absolute as absolutes
 from rnsdask.lazy import arithmetic, compare, fields, interval_rns, positional
 from rnsdask.lazy import divide as division
 from rnsdask.lazy.growing import check_shift, extends
+from rnsdask.lazy.integer_operands import are_integers, sides_of, with_arrays
 from rnsdask.lazy.operands import Numbers, Operand, is_lazy_integer, is_number_array, scalar
 from rnsdask.lazy.promotion import fitted
 from rnsdask.positional.bits import LOGIC
 from rnsdask.positional.system import Positional
+from rnsdask.rns.compare import RELATIONS
 from rnsdask.rns.divide import Part
 from rnsdask.rns.promotion import MOST_BITS
 from rnsdask.rns.system import RNS
@@ -39,7 +40,7 @@ def _left_shift(x: Numbers, bits: Any, *, overflow: str | None = None) -> Any:
         check_shift(bits)
         return multiply(x, division.power_of_two(bits, MOST_BITS), overflow=overflow)
     most = x.system.moduli.bits
-    if not is_lazy_integer(bits) and (count := as_integer(bits, "shift")) > most:
+    if not is_lazy_integer(bits) and (count := division.shift(bits)) > most:
         raise x.system.out_of_range(f"the factor of a shift by {bits_text(count)}")
     return multiply(x, division.power_of_two(bits, most), overflow=overflow)
 
@@ -125,8 +126,15 @@ def check_one_kind(first: Numbers, *others: Numbers) -> None:
             raise TypeError(f"{' and '.join(kinds)} do not mix; {how}")
 
 
+def _applied(name: str, *operands: Operand, **options: Any) -> Any:
+    """Call the function of a name of the operands' number system."""
+    values = with_arrays(*operands)
+    return function_of(name, *values)(*values, **options)
+
+
 def _of_bits(name: str, a: Operand, b: Operand, overflow: str | None, bits: str | None) -> Any:
     """Call the function of an operation whose result may have bits of its own."""
+    a, b = with_arrays(a, b)
     function = function_of(name, a, b)
     if bits is None:
         return function(a, b, overflow=overflow)
@@ -138,16 +146,16 @@ def _of_bits(name: str, a: Operand, b: Operand, overflow: str | None, bits: str 
 def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
     """Sum ``a + b``, element by element.
 
-    Of FieldArrays nothing overflows: `overflow` is not taken, integers may be of any size, and lists of
-    integers stand for arrays.
+    Of FieldArrays nothing overflows: `overflow` is not taken, and integers may be of any size.
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray or int
-        At least one array; arrays of the same moduli set, or bits, and range, or such that meet in one
-        (:func:`.result_system`), on the same processor. Shapes broadcast as NumPy's do. An integer must be in
-        the range too, unless that grows. It may be lazy, as ``x.max()`` of a Dask array; it is checked when
-        it is computed.
+    a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray, int, or integers
+        At least one array of numbers; those of the same moduli set, or bits, and range, or such that meet in
+        one (:func:`.result_system`), on the same processor. Shapes broadcast as NumPy's do. An integer must
+        be in the range too, unless that grows. It may be lazy, as ``x.max()`` of a Dask array; it is checked
+        when it is computed. Nested lists of integers, and arrays of an integer type or of objects of NumPy,
+        CuPy or Dask, stand for arrays of the other operand's system, which must hold them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
         arrays whose range grows, ``"raise"`` for others.
@@ -167,7 +175,8 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If operands do not fit one another, or `overflow` is no mode.
+        If operands do not fit one another, an item of a list is no integer or out of range, naming its
+        position, or `overflow` is no mode.
     """
     return _of_bits("add", a, b, overflow, bits)
 
@@ -220,6 +229,7 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
         raise TypeError(f"clip takes an array of numbers, got {type(x).__name__}")
     function_of("maximum", x)
     kind: Any = type(x)
+    x, min, max = with_arrays(x, min, max)  # noqa: A001
     low, high = _range_of(x, x.system)
     for end, name, farther in ((min, "maximum", builtins.max), (max, "minimum", builtins.min)):
         if end is None:
@@ -247,17 +257,17 @@ def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
 
 def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> Any:
     """``a * b + c`` in one pass, as :func:`add`; only the final result must be in range."""
-    return function_of("fma", a, b, c)(a, b, c, overflow=overflow)
+    return _applied("fma", a, b, c, overflow=overflow)
 
 
 def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
     """``a * b - c * d`` in one pass, as :func:`add`; only the final result must be in range."""
-    return function_of("mulsub", a, b, c, d)(a, b, c, d, overflow=overflow)
+    return _applied("mulsub", a, b, c, d, overflow=overflow)
 
 
 def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
     """``a * b + c * d`` in one pass, as :func:`add`; only the final result must be in range."""
-    return function_of("muladd", a, b, c, d)(a, b, c, d, overflow=overflow)
+    return _applied("muladd", a, b, c, d, overflow=overflow)
 
 
 def sign(x: Operand) -> Any:
@@ -286,8 +296,9 @@ def maximum(a: Operand, b: Operand) -> Any:
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray or int
-        At least one an array, both of one kind; shapes broadcast, an integer is in the array's range.
+    a, b : RNSArray, IntervalRNSArray, int, or integers
+        At least one an array of numbers, both of one kind; shapes broadcast; integers, and lists and plain
+        arrays of them, are in the array's range.
 
     Returns
     -------
@@ -299,12 +310,12 @@ def maximum(a: Operand, b: Operand) -> Any:
     TypeError, ValueError
         If the operands do not fit one another: systems, moduli sets, ranges, shapes, processors.
     """
-    return function_of("maximum", a, b)(a, b)
+    return _applied("maximum", a, b)
 
 
 def minimum(a: Operand, b: Operand) -> Any:
     """The lesser of two numbers, element by element, as :func:`maximum`."""
-    return function_of("minimum", a, b)(a, b)
+    return _applied("minimum", a, b)
 
 
 def where(condition: Any, a: Operand, b: Operand) -> Any:
@@ -314,8 +325,9 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
     ----------
     condition : Boolean NumPy, CuPy or Dask array
         For instance a comparison of arrays of numbers.
-    a, b : RNSArray, IntervalRNSArray, FieldArray or int
-        At least one an array, both of one kind; all shapes broadcast.
+    a, b : RNSArray, IntervalRNSArray, FieldArray, int, or integers
+        At least one an array of numbers, both of one kind; all shapes broadcast. Lists and plain arrays of
+        integers are taken as :func:`add` does.
 
     Returns
     -------
@@ -327,21 +339,31 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
     TypeError, ValueError
         If the condition is not Boolean, or the operands do not fit one another.
     """
+    a, b = with_arrays(a, b)
     return function_of("where", a, b)(condition, a, b)
 
 
 def divide(a: Operand, b: Operand) -> Any:
-    """Quotient ``a / b`` of arrays of field elements, integers, and lists of integers, element by element."""
-    return function_of("divide", a, b)(a, b)
+    """Quotient ``a / b`` of arrays of field elements, and integers as :func:`add` takes them."""
+    return _applied("divide", a, b)
 
 
 def relate(a: Any, relation: str, b: Operand) -> Any:
-    """Where ``a relation b`` holds, such as ``"<"``: a Boolean array, lazy if an operand is."""
+    """Where ``a relation b`` holds, such as ``"<"``: a Boolean array, lazy if an operand is.
+
+    Integers, also those of lists and of arrays in memory, may be of any size.
+    """
+    sides = sides_of(b, a) if are_integers(b) and not fields.of_fields(a) else None
+    if sides is not None:  # which integers alone may be out of range
+        found = relate(a, relation, sides[0])
+        return (found & (sides[1] == 0)) | ((sides[1] != 0) & RELATIONS[relation](0, sides[1]))
+    a, b = with_arrays(a, b)
     return function_of("relate", a, b)(a, relation, b)
 
 
 def divided(dividend: Operand, divisor: Operand, *parts: Part) -> list[Any]:
     """The `parts` of floor division, each an array: ``"quotient"`` and ``"remainder"``."""
+    dividend, divisor = with_arrays(dividend, divisor)
     results: list[Any] = function_of("divided", dividend, divisor)(dividend, divisor, parts)
     return results
 
@@ -354,9 +376,10 @@ def bitwise_and(a: Operand, b: Operand) -> Any:
 
     Parameters
     ----------
-    a, b : PositionalArray or int
-        At least one array; arrays of the same bits and range, on the same processor. Shapes broadcast. An
-        integer must be in the range too. Negative numbers have infinitely many ones above their sign.
+    a, b : PositionalArray, int, or integers
+        At least one array of numbers; those of the same bits and range, on the same processor. Shapes
+        broadcast. Integers must be in the range too, and lists and plain arrays of them are taken as
+        :func:`add` does. Negative numbers have infinitely many ones above their sign.
 
     Returns
     -------
@@ -368,17 +391,17 @@ def bitwise_and(a: Operand, b: Operand) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or are of another kind.
     """
-    return function_of("bitwise_and", a, b)(a, b)
+    return _applied("bitwise_and", a, b)
 
 
 def bitwise_or(a: Operand, b: Operand) -> Any:
     """Bits that are 1 in one of two numbers or both, as :func:`bitwise_and`."""
-    return function_of("bitwise_or", a, b)(a, b)
+    return _applied("bitwise_or", a, b)
 
 
 def bitwise_xor(a: Operand, b: Operand) -> Any:
     """Bits that are 1 in one of two numbers alone, as :func:`bitwise_and`."""
-    return function_of("bitwise_xor", a, b)(a, b)
+    return _applied("bitwise_xor", a, b)
 
 
 def invert(x: Operand) -> Any:

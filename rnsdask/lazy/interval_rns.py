@@ -54,7 +54,7 @@ def apply(
     mode = overflow_mode(overflow, system)
     options: dict[str, Any] = {
         "operation": name,
-        "moduli": system.moduli,
+        "system": system,
         "mode": mode,
         "algorithm": algorithm,
     }
@@ -69,7 +69,7 @@ def fused(name: str, *values: Operand, overflow: str | None = None) -> Any:
     operands = prepare(*values)
     system: IntervalRNS = operands.system
     mode = overflow_mode(overflow, system)
-    options: dict[str, Any] = {"operation": name, "moduli": system.moduli, "mode": mode}
+    options: dict[str, Any] = {"operation": name, "system": system, "mode": mode}
     rows, token = system.rows + (mode == "flag"), f"interval-rns-{name}"
     words = map_chunks(_fused_block, *operands.blocks, rows=rows, located=True, token=token, **options)
     return made_like(values, words, system, mode)
@@ -79,7 +79,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Powers of each number, as :func:`.powers.power` says."""
     system: IntervalRNS = x.system
     mode = overflow_mode(overflow, system)
-    options: dict[str, Any] = {"moduli": system.moduli, "mode": mode, "rows": system.rows + (mode == "flag")}
+    options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
     if is_lazy_integer(exponent):
         words = map_chunks(_power_block_lazily, as_lazy(x.words), exponent, located=True, **options)
     else:
@@ -191,7 +191,7 @@ def divided(x: Operand, y: Operand, parts: tuple[Part, ...]) -> list[Any]:
         options = {"divisor": scalar(y)}
         if options["divisor"] == 0:
             raise ZeroDivisionError("division of an array by the integer 0")
-    options |= {"rows": len(parts) * system.rows, "moduli": system.moduli, "parts": parts}
+    options |= {"rows": len(parts) * system.rows, "system": system, "parts": parts}
     stacked = map_chunks(function, *blocks, located=True, **options)
     pieces = (stacked[i * system.rows : (i + 1) * system.rows] for i in range(len(parts)))
     return [made_like((x, y), words, system, "raise") for words in pieces]
@@ -229,21 +229,31 @@ def residues_of(x: Numbers, system: RNS) -> Any:
 
 
 def _apply_block(
-    x: Any, y: Any, *, operation: str, moduli: ModuliSet, mode: str, algorithm: int | str | None, place: Place
+    x: Any,
+    y: Any,
+    *,
+    operation: str,
+    system: IntervalRNS,
+    mode: str,
+    algorithm: int | str | None,
+    place: Place,
 ) -> Any:
-    return arithmetic.apply(operation, x, y, moduli, mode, algorithm, place.flat_index)
+    with system.naming_ways_out():
+        return arithmetic.apply(operation, x, y, system.moduli, mode, algorithm, place.flat_index)
 
 
-def _fused_block(*blocks: Any, operation: str, moduli: ModuliSet, mode: str, place: Place) -> Any:
-    return widening.apply(operation, blocks, moduli, mode, place.flat_index)
+def _fused_block(*blocks: Any, operation: str, system: IntervalRNS, mode: str, place: Place) -> Any:
+    with system.naming_ways_out():
+        return widening.apply(operation, blocks, system.moduli, mode, place.flat_index)
 
 
-def _power_block(x: Any, *, exponent: int, moduli: ModuliSet, mode: str, place: Place) -> Any:
-    return interval_powers.power(x, exponent, moduli, mode, place.flat_index)
+def _power_block(x: Any, *, exponent: int, system: IntervalRNS, mode: str, place: Place) -> Any:
+    with system.naming_ways_out():
+        return interval_powers.power(x, exponent, system.moduli, mode, place.flat_index)
 
 
-def _power_block_lazily(x: Any, exponent: Any, *, moduli: ModuliSet, mode: str, place: Place) -> Any:
-    return interval_powers.power(x, integer_of(exponent), moduli, mode, place.flat_index)
+def _power_block_lazily(x: Any, exponent: Any, *, system: IntervalRNS, mode: str, place: Place) -> Any:
+    return _power_block(x, exponent=integer_of(exponent), system=system, mode=mode, place=place)
 
 
 def _inverse_block(x: Any, *, moduli: ModuliSet, place: Place) -> Any:
@@ -283,20 +293,21 @@ def _sign_block(x: Any, *, moduli: ModuliSet) -> Any:
     return np.where(layout.is_negative(x, moduli), -nonzero, nonzero)[None]
 
 
-def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, parts: tuple[Part, ...], place: Place) -> Any:
-    return divide.floor_divide(x, y, moduli, parts, place.flat_index)
+def _divide_block(x: Any, y: Any, *, system: IntervalRNS, parts: tuple[Part, ...], place: Place) -> Any:
+    return divide.floor_divide(x, y, system.moduli, parts, place.flat_index)
 
 
 def _divide_by_integer(
-    x: Any, *, divisor: int, moduli: ModuliSet, parts: tuple[Part, ...], place: Place
+    x: Any, *, divisor: int, system: IntervalRNS, parts: tuple[Part, ...], place: Place
 ) -> Any:
-    return divide.divide_by_integer(x, divisor, moduli, parts, place.flat_index)
+    with system.naming_ways_out():
+        return divide.divide_by_integer(x, divisor, system.moduli, parts, place.flat_index)
 
 
 def _divide_by_lazy_integer(
-    x: Any, integer: Any, *, moduli: ModuliSet, parts: tuple[Part, ...], place: Place
+    x: Any, integer: Any, *, system: IntervalRNS, parts: tuple[Part, ...], place: Place
 ) -> Any:
-    return divide.divide_by_integer(x, integer_of(integer), moduli, parts, place.flat_index)
+    return _divide_by_integer(x, divisor=integer_of(integer), system=system, parts=parts, place=place)
 
 
 def _part_block(x: Any, *, moduli: ModuliSet, part: str) -> Any:

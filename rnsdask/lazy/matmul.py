@@ -1,7 +1,8 @@
 """Products of vectors and matrices, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.matmul`)."""
 
-from functools import partial, reduce
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from functools import partial, reduce, wraps
+from typing import Any, TypeAlias, TypeVar, cast
 
 import dask.array as da
 import numpy as np
@@ -15,6 +16,7 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields
 from rnsdask.lazy.growing import grown, of_products, of_sums
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
@@ -30,6 +32,8 @@ from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.rns.system import RNS
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Systems: TypeAlias = tuple[Any, Any]
 """The systems of two operands, both RNS, which differ by their bounds alone, or both a Fermat field."""
@@ -77,6 +81,15 @@ def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) ->
     return made_like((a,), product.words, a.system, "raise")
 
 
+def _taking_integers(function: F) -> F:
+    @wraps(function)
+    def of_operands(a: Any, b: Any, *, overflow: str | None = None) -> Any:
+        return function(*with_arrays(a, b), overflow=overflow)
+
+    return cast("F", of_operands)
+
+
+@_taking_integers
 @also_of(FiniteFields, _matmul_of_fields)
 @also_of_intervals(_matmul_of_intervals)
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
@@ -85,7 +98,8 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
-        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast.
+        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast. One
+        of them may be a nested list, or a plain array, of integers that the other's system holds.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
         arrays whose range grows, ``"raise"`` for others. Only

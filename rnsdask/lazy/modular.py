@@ -9,6 +9,7 @@ from rnsdask.backend import Array
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Operand,
@@ -108,6 +109,8 @@ def _power_by_integer(x: Array, m: Array, *args: Any, exponent: int) -> Array:
 def _apply(
     function: Function, values: tuple[Operand, ...], m: Operand, *, exponents: Any = None, **options: Any
 ) -> Any:
+    *others, m = with_arrays(*values, m)
+    values = tuple(others)
     arrays = [value for value in (*values, m) if is_number_array(value)]
     if not arrays or not all(isinstance(array.system, Positional) for array in arrays):
         kinds = ", ".join(type(value).__name__ for value in (*values, m))

@@ -14,6 +14,7 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.growing import grown, of_common_divisors, of_common_multiples
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Operand, is_number_array, made_like, prepare
 from rnsdask.lazy.promotion import fitted
@@ -104,6 +105,7 @@ def bit_length(x: Operand) -> Any:
 
 
 def _of_pairs(name: str, a: Operand, b: Operand, overflow: str | None) -> Any:
+    a, b = with_arrays(a, b)
     if arrays := list(filter(is_number_array, (a, b))):
         check_one_kind(*arrays)
         if of_fields(arrays[0]):

@@ -244,7 +244,8 @@ def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: 
     if isinstance(system, FiniteFields):
         return elements_of(system).powers(block, exponents, place.flat_index)
     if isinstance(system, IntervalRNS):
-        return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
+        with system.naming_ways_out():
+            return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
     return powers.power_by_array(block, exponents, system, mode, place.flat_index)
 
 

@@ -135,7 +135,8 @@ def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
     if isinstance(system, Positional):
         return of_limbs.finish(factors, system, mode, place.flat_index)
     if isinstance(system, IntervalRNS):
-        return interval_products.finish(factors, system.moduli, mode, place.flat_index)
+        with system.naming_ways_out():
+            return interval_products.finish(factors, system.moduli, mode, place.flat_index)
     return axis_products.finish(factors, system, mode, place.flat_index)
 
 
@@ -172,7 +173,8 @@ def _result(factors: Any, system: NumberSystem, mode: str) -> Any:
         value = system.decode_at(words[: system.rows], 0)
         return (value, bool(words[-1, 0])) if mode == "flag" else value
     if isinstance(system, IntervalRNS):
-        return of_intervals.result_of(factors, system, mode)
+        with system.naming_ways_out():
+            return of_intervals.result_of(factors, system, mode)
     assert isinstance(system, RNS)
     return result_of(factors, system, mode)
 

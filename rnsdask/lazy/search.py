@@ -12,6 +12,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import indexing, shape
 from rnsdask.lazy.functions import check_one_kind, relate
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.integer_operands import meta_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     find_lengths,
@@ -151,7 +152,7 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
         return map_chunks(_inside_block, flat, rows=system.rows + 1), v.words.shape[1:], system
     if is_lazy_integer(v):
         options: dict[str, Any] = {"rows": system.rows + 1, "chunks": ((1,),), "system": system}
-        return map_chunks(_integer_block, v, like=_meta_of(a.words), **options), None, system
+        return map_chunks(_integer_block, v, like=meta_of(a.words), **options), None, system
     if isinstance(v, da.Array):
         raise TypeError(
             f"a Dask array of integers is no array of numbers: rd.from_ints makes one, got {v!r:.80}"
@@ -161,11 +162,7 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
     else:
         flat, lengths = flat_values(v)
         values = [as_integer(value, f"v, at flat index {i},") for i, value in enumerate(flat)]
-    return np.asarray(_columns(values, system), like=_meta_of(a.words)), lengths, system
-
-
-def _meta_of(words: Any) -> Any:
-    return words._meta if isinstance(words, da.Array) else words
+    return np.asarray(_columns(values, system), like=meta_of(a.words)), lengths, system
 
 
 def _inside_block(words: Array) -> Array:
@@ -206,7 +203,7 @@ def _over_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> An
         align_arrays=False,
         adjust_chunks={"i": 1},
         dtype=dtype,
-        meta=np.empty_like(_meta_of(words), shape=(0, 0), dtype=dtype, order="C"),
+        meta=np.empty_like(meta_of(words), shape=(0, 0), dtype=dtype, order="C"),
         token="rns-search",
     )
     # A number's place is that in each chunk, added up.

@@ -117,7 +117,7 @@ def _narrowed(result: Any, array_type: Function, system: IntervalRNS, mode: str)
         return type(result)(_narrowed(part, array_type, system, mode) for part in result)
     if not is_number_array(result):
         return result
-    options: dict[str, Any] = {"wide": result.system, "moduli": system.moduli, "mode": mode}
+    options: dict[str, Any] = {"wide": result.system, "own": system, "mode": mode}
     rows = system.rows + (mode == "flag")
     words = map_chunks(_narrowed_block, result.words, rows=rows, located=True, **options)
     if mode == "flag":
@@ -129,5 +129,6 @@ def _widened_block(columns: Array, *, moduli: ModuliSet, wide: RNS) -> Array:
     return widening.widened(columns, moduli, wide)
 
 
-def _narrowed_block(residues: Array, *, wide: RNS, moduli: ModuliSet, mode: str, place: Place) -> Array:
-    return widening.narrowed(residues, wide, moduli, mode, place.flat_index)
+def _narrowed_block(residues: Array, *, wide: RNS, own: IntervalRNS, mode: str, place: Place) -> Array:
+    with own.naming_ways_out():
+        return widening.narrowed(residues, wide, own.moduli, mode, place.flat_index)

@@ -9,6 +9,7 @@ from rnsdask.lazy import elimination, exact_elimination
 from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import find_lengths, is_number_array, made_alike
 from rnsdask.lazy.widening import of_intervals, through_rns
 from rnsdask.rns.system import RNS
@@ -158,6 +159,7 @@ def _of_kind(
     moduli: ModuliSet | RNS | None = None,
 ) -> Any:
     """What the function for the operands' kind of numbers returns; results of integers under some moduli."""
+    operands = with_arrays(*operands)
     for x in operands:
         if not is_number_array(x):
             kind = type(x).__name__

@@ -14,6 +14,9 @@ from rnsdask.lazy.growing import extends
 from rnsdask.lazy.matmul import identity_like, matmul
 from rnsdask.rns.promotion import check_length
 
+_MOST_BITS = 128
+"""Longest exponent of lazy arrays, whose graph has one or two products for each of its bits."""
+
 
 def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> Any:
     """Power of square matrices, the product of `k` factors `x`, as ``numpy.linalg.matrix_power``.
@@ -45,8 +48,9 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
     TypeError
         If `x` is no such array, or `k` no integer.
     ValueError
-        If the matrices are not square, a length is unknown, `k` is negative and `x` no FieldArray, or
-        `overflow` is ``"flag"``, for what is flagged in between says nothing about results.
+        If the matrices are not square, a length is unknown, `k` is negative and `x` no FieldArray, `x` is
+        lazy and `k` has more than 128 bits, or `overflow` is ``"flag"``, for what is flagged in between says
+        nothing about results.
     """
     exponent, mode = _checked(x, k, overflow)
     if exponent < 0:
@@ -87,6 +91,11 @@ def _checked(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str |
     if exponent < 0 and not of_fields:
         raise ValueError(
             f"k must not be negative, for only a FieldArray has inverses, got {abbreviate(exponent)}"
+        )
+    if x.__dask_graph__() is not None and exponent.bit_length() > _MOST_BITS:
+        raise ValueError(
+            f"k of a lazy array has at most {_MOST_BITS} bits, for each is a product in the graph, got "
+            f"{abbreviate(exponent)}; x.compute() takes any"
         )
     if mode == "flag":
         raise ValueError(

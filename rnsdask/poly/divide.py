@@ -3,6 +3,7 @@
 from typing import Any
 
 from rnsdask.lazy import polynomials
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.poly.operands import check_fields
 
 
@@ -31,6 +32,7 @@ def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that use
     ValueError
         If fields or shapes do not fit, or there are no coefficients.
     """
+    f, g = with_arrays(f, g)
     check_fields("divmod", f, g)
     return polynomials.divided(f, g)
 
@@ -54,5 +56,6 @@ def gcd(f: Any, g: Any) -> Any:
     TypeError, ValueError
         As of :func:`divmod`.
     """
+    f, g = with_arrays(f, g)
     check_fields("gcd", f, g)
     return polynomials.common_divisor(f, g)

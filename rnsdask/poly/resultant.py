@@ -5,6 +5,7 @@ from typing import Any
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, polynomials
 from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.polynomials import checked_operands
 from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import of_intervals, through_rns
@@ -49,6 +50,7 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
     count = as_integer(variables, "variables")
     if count not in (1, 2):
         raise ValueError(f"variables must be 1 or 2, got {count}")
+    f, g = with_arrays(f, g)
     f, g = checked_operands("resultant", f, g, axes=count)
     if of_fields(f):
         if count == 2:

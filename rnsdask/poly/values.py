@@ -3,6 +3,7 @@
 from typing import Any
 
 from rnsdask.lazy import polynomials
+from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.poly.operands import check_fields
 
 
@@ -28,6 +29,7 @@ def evaluate(f: Any, points: Any) -> Any:
     ValueError
         If fields or shapes do not fit, or there are no coefficients or points.
     """
+    f, points = with_arrays(f, points)
     check_fields("evaluate", f, points)
     return polynomials.evaluate(f, points)
 
@@ -53,5 +55,6 @@ def interpolate(points: Any, values: Any) -> Any:
     TypeError, ValueError
         As of :func:`evaluate`.
     """
+    points, values = with_arrays(points, values)
     check_fields("interpolate", points, values)
     return polynomials.interpolate(points, values)

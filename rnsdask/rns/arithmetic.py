@@ -1,7 +1,7 @@
 """Sums, differences and products of chunks of numbers, and exactly which of them overflow. No Dask in here.
 
 The residues of a result are those of the exact result modulo M. Whether the exact result t is in range is
-decided in steps, each for the numbers that the one before leaves open (docs/operations.md):
+decided in steps, each for the numbers that the one before leaves open (docs/exact-operations.md):
 
 0. Bounds of the factors of a product, measured in one pass over each where nothing is known of them.
 1. 64-bit keys, evaluated in the pass that computes the result: of both operands of a sum or a difference, or

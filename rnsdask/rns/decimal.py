@@ -21,7 +21,7 @@ _MANY_MODULI, _MODULI_FOR_EACH = 2048, 512
 
 
 def decimal_to_residues(
-    limbs: NDArray[np.uint32], moduli: ModuliSet, signed: bool = False
+    limbs: NDArray[np.uint32], moduli: ModuliSet, signed: bool = False, *, checked: bool = True
 ) -> NDArray[np.uint32]:
     """Convert decimal limbs to residues, of shape (n, N).
 
@@ -34,14 +34,16 @@ def decimal_to_residues(
         The set of n moduli.
     signed : bool
         Whether the range is the symmetric one.
+    checked : bool
+        Whether numbers must be in the set's range.
 
     Raises
     ------
     ValueError
-        If a number is out of the set's range.
+        If a number is out of the set's range, unless it may be.
     """
     constants = decimal_forward_constants(moduli, limbs.shape[1], bool(signed))
-    outside = cpu.first_outside(limbs, constants)
+    outside = cpu.first_outside(limbs, constants) if checked else None
     if outside is not None:
         raise ValueError(f"the number at position {outside} is out of the range of the moduli set")
     residues = np.empty((len(moduli), len(limbs)), dtype=np.uint32)

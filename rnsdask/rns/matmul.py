@@ -3,7 +3,7 @@
 A product is computed under a moduli set that is sure to hold it: the operands' own where the bound K A B
 allows (K terms, magnitudes at most A and B), else with as many more moduli as that bound needs. So nothing
 is lost, whatever partial sums do. A result is in the range of the operands' moduli just when its residues
-modulo these alone lead to its residues modulo the others (docs/operations.md).
+modulo these alone lead to its residues modulo the others (docs/exact-operations.md).
 """
 
 import math

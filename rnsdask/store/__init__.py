@@ -23,6 +23,9 @@ from rnsdask.store.group_writing import create_group as create_group
 from rnsdask.store.group_writing import resume_group as resume_group
 from rnsdask.store.hierarchy import component_of as component_of
 from rnsdask.store.hierarchy import create_parents as create_parents
+from rnsdask.store.job import begun_by as begun_by
+from rnsdask.store.job import is_completed_by as is_completed_by
+from rnsdask.store.job import job_of as job_of
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo
 from rnsdask.store.metadata import open_info as open_info

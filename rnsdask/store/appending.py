@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
 from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
+from rnsdask.store.attributes import APPEND, ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
 from rnsdask.store.chunk_files import chunk_file_size
 from rnsdask.store.documents import changed_metadata, check_lengths
 from rnsdask.store.group import GroupInfo, Parts, hash_of_chunks
@@ -23,8 +23,6 @@ from rnsdask.store.replacing import check_no_part, staging
 from rnsdask.store.space import check_room
 from rnsdask.store.targets import begin, take_anew
 from rnsdask.store.writing import StoreWriter
-
-_APPEND = "append-"
 
 
 def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> StoreWriter:
@@ -120,13 +118,13 @@ def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
 
 def _identity(token: str) -> str:
     """The identity of a job that no other one has, so that none resumes it."""
-    return f"{_APPEND}{token}"
+    return f"{APPEND}{token}"
 
 
 def _was_interrupted(location: Location) -> bool:
     """Whether an append ended in an object store, where it may have written the last chunks anew already."""
     recipe = read_job_identity(staging(location))
-    return not location.is_local and recipe is not None and recipe.startswith(_APPEND)
+    return not location.is_local and recipe is not None and recipe.startswith(APPEND)
 
 
 def _changed(path: str) -> ChangedStoreError:

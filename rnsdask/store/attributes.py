@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import google_crc32c
 
-from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
+from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.fermat_field import FermatField
@@ -38,6 +38,9 @@ _POSITIONAL = "positional"
 
 ATTRIBUTE = "rnsdask"
 """Key of the Zarr attribute that makes an array a store."""
+
+APPEND = "append-"
+"""Prefix of the identity of a job that appends, which no other job has."""
 
 PLAIN_ATTRIBUTE = "rnsdask_values"
 """Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
@@ -244,9 +247,20 @@ def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
     return _read_field(location, attribute, "writer")
 
 
-def read_job_identity(location: Location) -> str | None:
+def read_job_identity(location: Location, attribute: str = ATTRIBUTE) -> str | None:
     """Read what the values of an incomplete array follow from; None if that is not known."""
-    return _read_field(location, ATTRIBUTE, "recipe")
+    return _read_field(location, attribute, "recipe")
+
+
+def incomplete_error(path: str, what: str, attribute: dict[str, Any]) -> IncompleteStoreError:
+    """Make the error of reading an array or group, which `what` names, whose writing did not finish."""
+    if attribute.get("recipe") is None:
+        way_out = "write it anew with overwrite=True"
+    else:  # only a command knows what it has begun
+        way_out = "the command that began it goes on with --resume, or write it anew with overwrite=True"
+    return IncompleteStoreError(
+        f"{path}: the {what} is incomplete, because its writing did not finish; {way_out}"
+    )
 
 
 def check_job_identity(
@@ -263,7 +277,7 @@ def check_job_identity(
     if None not in (found, job_identity) and found != job_identity:
         raise StoreError(
             f"{location.path}: it cannot be resumed: it was begun by another job (another operation, option "
-            "or operand), or an operand has changed since"
+            "or operand), or an operand has changed since; replace it with overwrite=True"
         )
     return found
 

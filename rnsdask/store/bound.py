@@ -7,7 +7,7 @@ from rnsdask.core.errors import StoreError
 from rnsdask.store.attributes import ATTRIBUTE, complete_attribute, with_exact_bound
 from rnsdask.store.chunk_files import write_file
 from rnsdask.store.documents import parse_document, with_attributes
-from rnsdask.store.location import METADATA_KEY, Location
+from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.reading import content_of
 from rnsdask.store.replacing import check_no_part
@@ -61,4 +61,5 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     # A whole store is overwritten by exchanging its folder. If that comes after the check, the file that is
     # to be renamed is in the old folder, so that nothing of it appears in the new one.
     write_file(Path(location.path, METADATA_KEY), metadata, f"{location.path}: it", check)
+    location.remove(JOB_KEY)
     return load(location)[0]

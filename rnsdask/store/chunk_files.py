@@ -468,9 +468,9 @@ def _make_once(
     partial = (place or file.parent) / f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
     if not (partial.parent.is_dir() and file.parent.is_dir()):
         check()  # or a task that outlived its job would make a folder where a store was removed
+    try:
         partial.parent.mkdir(parents=True, exist_ok=True)
         file.parent.mkdir(parents=True, exist_ok=True)
-    try:
         make(partial)
         check()
         partial.replace(file)
@@ -485,9 +485,9 @@ def _remove_empty_folders(place: Path, file: Path) -> None:
     """Remove what is empty of a store's folders, which a task has made again after the store was removed."""
     store = place.parent
     with suppress(OSError):  # the first one that is not empty, which all of a store in use are in
-        place.rmdir()
-        for folder in file.parents:
-            folder.rmdir()
+        for folder in (place, *file.parents):
+            with suppress(FileNotFoundError):  # another task has removed it, before this one made the next
+                folder.rmdir()
             if folder == store:
                 return
 

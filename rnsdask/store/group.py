@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError, brief
-from rnsdask.store.attributes import ATTRIBUTE, FORMAT, json_hash
+from rnsdask.core.errors import StoreAccessError, StoreError, brief
+from rnsdask.store.attributes import ATTRIBUTE, FORMAT, incomplete_error, json_hash
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import array_document, axis_names, make_strict_document, parse_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
@@ -91,10 +91,7 @@ def _opened(
     if attribute.get("format") != FORMAT:
         raise StoreError(f"{path}: it is of format {brief(attribute.get('format'))}; this is {FORMAT}")
     if attribute.get("complete") is not True:
-        raise IncompleteStoreError(
-            f"{path}: the group is incomplete, because its writing did not finish; write it anew "
-            "with overwrite=True"
-        )
+        raise incomplete_error(path, "group", attribute)
     residues = open_info(location.child(RESIDUES))
     documents = tuple(
         (name, _part_metadata(location, name, dtype, residues)) for name, dtype in parts.items()

@@ -13,7 +13,7 @@ from rnsdask.core.errors import ChangedStoreError, StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.store.attributes import json_hash
 from rnsdask.store.group import RESIDUES, GroupInfo, hash_of_chunks, part_chunk_name
-from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
+from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo
 from rnsdask.store.reading import belonging, decode_chunk, fingerprint, read_chunk, versions_of
 
@@ -74,7 +74,7 @@ def verify_group(
         Tells what is wrong between the residues of a chunk and its other parts.
     """
     indices = list(info.residues.indices())
-    expected = {METADATA_KEY, f"{RESIDUES}/{METADATA_KEY}"}
+    expected = {METADATA_KEY, JOB_KEY, f"{RESIDUES}/{METADATA_KEY}"}
     expected.update(f"{RESIDUES}/{info.residues.chunk_key(index)}" for index in indices)
     for name, _ in info.parts:
         expected |= {f"{name}/{METADATA_KEY}", *(f"{name}/{chunk_key(index)}" for index in indices)}

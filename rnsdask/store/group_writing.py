@@ -13,7 +13,7 @@ from rnsdask.core.errors import ChangedStoreError, StoreError
 from rnsdask.core.layout import Chunks
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import ATTRIBUTE, check_job_identity
+from rnsdask.store.attributes import ATTRIBUTE, check_job_identity, read_job_identity
 from rnsdask.store.documents import new_group, with_attributes
 from rnsdask.store.group import (
     RESIDUES,
@@ -26,7 +26,8 @@ from rnsdask.store.group import (
     part_document,
 )
 from rnsdask.store.group_reading import read_parts
-from rnsdask.store.location import METADATA_KEY, Location, chunk_key
+from rnsdask.store.job import write_job
+from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.ownership import Owner, is_left_behind, replace_metadata, write_first_metadata
 from rnsdask.store.paths import StorePath, locate
@@ -121,7 +122,7 @@ def _what_is_there(location: Location, kind: str, names: set[str], overwrite: bo
         raise StoreError(f"{path}: it exists and is not a group of kind {kind!r} that rnsdask wrote")
     if not overwrite:
         raise StoreError(f"{path}: it exists; replace it with overwrite=True")
-    others = {name for name in present - names - {METADATA_KEY} if not is_left_behind(name)}
+    others = {name for name in present - names - {METADATA_KEY, JOB_KEY} if not is_left_behind(name)}
     if others:
         raise StoreError(f"{path}: it is not replaced, because it also holds {', '.join(sorted(others))}")
     return "whole" if state(location) == "whole" else "incomplete"
@@ -157,7 +158,10 @@ def resume_group(
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{location.path}: it cannot be resumed: it is no group of kind {kind!r}")
     if attribute.get("complete") is not False:
-        raise StoreError(f"{location.path}: the group is complete: there is nothing to resume")
+        raise StoreError(
+            f"{location.path}: the group is complete: there is nothing to resume; "
+            "replace it with overwrite=True"
+        )
     info, _ = load(location.child(RESIDUES))
     check(info)
     check_job_identity(location, job_identity)
@@ -284,10 +288,11 @@ class GroupWriter:
             part = location.child(name)
             parts[name] = with_attributes(part, {ATTRIBUTE: {"group": group}})
             self.owner.put_chunk(part, METADATA_KEY, parts[name], f"{part.path}: it")
-        self._residues.finish(group=group)
         attribute = {**attribute_of(self._kind, complete=True), "group": group}
         attribute["digest"] = attribute_digest(attribute)
-        metadata = with_attributes(location, {ATTRIBUTE: attribute})
+        job, metadata = read_job_identity(location), with_attributes(location, {ATTRIBUTE: attribute})
+        write_job(self.owner, location, job, metadata, group)
+        self._residues.finish(group=group)
 
         def write(metadata: bytes) -> None:
             location.write(METADATA_KEY, metadata, f"{path}: it")

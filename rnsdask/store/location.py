@@ -20,6 +20,9 @@ from rnsdask.store.chunk_files import PARTIAL_SUFFIX, open_regular, write_file
 
 METADATA_KEY = "zarr.json"
 
+JOB_KEY = "rnsdask-job.json"
+"""Name of the file in a complete array or group that says which job completed it."""
+
 LONGEST_METADATA = 16 * 2**20
 """Most bytes of a metadata document: those of half a million moduli, so that no file can fill the memory."""
 

@@ -9,13 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from rnsdask._version import __version__
-from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, JobError, StoreError
+from rnsdask.core.errors import ChangedStoreError, JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, grid_indices
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import ATTRIBUTE, FORMAT, check_attribute, check_checksums, system_of
+from rnsdask.store.attributes import (
+    ATTRIBUTE,
+    FORMAT,
+    check_attribute,
+    check_checksums,
+    incomplete_error,
+    read_job_identity,
+    system_of,
+)
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
 from rnsdask.store.documents import array_document, parse_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
@@ -238,10 +246,7 @@ def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,))
     """
     info, complete = load(locate(path))
     if not complete:
-        raise IncompleteStoreError(
-            f"{info.path}: the store is incomplete, because its writing did not finish; write it anew "
-            "with overwrite=True"
-        )
+        raise incomplete_error(info.path, "store", {"recipe": read_job_identity(info.location)})
     if not isinstance(info.system, systems):
         raise StoreError(
             f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; "

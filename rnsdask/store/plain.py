@@ -10,16 +10,22 @@ import zarr
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, to_backend
-from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
+from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
-from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE, begun_fields, check_job_identity
+from rnsdask.store.attributes import (
+    ATTRIBUTE,
+    PLAIN_ATTRIBUTE,
+    begun_fields,
+    check_job_identity,
+    incomplete_error,
+)
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import decode_chunk
+from rnsdask.store.reading import content_of, decode_chunk
 from rnsdask.store.replacing import Replacement
 from rnsdask.store.space import check_room
 from rnsdask.store.targets import begin, finish, place_begun, take_anew
@@ -103,12 +109,16 @@ def _check_like(location: Location, wanted: bytes, complete_too: bool) -> bytes:
     if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
         raise StoreError(f"{location.path}: it cannot be resumed: it is no array that rnsdask has begun")
     if attribute["complete"] and not complete_too:
-        raise StoreError(f"{location.path}: the array is complete: there is nothing to resume")
+        raise StoreError(
+            f"{location.path}: the array is complete: there is nothing to resume; "
+            "replace it with overwrite=True"
+        )
     found = _description(array)
     for name, value in _description(_opened(wanted)).items():
         if found[name] != value:
             raise StoreError(
-                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}"
+                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}; "
+                "replace it with overwrite=True"
             )
     return metadata
 
@@ -137,9 +147,10 @@ def open_any_array(path: str) -> zarr.Array[Any]:
 
 def _check_own(path: str, array: zarr.Array[Any]) -> None:
     """Check that an array is whole if rnsdask wrote it: of one that lacks chunks, Zarr reads zeros."""
-    own = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
-    if any(isinstance(attribute, dict) and attribute.get("complete") is False for attribute in own):
-        raise IncompleteStoreError(f"{path}: it is incomplete, because its writing did not finish")
+    own: list[Any] = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
+    for attribute in own:
+        if isinstance(attribute, dict) and attribute.get("complete") is False:
+            raise incomplete_error(path, "array", attribute)
     if own and (missing := array.nchunks - array.nchunks_initialized):
         raise CorruptChunkError(f"{path}: {missing} of its {array.nchunks} chunks are missing")
 
@@ -275,4 +286,5 @@ class PlainWriter(ArrayWriter):
         if missing:
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
         with self.owner.watching():
-            finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement)
+            content = content_of(self._location, map(chunk_key, self.indices()))
+            finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement, content)

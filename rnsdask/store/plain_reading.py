@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError
+from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
-from rnsdask.store.attributes import PLAIN_ATTRIBUTE
+from rnsdask.store.attributes import PLAIN_ATTRIBUTE, incomplete_error
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import array_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
@@ -115,11 +115,9 @@ def open_plain(path: StorePath) -> PlainInfo:
         codecs = ChunkCodecs.of(document)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{location.path}: {error}") from error
-    if not document["attributes"][PLAIN_ATTRIBUTE]["complete"]:
-        raise IncompleteStoreError(
-            f"{location.path}: the array is incomplete, because its writing did not finish; write it "
-            "anew with overwrite=True"
-        )
+    attribute = document["attributes"][PLAIN_ATTRIBUTE]
+    if not attribute["complete"]:
+        raise incomplete_error(location.path, "array", attribute)
     identity = hashlib.sha256(metadata + repr(written).encode()).hexdigest()
     opened = Opened.of(location, metadata, tells_content=False)
     return PlainInfo(

@@ -23,7 +23,7 @@ from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chun
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.device_files import read_device_file
 from rnsdask.store.documents import array_document
-from rnsdask.store.location import METADATA_KEY, STAGED, Location
+from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, StoreInfo
 from rnsdask.store.statistics import counted
 
@@ -269,7 +269,7 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
         its checksum; the first residue of each row that is not below its modulus, with its position in the
         array; the first number of a chunk that is greater in magnitude than the store's bound.
     """
-    keys = info.location.versions().keys() - {METADATA_KEY}
+    keys = info.location.versions().keys() - {METADATA_KEY, JOB_KEY}
     for key in sorted(key for key in keys if not (info.has_chunk_key(key) or info.has_chunk_folder(key))):
         if not key.startswith(f"{STAGED}/"):  # of a store that is to replace this one
             yield f"{info.path}: file {key} does not belong to the store"

@@ -17,7 +17,7 @@ from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, exchange
 from rnsdask.store.documents import parse_document
-from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, LocalLocation, Location
+from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, LocalLocation, Location
 from rnsdask.store.metadata import Opened
 from rnsdask.store.ownership import is_left_behind
 from rnsdask.store.reading import content_of
@@ -267,6 +267,7 @@ class Replacement:
         if content_of(place, keys) != content or _opened(place) != self._old:
             raise StoreError(f"{place.path}: it was changed while {staged.path} was added to it")
         place.write(METADATA_KEY, metadata, f"{place.path}: it")
+        place.remove(JOB_KEY)
         clear(staged)
 
 
@@ -289,9 +290,10 @@ def clear(location: Location, keep: Sequence[str] = (), parts: Collection[str] =
     The metadata go first, so that the rest passes for none.
     """
     names = location.names() if location.kind() == "folder" else set()
-    if METADATA_KEY in names and METADATA_KEY not in keep:
-        location.remove(METADATA_KEY)
-    for name in sorted(names.difference(keep, {METADATA_KEY})):
+    for name in (JOB_KEY, METADATA_KEY):
+        if name in names and name not in keep:
+            location.remove(name)
+    for name in sorted(names.difference(keep, {JOB_KEY, METADATA_KEY})):
         if name == CHUNK_FOLDER or is_left_behind(name):
             location.remove(name)
         elif name in parts or location.exists(f"{name}/{METADATA_KEY}"):

@@ -4,9 +4,10 @@ from typing import Any
 
 from rnsdask.core.errors import StoreError
 from rnsdask.core.messages import listed
-from rnsdask.store.attributes import ATTRIBUTE, check_job_identity
+from rnsdask.store.attributes import ATTRIBUTE, check_job_identity, read_job_identity
 from rnsdask.store.documents import with_attributes
-from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
+from rnsdask.store.job import write_job
+from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, Location
 from rnsdask.store.metadata import load
 from rnsdask.store.ownership import Owner, is_left_behind, remove_left_behind
 from rnsdask.store.replacing import (
@@ -67,7 +68,9 @@ def check_place(
 
 def nothing_to_resume(path: str) -> StoreError:
     """Make the error of a store that is to be resumed and is complete."""
-    return StoreError(f"{path}: the store is complete: there is nothing to resume")
+    return StoreError(
+        f"{path}: the store is complete: there is nothing to resume; replace it with overwrite=True"
+    )
 
 
 def take_anew(owner: Owner, metadata: bytes, replacement: Replacement | None) -> None:
@@ -102,8 +105,12 @@ def place_begun(location: Location) -> tuple[Location, Replacement | None]:
     return location, None
 
 
-def finish(owner: Owner, attributes: dict[str, Any], replacement: Replacement | None) -> Location:
+def finish(
+    owner: Owner, attributes: dict[str, Any], replacement: Replacement | None, content: str
+) -> Location:
     """Write the final attributes of an array, and put it in place of the one that it is to replace.
+
+    `content` is the hash of the checksums of all chunks.
 
     Returns
     -------
@@ -112,7 +119,10 @@ def finish(owner: Owner, attributes: dict[str, Any], replacement: Replacement | 
     """
     remove_left_behind(owner.location)
     owner.check()
+    (attribute,) = attributes
+    job = read_job_identity(owner.location, attribute)
     metadata = with_attributes(owner.location, attributes)
+    write_job(owner, owner.location, job, metadata, content)
     if replacement is None:
         owner.write_metadata(metadata)
         return owner.location
@@ -142,7 +152,7 @@ def _what_is_there(location: Location, overwrite: bool) -> str:
 
 def _own(names: set[str]) -> set[str]:
     """Those of the names in a folder that are of an array."""
-    return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER) or is_left_behind(name)}
+    return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER, JOB_KEY) or is_left_behind(name)}
 
 
 def _is_array(location: Location) -> bool:

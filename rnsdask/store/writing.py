@@ -143,7 +143,11 @@ def _document(
 
 
 def resume(
-    path: StorePath, check: Callable[[StoreInfo], object] = lambda _: None, *, job_identity: str | None = None
+    path: StorePath,
+    check: Callable[[StoreInfo], object] = lambda _: None,
+    *,
+    job_identity: str | None = None,
+    any_job: bool = False,
 ) -> "StoreWriter":
     """Open an incomplete store, to write the chunks that it still lacks.
 
@@ -158,6 +162,8 @@ def resume(
         Called before anything changes; it may raise if the store is not what its caller wants.
     job_identity
         As `create` takes it.
+    any_job
+        Whether another job may have begun the store, because all chunks that it has are compared.
 
     Raises
     ------
@@ -171,7 +177,7 @@ def resume(
     if complete:
         raise nothing_to_resume(info.path)
     check(info)
-    found = check_job_identity(info.location, job_identity)
+    found = job_identity if any_job else check_job_identity(info.location, job_identity)
     writer = StoreWriter(info, Owner(info.location), replacement)
     writer.take_over(found)
     return writer
@@ -410,7 +416,7 @@ class StoreWriter(ArrayWriter):
             content = content_of(info.location, map(info.chunk_key, info.indices()))
             metadata = parse_document(info.location.read_metadata())
             attribute = complete_attribute(metadata, system, content, group)
-            location = finish(self.owner, {ATTRIBUTE: attribute}, self._replacement)
+            location = finish(self.owner, {ATTRIBUTE: attribute}, self._replacement, content)
         self.info = load(location)[0]
         return self.info
 

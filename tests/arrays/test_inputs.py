@@ -420,3 +420,18 @@ def test_containers_are_taken_or_refused_in_one_line() -> None:
             rd.from_ints(values, MODULI)
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_random_numbers_of_bits_under_moduli_that_are_told() -> None:
+    x = rd.random(rd.RNS(rd.ModuliSet.for_bits(64), signed=True), (3, 4), bits=9, seed=2)
+    assert (x.shape, x.signed, x.bound, x.moduli.bits) == ((3, 4), True, 255, 96)
+    assert -256 < x.min().compute() <= x.max().compute() < 256
+    for wrong, kind, message in (
+        (lambda: rd.random(5), TypeError, r"random\(shape, bits=256\)"),
+        (lambda: rd.random(shape=5), TypeError, r"random\(shape, bits=256\)"),
+        (lambda: rd.random(5, bits=0), ValueError, "bits must be at least 1, got 0"),
+        (lambda: rd.random(rd.ModuliSet([97]), 5, bits=7), ValueError, "does not hold all numbers of 7 bits"),
+        (lambda: rd.random(rd.Positional(64), 5, bits=7), TypeError, "bits= is for moduli sets and RNS"),
+    ):
+        with pytest.raises(kind, match=message):
+            wrong()

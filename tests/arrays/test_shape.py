@@ -294,7 +294,7 @@ def test_what_does_not_join() -> None:
     with pytest.raises(TypeError, match="hstack takes a sequence of arrays, got one RNSArray"):
         rd.hstack(x)
     with pytest.raises(TypeError, match="concatenate takes arrays of numbers, got ndarray at position 0"):
-        rd.concatenate([a, x])
+        rd.concatenate([a, a])
     with pytest.raises(TypeError, match="expand_dims takes arrays of numbers, got list"):
         rd.expand_dims([1], 0)
     with pytest.raises(ValueError, match="different moduli sets"):

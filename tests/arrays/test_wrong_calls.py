@@ -30,6 +30,13 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: rd.mixed_radix_digits(3, X), TypeError, "moduli must be a ModuliSet, got"),  # type: ignore[arg-type]
     (lambda: rd.mixed_radix_digits(3, MODULI), TypeError, "residues must be an array, got int"),
     (lambda: X**-1, ValueError, "inverse(x) of an RNSArray"),
+    (
+        lambda: X << LAZY,
+        TypeError,
+        "residues are shifted by one integer, got an array; x.to_positional(bits)",
+    ),
+    (lambda: X << np.arange(4), TypeError, "residues are shifted by one integer, got an array"),
+    (lambda: X >> LAZY, TypeError, "residues are shifted by one integer, got an array"),
     (lambda: LIMBS**-1, ValueError, "mod_inverse(x, m) of a PositionalArray"),
     (lambda: X.squeeze("a"), TypeError, "axis must be an integer, got 'a' of type str"),
     (lambda: X.squeeze(0), ValueError, "size not equal to one"),

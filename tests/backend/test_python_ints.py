@@ -1,9 +1,17 @@
-"""Python integers to limbs and back, by their digits of 30 bits, against Python's own bytes."""
+"""Python integers to limbs and back, by their digits of 30 bits and without, against Python's own bytes."""
 
 import numpy as np
 import pytest
 
 from rnsdask.backend import cpu
+from rnsdask.backend.cpu import text
+
+
+@pytest.fixture(params=[True, False], ids=["digits", "bytes"], autouse=True)
+def knows_digits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test by digits, which are known of this Python, and as where they are not."""
+    assert text._KNOWS_DIGITS
+    monkeypatch.setattr(text, "_KNOWS_DIGITS", request.param)
 
 
 def values_of(bits: int, rng: np.random.Generator) -> list[int]:
@@ -45,3 +53,12 @@ def test_values_that_do_not_fit(limb_count: int) -> None:
         for value in too_large:
             assert cpu.ints_to_limbs([0, value, 1], signed, guarded[:3]) == 1
             assert (guarded[2:] == 0).all()
+
+
+def test_greatest_magnitude(rng: np.random.Generator) -> None:
+    values = [v for bits in (1, 30, 31, 200) for v in values_of(bits, rng)]
+    for some in (values, [-value for value in values], [0], [-(2**200), 2**200 - 1]):
+        assert cpu.greatest_magnitude(some) == max(abs(value) for value in some)
+    for other in ([], [1, True], [np.int64(1)]):
+        assert cpu.greatest_magnitude(other) is None
+        assert cpu.ints_to_limbs(other, True, np.empty((len(other), 1), np.uint32)) == max(len(other) - 1, 0)

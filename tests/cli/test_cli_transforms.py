@@ -10,7 +10,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from commands import fail, succeed
+from commands import contents, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
@@ -41,10 +41,6 @@ def drawn_digits(rng: np.random.Generator, field: rd.FermatField, *shape: int) -
 
 def words_in(path: str) -> np.ndarray:
     return np.asarray(rd.open_zarr(path).words)
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
 
 
 def as_json(*args: object) -> dict[str, Any]:
@@ -210,8 +206,12 @@ def test_what_has_no_transform(rng: np.random.Generator) -> None:
     assert "modulo 4294955009 has no primitive root of unity of order 8192" in fail(
         "ntt", "x.zarr", *job, "--negacyclic", status=2
     )
-    assert "intt takes a FieldArray, got RNSArray" in fail("ntt", "r.zarr", *job, "--inverse", status=2)
-    assert "ntt takes a FieldArray, got IntervalRNSArray" in fail("ntt", "g.zarr", *job, status=2)
+    assert "intt takes a store of field elements, got a store of residues" in fail(
+        "ntt", "r.zarr", *job, "--inverse", status=2
+    )
+    assert "ntt takes a store of field elements, got a group of intervals" in fail(
+        "ntt", "g.zarr", *job, status=2
+    )
     assert "axis 2 is out of bounds" in fail("ntt", "x.zarr", *job, "--axis", 2, status=2)
     assert "none.zarr" in fail("ntt", "none.zarr", *job)
     assert "a store cannot be standard output" in fail("ntt", "x.zarr", "-o", "-", status=2)

@@ -40,6 +40,11 @@ def test_commands_options_choices_and_paths() -> None:
     assert completed("rnsdask ") == sorted(f"plain,{name}" for name in main.commands)
     assert completed("rnsdask ex") == ["plain,export", "plain,extend"]
     assert "plain,--overwrite" in completed("rnsdask slice --o")
-    assert completed("rnsdask convert --to ") == ["plain,interval", "plain,rns", "plain,positional"]
+    assert completed("rnsdask convert --to ") == [
+        "plain,interval",
+        "plain,rns",
+        "plain,positional",
+        "plain,field",
+    ]
     for line in ("max x", "slice x", "slice a x", "concat a b x", "concat -o x", "compare x", "cumsum x"):
         assert completed(f"rnsdask {line}") == ["file,x"], line

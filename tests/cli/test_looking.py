@@ -220,3 +220,17 @@ def test_hist_on_a_cluster(tmp_path: Path) -> None:
                 json.loads(succeed(*command, *w)) for w in ([], ["--scheduler", cluster.scheduler_address])
             )
             assert [alone[k] for k in ("counts", "edges")] == [there[k] for k in ("counts", "edges")]
+
+
+def test_one_is_not_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rd.from_ints([5], rd.ModuliSet.for_bits(64)).to_zarr("one.zarr")
+    assert succeed("max", "one.zarr").startswith("max of 1 integer at index 0:\n5\n")
+    assert succeed("prod", "one.zarr").startswith("prod of 1 integer:\n5\n")
+    assert succeed("verify", "one.zarr").startswith("one.zarr: 1 integer, whole and valid")
+    assert succeed("compare", "one.zarr", "one.zarr").startswith("one.zarr against one.zarr: 1 integer\n")
+    assert succeed("eval", "x + 1", "x=one.zarr", "--sum").startswith("sum of 1 value:\n6\n")
+    assert succeed("slice", "one.zarr", "same.zarr", ":").startswith("same.zarr: 1 integer, ")
+    assert succeed("random", "r.zarr", "--bits", "8", "--count", "1", "--seed", "1").startswith(
+        "r.zarr: 1 random integer, "
+    )

@@ -468,7 +468,7 @@ def test_stores(name: str, codec: str | None, tmp_path: Path, rng: np.random.Gen
         rd.from_ints(a, rd.FermatField.named("F233")).to_zarr(path, append_dim=0)
     described = json.loads(succeed("info", str(path), "--json"))
     assert (described["radix"], described["digits"], described["bits"]) == (
-        hex(field.radix),
+        str(field.radix),
         field.digits,
         field.bits,
     )

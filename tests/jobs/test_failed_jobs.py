@@ -4,6 +4,8 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Semaphore
+from time import sleep
 from typing import Any
 
 import dask
@@ -134,6 +136,49 @@ def test_a_task_that_goes_on_makes_nothing_anew(monkeypatch: pytest.MonkeyPatch)
         patched.setattr(Owner, "check", check_and_lose)
         with pytest.raises(StoreError, match="it was removed"):
             writer.write_chunk((0,), words)
+    assert not Path("y").exists()
+
+
+def test_a_task_that_makes_a_folder_anew_removes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has made the writer's folder, and not yet that of the chunk, when the store is removed."""
+    writer = store.create("y", RNS(MODULI), (256,), chunks=128)
+    make, words = Path.mkdir, np.zeros((len(MODULI), 128), np.uint32)
+
+    def lose_and_make(path: Path, *args: Any, **options: Any) -> None:
+        if path.name == "c" and Path("y/zarr.json").exists():
+            writer.discard()
+            assert not Path("y").exists()
+        make(path, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", lose_and_make)
+    with pytest.raises(StoreError, match="it was removed"):
+        writer.write_chunk((0,), words)
+    assert not Path("y").exists()
+
+
+@pytest.mark.parametrize("how", ["command", "Python"])
+def test_an_error_waits_for_tasks_of_other_threads(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is there while another chunk is written, which ends some time later."""
+    begun, failed = Semaphore(1), Event()
+    write, ended = store.StoreWriter.write_chunk, []
+
+    def write_late(writer: store.StoreWriter, index: tuple[int, ...], words: Any) -> None:
+        if not begun.acquire(blocking=False):
+            failed.set()
+            raise ZeroDivisionError("division by zero")
+        assert failed.wait(60)
+        sleep(0.2)
+        write(writer, index, words)
+        ended.append(index)
+
+    monkeypatch.setattr(store.StoreWriter, "write_chunk", write_late)
+    with dask.config.set(num_workers=2):
+        if how == "command":
+            fail("eval", "old+1", "old=old", "-o", "y")
+        else:
+            with pytest.raises(ZeroDivisionError):
+                (rd.open_zarr("old") + 1).to_zarr("y")
+    assert ended, "the chunk was still being written"
     assert not Path("y").exists()
 
 
@@ -308,8 +353,8 @@ def test_places_are_looked_at_before_anything_is_computed(
     for place, options in (
         ("taken", []),
         ("folder", ["--overwrite"]),
+        ("taken", ["--resume"]),
         ("n" * 256, []),
-        ("none", ["--resume"]),
     ):
         words[at] = place
         message = fail(*words, *options)

@@ -319,7 +319,8 @@ def test_a_shaped_import_goes_on() -> None:
     succeed("import", "n", "x.zarr", *how)
     interrupt_after(3, "x.zarr")
     assert re.search(
-        r"x.zarr: it cannot be resumed: its shape: \(10, 200\); the job has no shape$",
+        r"x.zarr: it cannot be resumed: its shape: \(10, 200\); the job has no shape; "
+        r"replace it with --overwrite$",
         fail("import", "n", "x.zarr", "--bits", 128, "--resume"),
     )
     assert "3 chunks kept" in succeed("import", "n", "x.zarr", *how, "--resume")

@@ -325,12 +325,14 @@ def first_problem(text: bytes, lowest: int, highest: int, strict: bool = True) -
                 continue
         match = re.fullmatch(rb"([+-]?)(0[xX](?=[0-9a-fA-F])|)([0-9a-fA-F]+)", line)
         base = 16 if match and match[2] else 10
-        if len(line) > limit:
-            return values, rf"^n:{number}: the line has more than {limit} characters"
         if not line:
             return values, rf"^n:{number}: empty line"
         if not match or (base == 10 and not match[3].isdigit()):
-            return values, rf"^n:{number}: .* is not an integer"
+            # Of a very long line the begin alone is looked at.
+            long = f"|the line has more than {limit} characters" if len(line) > limit else ""
+            return values, rf"^n:{number}: (.* is not an integer{long})"
+        if len(line) > limit:
+            return values, rf"^n:{number}: the line has more than {limit} characters"
         value = int(match[1] + match[3], base)
         if not lowest <= value <= highest:
             return values, rf"^n:{number}: {re.escape(abbreviate(value))} is not in the range"

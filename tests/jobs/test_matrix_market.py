@@ -190,16 +190,16 @@ def test_memory_of_entries(symmetry: str) -> None:
         ("{array}2 1\n5\n6\n\n7\n", r"m: its header tells of 2 entries, it holds more"),
         ("{array}2 1\n5\n6 7\n", r"m:4: expected an integer, got '6 7'"),
         ("{array}2 1\n5\n6.5\n", r"m: entry 2: '6.5' is not an integer"),
-        ("{array}2 1\n5\n-6\n", r"m: entry 2: -6 is not in the range of 0 to .* need a signed array"),
+        ("{array}2 1\n5\n-6\n", r"m: entry 2: -6 is not in the range of 0 to .* \(--signed allows negative"),
         ("{array}2 1\n5\n" + "9" * 5000 + "\n", r"m:4: expected an integer, got '9999"),
         ("{sparse}2 2 1\n1 1\n", r"m:3: expected a row, a column and an integer, got '1 1'"),
         ("{sparse}2 2 1\n1 1 5 6\n", r"m:3: expected a row, a column and an integer, got '1 1 5 6'"),
-        ("{sparse}2 3 1\n3 1 5\n", r"m: entry 1: its row must be from 1 to 2, got '3'"),
-        ("{sparse}2 3 2\n2 3 5\n2 4 5\n", r"m: entry 2: its column must be from 1 to 3, got '4'"),
-        ("{sparse}2 3 1\n0 1 5\n", r"its row must be from 1 to 2, got '0'"),
-        ("{sparse}2 3 1\n-1 1 5\n", r"its row must be from 1 to 2, got '-1'"),
-        ("{sparse}2 3 1\n1.0 1 5\n", r"its row must be from 1 to 2, got '1.0'"),
-        ("{sparse}2 3 1\n" + "9" * 30 + " 1 5\n", r"its row must be from 1 to 2, got '9999"),
+        ("{sparse}2 3 1\n3 1 5\n", r"m: entry 1: its row '3' is not from 1 to 2"),
+        ("{sparse}2 3 2\n2 3 5\n2 4 5\n", r"m: entry 2: its column '4' is not from 1 to 3"),
+        ("{sparse}2 3 1\n0 1 5\n", r"its row '0' is not from 1 to 2"),
+        ("{sparse}2 3 1\n-1 1 5\n", r"its row '-1' is not from 1 to 2"),
+        ("{sparse}2 3 1\n1.0 1 5\n", r"its row '1.0' is not from 1 to 2"),
+        ("{sparse}2 3 1\n" + "9" * 30 + " 1 5\n", r"its row '9999"),
         ("{sparse}2 3 2\n1 2 5\n1 2 0\n", r"m: it has two entries of row 1, column 2"),
         (
             "%%MatrixMarket matrix coordinate integer symmetric\n2 2 1\n1 2 5\n",
@@ -233,4 +233,4 @@ def test_options_that_do_not_fit() -> None:
     Path("m").write_text("%%MatrixMarket matrix array integer general\n2 1\n5\n6\n")
     how = ("import", "m", "m.zarr", "--bits", 64)
     assert "of shape (2, 1)" in fail(*how, "--shape", "1,2", status=2)
-    assert "--strict is about lines of integers" in fail(*how, "--strict", status=2)
+    assert "--strict is about text, and m is a Matrix Market file" in fail(*how, "--strict", status=2)

@@ -155,3 +155,13 @@ def test_powers_that_are_refused(on_each_processor: Processor) -> None:
     assert power(tiny, 0, overflow="wrap").to_ints().tolist() == [[-1]]
     lazy = rd.RNSArray(da.from_array(x.residues, chunks=(-1, 1, 1), asarray=False), x.system)
     assert power(lazy, 0).to_ints().tolist() == [[1, 0], [0, 1]]
+
+
+def test_an_exponent_that_no_graph_holds_is_refused_at_once() -> None:
+    x = rd.from_ints([[0, 1], [1, 0]], ModuliSet([2**32, 5]), chunks=1)
+    with pytest.raises(
+        ValueError, match=r"^k of a lazy array has at most 128 bits, .*; x\.compute\(\) takes any$"
+    ):
+        rd.linalg.matrix_power(x, 10**5000)
+    eager = rd.linalg.matrix_power(x.compute(), 10**100 + 1)  # a permutation, which no power makes longer
+    assert eager.to_ints().tolist() == [[0, 1], [1, 0]]

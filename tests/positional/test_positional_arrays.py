@@ -276,11 +276,11 @@ def test_numpys_functions_take_machine_integers() -> None:
         exact = function(np.array(values, object), counts.astype(object))
         assert (function(x, counts).to_ints() == exact).all()
         assert (function(x, counts.tolist()).to_ints() == exact).all()
+        assert (function.outer(x, counts).to_ints() == function.outer(np.array(values, object), counts)).all()
     assert np.power(x, [2, 3, 4, 5]).to_ints().tolist() == [49, -125, 81, 1]
     assert np.left_shift(x, np.array(2)).to_ints().tolist() == [28, -20, 12, 4]
-    with pytest.raises(TypeError, match="beside an array of numbers"):
-        np.left_shift.outer(x, counts)
-    with pytest.raises(TypeError, match="shift must be an integer"):
+    assert np.power.outer(x, [2, 3]).to_ints().tolist() == [[49, 343], [25, -125], [9, 27], [1, 1]]
+    with pytest.raises(TypeError, match="residues are shifted by one integer"):
         np.left_shift(x.to_rns(), counts)
 
 

@@ -19,7 +19,7 @@ import fsspec
 import numpy as np
 import pytest
 import zarr
-from commands import fail, succeed
+from commands import contents, fail, succeed
 from dask.graph_manipulation import clone
 from interruptions import Interrupted, interrupting
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreEr
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 from rnsdask.store import group_writing, replacing, targets, writing
-from rnsdask.store.location import LocalLocation, Location, RemoteLocation
+from rnsdask.store.location import JOB_KEY, LocalLocation, Location, RemoteLocation
 
 MODULI = STORE_SET
 RANDOM = ["--seed", "3", "--count", "3840", "--bits", "100", "--chunk", "128"]  # 30 chunks
@@ -70,13 +70,14 @@ def values_in(path: Any) -> list[int]:
 
 
 def files_beside(path: str) -> set[str]:
-    """What is in the folder of a local store, beside it, and in the store; or in an object store."""
+    """What readers see in the folder of a local store, beside it, and in the store; or in an object store."""
     if "://" in path:
         file_system, root = fsspec.core.url_to_fs(path)
-        return {name.removeprefix(root)[1:].partition("/")[0] for name in file_system.find(root)}
+        names = {name.removeprefix(root)[1:].partition("/")[0] for name in file_system.find(root)}
+        return names - {JOB_KEY}
     real = Path(path).resolve()
     beside = {entry.name for entry in real.parent.iterdir() if entry != real} - {"x.zarr", "elsewhere"}
-    return beside | {entry.name for entry in real.iterdir()}
+    return (beside | {entry.name for entry in real.iterdir()}) - {JOB_KEY}
 
 
 def write_some(writer: Any, values: list[int], count: int) -> None:
@@ -252,7 +253,7 @@ def test_what_else_is_there_stays() -> None:
     array(NEW).to_zarr("x.zarr.partial")
     with pytest.raises(StoreError, match=r"x\.zarr\.partial: it exists; remove it, or move it away"):
         array(NEW).to_zarr("x.zarr", overwrite=True)
-    assert "nothing to resume" in fail("random", "x.zarr", *RANDOM, "--resume")
+    assert "not known to be this job's" in fail("random", "x.zarr", *RANDOM, "--resume")
     Path("x.zarr.partial").rename("z")
     writer = store.create("x.zarr", RNS(MODULI), (600,), chunks=128, overwrite=True)
     write_some(writer, NEW, 5)
@@ -657,10 +658,6 @@ KINDS = {
     "bool": ["eval", "s % 2 == 0", "s=s.zarr", "-o", "x.zarr"],
     "cummax": ["cummax", "s.zarr", "x.zarr"],
 }
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
 
 
 def end_early(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:

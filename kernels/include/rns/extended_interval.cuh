@@ -3,7 +3,7 @@
 //
 // Bounds of a result are found at the operands' common exponent. Where one operand lies so far below the
 // other that it cannot be brought there, the smallest step outwards stands for it: sound for every gap.
-// docs/interval-rns.md derives it.
+// docs/exact-intervals.md derives it.
 #pragma once
 
 #include "rounding.cuh"

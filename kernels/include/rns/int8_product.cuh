@@ -1,5 +1,5 @@
 // Products of matrices modulo m <= 2^32 by products of 8-bit numbers: residues modulo small coprime moduli q,
-// and back from sums of their products (docs/linalg.md has the proofs).
+// and back from sums of their products (docs/exact-linalg.md has the proofs).
 #pragma once
 
 #include "modular.cuh"

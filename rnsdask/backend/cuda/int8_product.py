@@ -2,8 +2,8 @@
 
 One kernel splits both matrices. Of few terms another one multiplies and joins, for all small moduli at once;
 of many cuBLAS multiplies, and a third kernel joins. Sums of products modulo each of the small moduli are
-exact 32-bit integers (docs/linalg.md). Matrices that are too large for the memory that they would take go by
-blocks.
+exact 32-bit integers (docs/exact-linalg.md). Matrices that are too large for the memory that they would take
+go by blocks.
 """
 
 import functools

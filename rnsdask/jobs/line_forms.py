@@ -1,0 +1,249 @@
+"""Text of integers in other forms than one a line: with comments, in columns, hexadecimal without ``0x``.
+
+What a stream of such text gives is text of one integer a line, each in the line that it had, for
+:class:`.TextReader`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from rnsdask.core.errors import InputError, brief
+from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, Readable
+
+_PIECE = 2**18
+_LONGEST_LINE = 2**26
+"""Characters of a line in columns, or a quoted field of several lines: it is held in memory."""
+
+_COMMENT = re.compile(rb"#[^\n]*")
+_HEXADECIMAL = re.compile(rb"(?m)^([ \t]*[+-]?)(?:0[xX])?([0-9a-fA-F]+)(?=[ \t]*\r?$)")
+_QUOTED = re.compile(rb'(?:^|(?<=[\t;,])) *"(?:[^"]|"")*(?:"|$)')
+_LIKE_A_NUMBER = re.compile(rb"[+-]?\.?[0-9]")
+
+
+def plain_lines(
+    stream: BinaryIO,
+    name: str,
+    *,
+    column: str | None = None,
+    hexadecimal: bool = False,
+    has_comments: bool = True,
+) -> Readable:
+    """Return a stream of the integers of a text, one a line, without comments.
+
+    Parameters
+    ----------
+    name : str
+        The stream's name in error messages.
+    column : str, optional
+        The number of a column, from 1, or its name, which the first line has. Columns are parted by what the
+        first line has outside of quotation marks: tabs, else semicolons, else commas, else spaces. The first
+        line is also passed over as one of names if none of its fields begins as a number does, but not where
+        digits are hexadecimal, as names may be such.
+    hexadecimal : bool
+        Whether digits are hexadecimal also without ``0x``.
+    has_comments : bool
+        Whether what follows a ``#`` is left out.
+    """
+    found: Readable = stream
+    if column is not None:
+        found = _Pieces(_Column(stream, name, column, hexadecimal))
+    elif has_comments:
+        found = _WithoutComments(stream)
+    return _Pieces(_with_prefix(_whole_lines(found, name))) if hexadecimal else found
+
+
+class _WithoutComments:
+    """A stream without what follows a ``#`` in its line."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._is_inside = stream, False
+
+    def read(self, size: int, /) -> bytes:
+        """Read up to so many bytes; none at the end."""
+        while data := self._stream.read(size):
+            if self._is_inside:
+                end = data.find(b"\n")
+                if end < 0:
+                    continue
+                data, self._is_inside = data[end:], False
+            if b"#" in data:
+                self._is_inside = b"#" in data[data.rfind(b"\n") + 1 :]
+                data = _COMMENT.sub(b"", data)
+            if data:
+                return data
+        return b""
+
+
+class _Pieces:
+    """A stream of pieces of bytes; an error of theirs waits until what comes before it is read."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+
+    def read(self, _size: int, /) -> bytes:
+        """Read the next piece that is not empty; nothing at the end."""
+        return next(filter(None, self._pieces), b"")
+
+
+def _whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
+    """Pieces of a stream that end with a line, but for the last."""
+    rest = b""
+    while piece := stream.read(_PIECE):
+        text = rest + piece
+        end = text.rfind(b"\n") + 1
+        if end:
+            yield text[:end]
+        rest = text[end:]
+        if len(rest) > _LONGEST_LINE:
+            raise InputError(f"{name}: a line has more than {_LONGEST_LINE} characters")
+    if rest:
+        yield rest
+
+
+def _with_prefix(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        yield _HEXADECIMAL.sub(rb"\g<1>0x\g<2>", piece)
+
+
+class _Column:
+    """The fields of one column of a text, each in its line."""
+
+    def __init__(self, stream: BinaryIO, name: str, column: str, hexadecimal: bool) -> None:
+        self._name, self._column, self._hexadecimal = name, column, hexadecimal
+        self._index: int | None = None
+        self._columns = 0  # of the first record
+        self._separator: bytes | None = None
+        self._line = 0
+        self._pieces = _whole_lines(stream, name)
+        self._record: list[bytes] = []  # lines of the current record, while a quotation mark is open
+        self._is_open, self._length = False, 0
+        self._error: InputError | None = None
+
+    def __iter__(self) -> "_Column":
+        return self
+
+    def __next__(self) -> bytes:
+        if self._error is not None:
+            raise self._error
+        piece = next(self._pieces, None)
+        if piece is None:
+            if self._is_open:
+                raise self._not_closed()
+            raise StopIteration
+        lines = piece.removesuffix(b"\n").split(b"\n")
+        if self._line == 0:
+            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+        fields = self._quick(piece, lines)
+        if fields is None:
+            fields = []
+            try:
+                for line in lines:
+                    fields += self._fields_of(line)
+            except InputError as error:
+                self._error = error
+        return b"".join([field + b"\n" for field in fields])
+
+    def _quick(self, text: bytes, lines: list[bytes]) -> list[bytes] | None:
+        """The fields of lines that have nothing special, None of others."""
+        if self._index is None or self._is_open or b'"' in text or b"#" in text:
+            return None
+        k, separator = self._index, self._separator
+        try:
+            fields = [line.split(separator, k + 1)[k].strip() for line in lines]
+        except IndexError:
+            return None
+        if not all(fields):
+            return None
+        self._line += len(lines)
+        return fields
+
+    def _fields_of(self, line: bytes) -> list[bytes]:
+        """Lines in the place of one: none while a quotation mark is open, else those of all since it was."""
+        self._line += 1
+        if not self._is_open and not line.strip():
+            return [b""]
+        if not self._is_open and line.lstrip().startswith(b"#"):
+            self._check_comment(line)
+            return [b""]
+        if self._index is None and not self._record:
+            outside = _QUOTED.sub(b"", line)
+            self._separator = next((mark for mark in (b"\t", b";", b",") if mark in outside), None)
+        self._record.append(line)
+        if self._separator is not None:
+            self._is_open ^= bool(line.count(b'"') % 2)
+        if self._is_open:
+            self._length += len(line)
+            if self._length > _LONGEST_LINE:
+                raise self._not_closed()
+            return []
+        lines, self._record, self._length = self._record, [], 0
+        return [*[b""] * (len(lines) - 1), self._field(b" ".join(lines))]
+
+    def _check_comment(self, line: bytes) -> None:
+        if self._separator is not None and line.count(self._separator) + 1 == self._columns:
+            raise self._wrong(
+                f"the line begins with #, as a comment, and has {self._columns} columns, as the first line; "
+                "put its first field into quotation marks, or remove the line"
+            )
+
+    def _not_closed(self) -> InputError:
+        self._line -= len(self._record) - 1
+        return self._wrong("a quotation mark is not closed")
+
+    def _field(self, record: bytes) -> bytes:
+        """The field of the column of a record; of the record of names nothing."""
+        record = record.strip(b"\r\n")
+        is_named = False
+        if self._index is None:
+            fields = self._split(record)
+            self._columns = len(fields)
+            self._index, is_named = self._choose(fields)
+        else:
+            fields = self._split(record)
+        if len(fields) <= self._index:
+            columns = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+            raise self._wrong(f"the line has {columns}, column {self._column} is number {self._index + 1}")
+        if is_named:
+            return b""
+        field = fields[self._index].partition(b"#")[0].strip()
+        if not field:
+            raise self._wrong(f"column {self._column} is empty")
+        return field
+
+    def _choose(self, fields: list[bytes]) -> tuple[int, bool]:
+        """Find the index of the column by the first record, and whether this has names."""
+        names = [field.decode("utf-8", "backslashreplace") for field in fields]
+        if self._column.isdecimal() and self._column.isascii():
+            are_names = not self._hexadecimal and not any(map(_LIKE_A_NUMBER.match, fields))
+            return int(self._column[:9]) - 1, are_names
+        if names.count(self._column) != 1:
+            what = "no column is" if self._column not in names else "several columns are"
+            raise self._wrong(f"{what} called {self._column!r:.80}; the first line has {brief(names)}")
+        return names.index(self._column), True
+
+    def _split(self, record: bytes) -> list[bytes]:
+        if self._separator is None:
+            return [field.strip(b'"') for field in record.split()]
+        if b'"' not in record:
+            fields = record.split(self._separator)
+        else:  # at the separators outside of quotation marks
+            parts = record.split(b'"')
+            parts[::2] = [part.replace(self._separator, b"\n") for part in parts[::2]]
+            fields = b'"'.join(parts).split(b"\n")
+        return [self._unquoted(field.strip()) for field in fields]
+
+    def _unquoted(self, field: bytes) -> bytes:
+        if b'"' not in field:
+            return field
+        inner = field[1:-1].replace(b'""', b"")
+        if len(field) < 2 or not field.startswith(b'"') or not field.endswith(b'"') or b'"' in inner:
+            raise self._wrong(f"quotation marks are around whole fields, got {_shown(field)}")
+        return field[1:-1].replace(b'""', b'"').strip()
+
+    def _wrong(self, problem: str) -> InputError:
+        return InputError(f"{self._name}:{self._line}: {problem}")
+
+
+def _shown(field: bytes) -> str:
+    return repr(field[:40].decode("utf-8", "backslashreplace")) + "..." * (len(field) > 40)

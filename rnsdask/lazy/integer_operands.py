@@ -1,0 +1,172 @@
+"""Lists and plain arrays of integers as operands: arrays of numbers like the array beside them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.core.errors import NumberError
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
+from rnsdask.positional.system import Positional
+from rnsdask.rns.convert import as_python_ints, flat_values, greatest_magnitude
+from rnsdask.rns.promotion import least_system
+from rnsdask.rns.system import RNS
+
+
+def are_integers(operand: Operand) -> bool:
+    """Whether an operand is a list, or a plain array with axes of NumPy, CuPy or Dask."""
+    if isinstance(operand, list | tuple):
+        return True
+    is_plain = isinstance(operand, np.ndarray | da.Array) or type(operand).__module__.startswith("cupy")
+    return is_plain and getattr(operand, "ndim", 0) > 0
+
+
+def with_arrays(*operands: Operand) -> tuple[Any, ...]:
+    """Return operands, with lists and plain arrays as arrays of numbers if an array of numbers is among them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`as_numbers`.
+    """
+    like = next(filter(is_number_array, operands), None)
+    if like is None:
+        return operands
+    return tuple([as_numbers(value, like) if are_integers(value) else value for value in operands])
+
+
+def as_numbers(values: Any, like: Numbers) -> Any:
+    """Make an array of numbers of a list, or of a plain array, as an operand beside an array of numbers.
+
+    Parameters
+    ----------
+    values : nested lists, or array of integers
+        An array of NumPy, CuPy or Dask. One of Dask is encoded chunk by chunk.
+    like : array of numbers
+        Tells the number system, which is extended for the values if it grows, and the processor unless
+        `values` are on a GPU. If it is lazy, the result has its chunks along the axes that have its lengths.
+
+    Raises
+    ------
+    TypeError
+        If a value is no integer, as floats and Booleans are none.
+    ValueError
+        If a value is out of the system's range, naming its position; of a Dask array when it is computed. If
+        lists are ragged, or values masked.
+    """
+    system, meta = like.system, meta_of(like.words)
+    _check_kind(values)
+    if isinstance(values, da.Array):
+        if values.dtype.kind in "iu":
+            ends = np.iinfo(values.dtype)
+            system = system_of_values(ends.min, ends.max, system)
+        options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_name(meta)}
+        words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
+        return made_like((like,), words, bounded(system, None), "raise")
+    bound = None
+    if isinstance(system, RNS):
+        integers = _integers(values)
+        bound = greatest_magnitude(integers)
+        if system.grows and len(integers):
+            system = system_of_values(int(min(integers)), int(max(integers)), system)
+    words = np.asarray(_encoded(values, system), like=values if backend_name(values) == "cuda" else meta)
+    if isinstance(like.words, da.Array) and words.size > system.rows:
+        if isinstance(words, np.ndarray):
+            words.flags.writeable = False  # so that it need not be copied
+        words = as_lazy(words, (system.rows, *_chunks_like(words.shape[1:], like.words)))
+    return made_like((like,), words, bounded(system, bound), "raise")
+
+
+def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
+    """Values of which some are out of the range of an array's system, as those inside and their sides.
+
+    Returns
+    -------
+    (inside, sides) or None
+        Object array of the values, with 0 in the place of those out of range; and int8 array, on the array's
+        processor, of -1 for those below the range, 1 for those above, else 0. None if all are inside.
+    """
+    if isinstance(values, da.Array) or (isinstance(x.system, RNS) and x.system.grows):
+        return None
+    _check_kind(values)
+    flat, shape = flat_values(values)
+    integers = as_python_ints(flat if isinstance(flat, list) else flat.tolist(), shape)
+    lowest, highest = x.system.value_range
+    if not integers or (lowest <= min(integers) and max(integers) <= highest):
+        return None
+    sides = np.array([(value > highest) - (value < lowest) for value in integers], dtype=np.int8)
+    inside = np.array(integers, dtype=object)
+    inside[sides != 0] = 0
+    return inside.reshape(shape), np.asarray(sides.reshape(shape), like=meta_of(x.words))
+
+
+def _check_kind(values: Any) -> None:
+    """Raise TypeError for what is no list or array of integers, in words that say what it may be."""
+    what, kind = "an operand beside an array of numbers", type(values).__name__
+    if isinstance(values, np.matrix):
+        raise TypeError(
+            f"{what} must be an array of which * multiplies element by element, got a NumPy matrix; "
+            "np.asarray makes one"
+        )
+    if getattr(values, "dtype", None) == np.bool_:
+        raise TypeError(f"{what} must be integers, got Booleans; rd.where(mask, x, 0) chooses numbers")
+    if isinstance(values, da.Array) and values.dtype.kind not in "iuO":
+        raise TypeError(f"{what} must be integers, got a Dask array of {values.dtype}")
+    if isinstance(values, list | tuple) and values and is_number_array(values[0]):
+        raise TypeError(
+            f"{what} must be one array, got a {kind} of {len(values)}, the first {type(values[0]).__name__}; "
+            'rd.stack makes one array, and of a pair that overflow="flag" gave, the first item is the array'
+        )
+
+
+def meta_of(words: Any) -> Any:
+    """Empty array of the library of words; words in memory as they are."""
+    return words._meta if isinstance(words, da.Array) else words
+
+
+def _integers(values: Any) -> Any:
+    """Integers of a list or an array as :func:`.greatest_magnitude` takes them."""
+    flat, shape = flat_values(values)
+    return as_python_ints(flat, shape) if isinstance(flat, list) else flat
+
+
+def _encoded(values: Any, system: NumberSystem) -> Any:
+    """Words of a list or an array; the error of a value out of range says what to do."""
+    try:
+        return system.encode(values)
+    except NumberError as error:
+        way = "x.extend(moduli) takes more moduli"
+        if isinstance(system, Positional):
+            way = "x.to_positional(bits, signed=True) takes more bits, and negative numbers"
+        elif isinstance(system, RNS) and not system.signed:
+            way += ", and an array made with signed=True takes negative numbers"
+        raise NumberError(f"an operand beside an array of numbers: {error}; {way}") from None
+
+
+def _encoded_block(block: Any, *, system: NumberSystem, backend: str) -> Array:
+    return to_backend(_encoded(block[0], system), backend)
+
+
+def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:
+    """Chunks along axes of numbers: those of an array where it has the same length, else one."""
+    ends = words.chunks[1:][-len(shape) :] if len(shape) < words.ndim else words.chunks[1:]
+    ends = ((),) * (len(shape) - len(ends)) + tuple(ends)
+    return [along if sum(along) == length else (length,) for length, along in zip(shape, ends, strict=True)]
+
+
+def system_of_values(lowest: int, highest: int, system: Any) -> Any:
+    """Return the system that values beside an array of numbers take: its own, unless that one grows."""
+    if isinstance(system, RNS) and system.grows:
+        return least_system(lowest, highest, system.signed)
+    return system
+
+
+def bounded(system: Any, bound: int | None) -> Any:
+    """Return a system with a bound, if it is one that has bounds."""
+    return system.with_bound(bound) if isinstance(system, RNS) else system

@@ -1,0 +1,125 @@
+"""The file beside a complete array, or group, that names the job which completed it.
+
+Readers do not compare it, so another job may write the same array anew under them. It counts only while the
+metadata document and the checksums of all chunks are those that the job left.
+"""
+
+import hashlib
+import json
+from contextlib import suppress
+from typing import Any
+
+from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
+from rnsdask.core.layout import chunk_grid, grid_indices
+from rnsdask.store.attributes import (
+    APPEND,
+    ATTRIBUTE,
+    PLAIN_ATTRIBUTE,
+    json_hash,
+    read_job_identity,
+)
+from rnsdask.store.documents import array_document, parse_document
+from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location, chunk_key
+from rnsdask.store.ownership import Owner
+from rnsdask.store.reading import content_of
+from rnsdask.store.replacing import Replacement, check_no_part, document_of, state
+
+_LONGEST = 4096
+"""Most bytes of the file, which has some 300: it may be anyone's."""
+
+
+def write_job(owner: Owner, location: Location, job: str | None, metadata: bytes, content: str) -> None:
+    """Name the job of an array or group that is about to be complete, unless it has none.
+
+    Parameters
+    ----------
+    metadata
+        The metadata document with which it will be complete.
+    content
+        Hash of the checksums of all chunks.
+    """
+    if job is None or job.startswith(APPEND):
+        return
+    record = {"job": job, "metadata": hashlib.sha256(metadata).hexdigest(), "content": content}
+    owner.put_chunk(location, JOB_KEY, json.dumps(record).encode(), f"{location.path}: {JOB_KEY}")
+
+
+def job_of(location: Location) -> str | None:
+    """Return the job that has completed an array or group, or has begun it; None if that is not known.
+
+    Chunks are not looked at.
+    """
+    record = None
+    with suppress(StoreAccessError):  # some services refuse what is not there
+        record = _record(location)
+    return _job_begun(location) if record is None else str(record["job"])
+
+
+def begun_by(location: Location, job: str | None) -> bool:
+    """Whether a job has begun what is incomplete at a place, or is to replace what is there."""
+    begun = Replacement.begun(location)
+    return job is not None and _job_begun(location if begun is None else begun.staged) == job
+
+
+def is_completed_by(location: Location, job: str | None, *, overwrite: bool = False) -> bool:
+    """Whether a job has completed what is at a place, and nothing has changed that since.
+
+    False says that the job is to begin there, or to go on.
+
+    Raises
+    ------
+    StoreError
+        If something else is complete there, unless it may be overwritten.
+    """
+    location.check_writable()
+    if begun_by(location, job) or state(location) != "whole":
+        return False
+    record = _record(location)
+    is_same = record is not None and record["job"] == job
+    if record is not None and is_same and record["content"] == _content_found(location):
+        return True
+    if overwrite or Replacement.begun(location) is not None:
+        return False
+    if (document_of(location) or {}).get("node_type") == "array":
+        check_no_part(location)
+    if is_same:
+        why = "but chunks of it are missing, or were changed since"
+    elif record is None:
+        why = "but not known to be this job's, or was changed since"
+    else:
+        why = "but of another job (another operation, option or operand), or an operand has changed since"
+    raise StoreError(f"{location.path}: it is complete, {why}; replace it with overwrite=True")
+
+
+def _record(location: Location) -> dict[str, Any] | None:
+    """The content of the file, if it is of the metadata document that is there."""
+    try:
+        record = parse_document(location.read(JOB_KEY, f"{location.path}: {JOB_KEY}", _LONGEST))
+        metadata = hashlib.sha256(location.read_metadata()).hexdigest()
+    except (FileNotFoundError, ValueError) as error:
+        if isinstance(error, StoreError):
+            raise
+        return None
+    is_valid = all(isinstance(record.get(name), str) for name in ("job", "metadata", "content"))
+    return record if is_valid and record["metadata"] == metadata else None
+
+
+def _job_begun(location: Location) -> str | None:
+    return read_job_identity(location, ATTRIBUTE) or read_job_identity(location, PLAIN_ATTRIBUTE)
+
+
+def _content_found(location: Location) -> str | None:
+    """Hash of the checksums of all chunks of an array, or of all of a group; None if one is missing."""
+    try:
+        if (document := document_of(location)) is None or document["node_type"] == "array":
+            return _content_of_array(location)
+        parts = [name for name in location.names() if location.exists(f"{name}/{METADATA_KEY}")]
+        return json_hash({name: _content_of_array(location.child(name)) for name in parts})
+    except CorruptChunkError:
+        return None
+
+
+def _content_of_array(location: Location) -> str:
+    document = array_document(location.read_metadata())
+    grid = chunk_grid(document["shape"], document["chunk_grid"]["configuration"]["chunk_shape"])
+    return content_of(location, map(chunk_key, grid_indices(grid)))
