@@ -347,7 +347,7 @@ def first_moduli(count: int) -> ModuliSet:
     ValueError
         If a set cannot have so many moduli.
     """
-    _check_count(count, f"a set of {abbreviate(count)} moduli")
+    _check_count(count, "it")
     return _first_moduli(count)
 
 

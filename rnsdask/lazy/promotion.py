@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array
@@ -30,8 +31,7 @@ def in_system(x: Any, system: RNS) -> Any:
     target = system.with_bound(bound if bound < system.greatest_magnitude else None)
     count = system.rows
     if own.moduli.moduli[:count] == system.moduli.moduli and holds_every_value(own, system):
-        words = x.words if count == own.rows else x.words[:count]
-        return type(x)(words, target)
+        return type(x)(_cut(x.words, count), target)
     options: dict[str, Any] = {"system": own, "target": system}
     return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
 
@@ -62,5 +62,18 @@ def fitted(x: Any) -> Any:
     least = promotion.least_system(low, high, system.signed)
     if least.rows >= system.rows:
         return x
-    words = x.words[: least.rows]
+    words = _cut(x.words, least.rows)
     return type(x)(words.copy() if isinstance(words, np.ndarray) else words, least.with_bound(system.bound))
+
+
+def _cut(words: Any, count: int) -> Any:
+    """The first rows of words; of lazy ones in a task that others are fused with."""
+    if count == len(words):
+        return words
+    if isinstance(words, da.Array):
+        return map_chunks(_first_rows, words, rows=count, count=count)
+    return words[:count]
+
+
+def _first_rows(block: Array, *, count: int) -> Array:
+    return block[:count]
