@@ -174,8 +174,8 @@ void sum_columns(SumMethod method, const Row* terms, Columns columns, i64 result
 #endif
 
 // The sums of at most kEstimatedTerms rows.
-void sum_part(SumMethod method, const Row* terms, const Columns& columns, i64 results, i64 width,
-              SumRow* sums) {
+void sum_part([[maybe_unused]] SumMethod method, const Row* terms, const Columns& columns, i64 results,
+              i64 width, SumRow* sums) {
 #ifdef RNS_X86_LEVELS
   if (method != SumMethod::kPortable) {
     sum_columns(method, terms, columns, results, width, sums);
