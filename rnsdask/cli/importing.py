@@ -264,8 +264,10 @@ def _import_integers(
     used: dict[str, Any] = {}
     if is_chosen:
         chosen: Any = system
-        kind += f", {chosen}"
-        used = {"bits": chosen.bits if positional else chosen.moduli.bits, "signed": chosen.signed}
+        bits = chosen.bits if positional else chosen.moduli.bits
+        sign = "signed" if chosen.signed else "unsigned"
+        kind += f" of {bits} bits, {sign}" if positional else f", M of {bits} bits, {sign}, grows"
+        used = {"bits": bits, "signed": chosen.signed}
     _tell_imported(given.name, path, done, cost, as_json, kind, **used)
 
 
