@@ -188,7 +188,10 @@ Outcome = dict[str, Any]
 
 def make_stores(folder: Path, numbers: int, bits: int, chunk: int | None) -> None:
     """Two stores of random numbers, one whose running sums are in the range, and a group."""
-    options = f"--count {numbers} --bits {bits}" + (f" --chunk {chunk}" if chunk else "")
+    # By their moduli: numbers that are told their bits have a bound, and no sum would be out of range.
+    moduli = folder / "moduli.txt"
+    moduli.write_text("".join(f"{m}\n" for m in rd.ModuliSet.for_bits(bits)))
+    options = f"--count {numbers} --moduli {moduli}" + (f" --chunk {chunk}" if chunk else "")
     for command in (
         f"random x {options} --seed 5",
         f"random y {options} --seed 6",
@@ -218,7 +221,7 @@ def outcome(job: str, folder: Path, name: str, *options: str, **environment: str
     found: Outcome = json.loads(printed, object_hook=without_measures)
     found = json.loads(json.dumps(found).replace(name, OUTPUT))
     for written in folder.glob(f"{name}*"):
-        files = (path for path in sorted(written.rglob("*")) if path.is_file() and path.name != "zarr.json")
+        files = (path for path in sorted(written.rglob("*")) if path.is_file() and path.suffix != ".json")
         for path in files:
             place = str(path.relative_to(folder)).replace(name, OUTPUT, 1)
             found[place] = hashlib.sha256(path.read_bytes()).hexdigest()

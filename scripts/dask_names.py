@@ -280,12 +280,12 @@ def page() -> str:
         "a Dask array of Python ints.",
         "Made by `scripts/dask_names.py`; a test calls every function.",
     ]
-    parts = [part if part.startswith(("#", "```")) else textwrap.fill(part, 118) for part in parts]
+    parts = [part if part.startswith(("#", "```")) else textwrap.fill(part, 100) for part in parts]
     for module, rows in FUNCTIONS.items():
         lines = ["| functions | lazy | in memory | instead, or to know |", "|---|---|---|---|"]
         lines += [f"| {_code(row.names)} | {row.lazy} | {row.in_memory} | {row.instead} |" for row in rows]
         without = WITHOUT.get(module)
-        text = textwrap.fill(f"No collections are taken by {_code(without)}.", 118) if without else ""
+        text = textwrap.fill(f"No collections are taken by {_code(without)}.", 100) if without else ""
         parts.append("\n\n".join(filter(None, (f"## {module}", "\n".join(lines), text))))
     return "\n\n".join(parts) + "\n"
 

@@ -69,6 +69,7 @@ def test_partitions() -> None:
 
 
 def test_a_job_on_a_cluster() -> None:
+    plt.close("all")  # of other tests, in whose picture the bars would be
     names = run("Compute on a cluster from a notebook")
     try:
         greatest = sorted(names["x"].to_ints().tolist(), reverse=True)[:10]

@@ -163,6 +163,7 @@ SHAPES = [
     Gives("x.T", "X.T"),
     Gives("x.reshape(-1)", "X.reshape(-1)"),
     Gives("x.ravel()", "X.ravel()"),
+    Gives("rd.concatenate([x, X])", "np.concatenate([X, X])"),
     Gives("rd.concatenate([x, y], axis=1)", "np.concatenate([X, Y], axis=1)"),
     Gives("rd.block([[x, y], [y, x]])", "np.block([[X, Y], [Y, X]])"),
     Gives("rd.split(x, 2)[1]", "np.split(X, 2)[1]"),
@@ -171,7 +172,6 @@ SHAPES = [
     Gives("rd.broadcast_to(u[:8], (6, 8))", "np.broadcast_to(U[:8], (6, 8))"),
     Refused("x.reshape(5, 5)", ValueError, ("48", "(5,5)")),
     Refused("rd.concatenate([x, u])", ValueError, ("dimension",)),
-    Refused("rd.concatenate([x, X])", TypeError, ("ndarray",)),
 ]
 
 CONVERSIONS = [

@@ -228,7 +228,7 @@ def test_outer_products(on_each_processor: Processor) -> None:
         assert (rd.outer(left, right).to_ints() == np.outer(a, b)).all()
     i, j = map(IntervalRNSArray.from_rns, (x, y))
     assert (rd.outer(i, j).to_ints() == np.outer(a, b)).all()
-    assert refusal(TypeError, lambda: rd.outer(x, [1, 2]))
+    assert (rd.outer(x, [1, 2]).to_ints() == np.outer(a, [1, 2])).all()
     assert refusal(TypeError, lambda: rd.outer(x, j))
     assert refusal(rd.RNSOverflowError, lambda: rd.outer(y * 2**60, y))
 

@@ -262,8 +262,8 @@ def test_wrong_exponents_and_moduli_are_one_line(kind: str, lazy: bool) -> None:
         (lambda: pow(x, np.array([1, 2, 3]), 0), (ValueError, ZeroDivisionError), "modulus"),
         (lambda: pow(x, np.ma.array([1, 2, 3], mask=[0, 1, 0]), 7), ValueError, "masked"),
     ):
-        if kind == "positional" and "machine integers" in message:
-            continue  # there an array of numbers has the exponents
+        if kind == "positional" and ("machine integers" in message or "must be an integer" in message):
+            continue  # there an array of numbers has the exponents, and a plain one the moduli
         with pytest.raises(error, match=message) as caught:
             function()
         assert len(str(caught.value).splitlines()) == 1

@@ -669,8 +669,8 @@ def test_a_resumed_job_reads_what_is_there() -> None:
 
 INTERRUPTED = {
     "values": ["eval", "3*x - y", "x=x.zarr", "y=y.zarr", "-o", "out.zarr", "--overflow", "wrap"],
-    "flag": ["eval", "3*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag"],
-    "mask": ["eval", "3*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
+    "flag": ["eval", "2**30*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag"],
+    "mask": ["eval", "2**30*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
     "bool": ["eval", "x < y", "x=x.zarr", "y=y.zarr", "-o", "out.zarr"],
     "int8": ["eval", "sign(x - 2**99)", "x=x.zarr", "-o", "out.zarr", "--overflow", "wrap"],
     "cumsum": ["cumsum", "small.zarr", "out.zarr"],
@@ -785,10 +785,10 @@ def test_what_cannot_be_resumed() -> None:
         wrong = {"few": "shape", "long": "chunks", "x": "dtype"}[name]
         assert f"it cannot be resumed: its {wrong}: " in fail("eval", text, f"x={name}.zarr", *plain)
     assert "holds other numbers" in fail("eval", "x > y", "x=x.zarr", "y=y.zarr", *plain)
-    assert "holds other numbers" in fail("eval", "x + 1", "x=x.zarr", "--overflow", "wrap", *place)
+    assert "holds other numbers" in fail("eval", "2**31*x", "x=x.zarr", "--overflow", "wrap", *place)
     assert "it is complete, but of another job" in fail("eval", "x<9", "x=x.zarr", "-o", "y.zarr", "--resume")
     mask = ["--overflow", "flag", "--mask", "y.zarr"]
-    assert "no array that rnsdask has begun" in fail("eval", "3*x", "x=x.zarr", *place, *mask)
+    assert "no array that rnsdask has begun" in fail("eval", "2**30*x", "x=x.zarr", *place, *mask)
     assert "is read from" in fail("eval", "x < 9", "x=x.zarr", "-o", "x.zarr", "--resume")
 
 

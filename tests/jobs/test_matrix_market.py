@@ -75,7 +75,7 @@ def test_matrices(layout: str, symmetry: str, shape: tuple[int, int]) -> None:
         dense = matrix(*shape, symmetry, filled, seed=shape[0])
         Path("m.mtx").write_bytes(text_of(dense, layout, symmetry))
         out = succeed("import", "m.mtx", "m.zarr", "--bits", 310, "--signed", "--chunk", chunk, "--overwrite")
-        assert f"{dense.size} integers" in out
+        assert f"{dense.size} integer" in out
         x = rd.open_zarr("m.zarr")
         assert x.shape == shape
         assert (x.to_ints() == dense).all()

@@ -301,7 +301,7 @@ def test_what_is_not_a_place(tmp_path: Path) -> None:
 def test_resume(bucket: str, where: list[str]) -> None:
     x = f"{bucket}/x.zarr"
     expected = succeed("random", "x.zarr", *RANDOM) and contents("x.zarr")
-    rd.random(MODULI, 1000, chunks=128, seed=3).create_store(x)
+    rd.random(MODULI, 1000, bits=100, chunks=128, seed=3).create_store(x)
     location = store.locate(x)
     for key, content in expected.items():
         if key.startswith("/c/0/") and key[-1] in "0256":

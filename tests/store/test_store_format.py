@@ -324,7 +324,7 @@ def test_info_of_a_group() -> None:
         found = json.loads(succeed("info", path, "--json"))
         assert (found["group"], found["count"], found["complete"]) == ("mpint", 200, True)
         assert found["store"] == str(Path(path).absolute())
-        assert found["moduli"] == list(MODULI)
+        assert found["moduli"] == list(map(str, MODULI))
         lines = dict(line.split(None, 1) for line in succeed("info", path).splitlines())
         assert lines["group"] == "mpint: magnitudes, with signs and intervals"
         assert lines["range"] == "signed, -(M-1) to M-1"
