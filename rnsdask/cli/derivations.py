@@ -214,7 +214,7 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 
         return convolution.numbers_waiting(x, y, kind, axis)
 
-    about: dict[str, Any] = {"kind": kind, "axis": axis, "overflow": overflow or "raise"}
+    about: dict[str, Any] = {"kind": kind, "axis": axis, "overflow": overflow}
     derive("convolve", [a, b], path, make, of_fields=True, waiting=waiting, **about, **options)
 
 

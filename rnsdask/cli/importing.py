@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from errno import ENOENT
 from functools import partial
 from pathlib import Path
@@ -260,6 +261,8 @@ def _import_integers(
                 **more,
                 **mode,
             )
+    if not given.form.has_plain_bytes and source != "-":  # what was counted are the integers alone
+        done = replace(done, bytes_read=Path(source).stat().st_size)
     kind = "of limbs" if positional else "of residues"
     used: dict[str, Any] = {}
     if is_chosen:

@@ -170,6 +170,12 @@ def test_columns_of_a_b_file() -> None:
     assert "--column" in message
 
 
+def test_bytes_of_a_file_with_columns_are_those_of_the_file() -> None:
+    Path("b.txt").write_text("# A000041\n0 1\n1 1\n")
+    found = json.loads(succeed("import", "b.txt", "x.zarr", "--column", "2", "--json"))
+    assert found["bytes_read"] == Path("b.txt").stat().st_size
+
+
 @pytest.mark.parametrize(("separator", "end"), [(",", "\r\n"), (";", "\n"), ("\t", "\r\n")])
 def test_columns_of_csv(separator: str, end: str) -> None:
     """What Python's csv writes, with quotation marks and lines in fields, names and a byte order mark."""
