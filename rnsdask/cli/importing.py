@@ -239,6 +239,9 @@ def _import_integers(
         own = getattr(reader, "shape", None)
         if given.form.kind == MATRIX_MARKET and shape not in (None, own):
             refuse(f"--shape is {shape}, and {given.name} a Matrix Market file of a matrix of shape {own}")
+        if shape is None and own is not None and (not own or 0 in own):
+            way = "no axis; --shape 1 gives it one" if not own else "no numbers, and a store has at least one"
+            raise CommandError(f"{given.name}: its array has shape {own}: {way}")
         shape = shape or own
         with refusing():
             lengths = integers.consecutive_chunks(chunks, shape, system.rows)

@@ -93,9 +93,11 @@ def read_shape(text: str | None) -> tuple[int, ...] | None:
     """The lengths that ``--shape`` names, None if there is none."""
     if text is None:
         return None
-    if not all(part.strip().isdecimal() and part.isascii() for part in text.split(",")):
+    lengths = [read_integer(part.strip()) for part in text.split(",")]
+    found = tuple(length for length in lengths if length is not None and length >= 0)
+    if len(found) < len(lengths):
         refuse(f"--shape must be lengths with commas between them, such as 200,300, got {text!r:.80}")
-    return tuple(int(part) for part in text.split(","))
+    return found
 
 
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)

@@ -153,6 +153,8 @@ class _Column:
         """The fields of lines that have nothing special, None of others."""
         if self._index is None or self._is_open or b'"' in text or b"#" in text:
             return None
+        if text.count(b"\r") != text.count(b"\r\n"):
+            return None
         k, separator = self._index, self._separator
         try:
             fields = [line.split(separator, k + 1)[k].strip() for line in lines]
@@ -209,6 +211,9 @@ class _Column:
     def _field(self, record: bytes) -> bytes:
         """The field of the column of a record; of the record of names nothing."""
         record = record.strip(b"\r\n")
+        outside = record if self._separator is None else b"".join(record.split(b'"')[::2])
+        if b"\r" in outside:  # and "1,2\r3,4" would be a line of one number
+            raise self._wrong("a carriage return is within the line; lines end in LF or CRLF")
         is_named = False
         if self._index is None:
             fields = self._split(record)
@@ -231,7 +236,10 @@ class _Column:
         names = [field.decode("utf-8", "backslashreplace") for field in fields]
         if self._column.isdecimal() and self._column.isascii():
             are_names = not self._hexadecimal and not any(map(_LIKE_A_NUMBER.match, fields))
-            return int(self._column[:9]) - 1, are_names
+            number = int(self._column.lstrip("0")[:9] or 0)
+            if number == 0:
+                raise InputError(f"{self._name}: columns are counted from 1, got column {self._column:.80}")
+            return number - 1, are_names
         if names.count(self._column) != 1:
             what = "no column is" if self._column not in names else "several columns are"
             raise self._wrong(f"{what} called {self._column!r:.80}; the first line has {brief(names)}")

@@ -266,6 +266,21 @@ def test_shapes(shape: tuple[int, ...], chunk: Any) -> None:
     assert Path("out").read_bytes() == TEXT
 
 
+def test_arrays_without_numbers_or_axes() -> None:
+    for array in (np.zeros((3, 0), int), np.array(7)):
+        np.save("a.npy", array)
+        message = fail("import", "a.npy", "x.zarr", status=1)
+        assert f"a.npy: its array has shape {array.shape}" in message
+        assert "--shape 1" in message or array.ndim
+    succeed("import", "a.npy", "x.zarr", "--shape", 1)
+    assert rd.open_zarr("x.zarr").to_ints().tolist() == [7]
+
+
+def test_lengths_are_written_as_other_integers() -> None:
+    succeed("random", "x.zarr", "--shape", "2**2, 1e1,0x3", "--bits", 64, "--seed", 1)
+    assert rd.open_zarr("x.zarr").shape == (4, 10, 3)
+
+
 def test_shapes_that_are_refused() -> None:
     Path("n").write_bytes(TEXT)
     how = ["--bits", 128, "--overwrite", "--no-progress", "--shape"]

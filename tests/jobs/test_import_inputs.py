@@ -170,6 +170,21 @@ def test_columns_of_a_b_file() -> None:
     assert "--column" in message
 
 
+@pytest.mark.parametrize("column", ["0", "00", "0" * 12])
+def test_columns_are_counted_from_one(column: str) -> None:
+    assert "columns are counted from 1" in refused("a,b\n1,2\n", "--column", column)
+    assert imported("a,b\n1,2\n", "--column", "0" * 12 + "1") == [1]
+    assert imported("0,b\n1,2\n", "--column", "b") == [2]
+
+
+@pytest.mark.parametrize("text", ["1,2\r3,4\r", "1 2\r3 4\r", 'a,b\r1,"2"\r', "5,6\n1,2\r3,4\n"])
+@pytest.mark.parametrize("column", ["1", "2"])
+def test_lone_carriage_returns_end_no_line_and_hide_none(text: str, column: str) -> None:
+    message = refused(text, "--column", column)
+    assert message.startswith(f"n:{text.count(chr(10)) or 1}: a carriage return")
+    assert imported('1,"2\r"\r\n"3\r",4\r\r\n', "--column", column) == [int(column), int(column) + 2]
+
+
 def test_bytes_of_a_file_with_columns_are_those_of_the_file() -> None:
     Path("b.txt").write_text("# A000041\n0 1\n1 1\n")
     found = json.loads(succeed("import", "b.txt", "x.zarr", "--column", "2", "--json"))
