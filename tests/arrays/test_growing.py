@@ -411,6 +411,10 @@ def test_result_system():
     assert rd.result_system(limbs, limbs) == limbs
     with pytest.raises(TypeError, match="do not mix"):
         rd.result_system(limbs, small)
+    least = grown([-5, 7], chunks=1).min()
+    assert rd.result_system(small, least) == (small + least).system.with_bound(None)
+    assert rd.result_system(fixed, least) == fixed.system.with_bound(None)
+    assert rd.result_system(limbs, least) == limbs
 
 
 @pytest.mark.parametrize("chunks", [None, 1], ids=["eager", "lazy"])
