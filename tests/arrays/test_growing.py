@@ -481,6 +481,17 @@ def test_signed_numbers_up_to_the_end_of_an_unsigned_range():
     assert ints(rd.concatenate([fixed, x])) == [1, 2**32 - 1]
 
 
+@pytest.mark.parametrize("chunks", [None, 1], ids=["eager", "lazy"])
+def test_clip_by_lazy_integers_beyond_the_range(chunks):
+    x = grown([1, 2, 3], chunks)
+    ends = grown([-(2**70), 2, 2**70], chunks=1)
+    low, middle, high = ends.min(), ends[1], ends.max()
+    assert ints(rd.clip(x, high, None)) == ints(rd.clip(x, high, 2**80)) == [2**70] * 3
+    assert ints(rd.clip(x, None, low)) == ints(rd.clip(x, high, low)) == [-(2**70)] * 3
+    assert ints(rd.clip(x, middle, high)) == [2, 2, 3]
+    assert ints(rd.clip(x, low, middle)) == [1, 2, 2]
+
+
 def test_the_mode_stays():
     x = grown([[1, 2**70], [3, 4]], chunks=1)
     for y in (x[0], x.T, x.ravel(), x.compute(), pickle.loads(pickle.dumps(x)), x.rechunk(2), x.persist()):
