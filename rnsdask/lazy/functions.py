@@ -16,7 +16,7 @@ from rnsdask.lazy import arithmetic, compare, fields, interval_rns, positional
 from rnsdask.lazy import divide as division
 from rnsdask.lazy.growing import check_shift, extends
 from rnsdask.lazy.integer_operands import are_integers, sides_of, with_arrays
-from rnsdask.lazy.operands import Numbers, Operand, is_lazy_integer, is_number_array, scalar
+from rnsdask.lazy.operands import Numbers, Operand, ends_of, is_lazy_integer, is_number_array
 from rnsdask.lazy.promotion import fitted
 from rnsdask.positional.bits import LOGIC
 from rnsdask.positional.system import Positional
@@ -252,7 +252,8 @@ def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
     if is_number_array(operand):
         known: tuple[int, int] = getattr(operand.system, "known_range", operand.system.value_range)
         return known
-    return system.value_range if is_lazy_integer(operand) else (scalar(operand),) * 2
+    ends = ends_of(operand) or system.value_range
+    return ends[0], ends[-1]
 
 
 def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> Any:

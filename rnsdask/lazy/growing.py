@@ -16,7 +16,7 @@ from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.overflow import chosen_mode
 from rnsdask.core.ranges import Range
 from rnsdask.lazy.inputs import is_on_disk, of_any_library
-from rnsdask.lazy.operands import Operand, is_lazy_integer, is_number_array, scalar
+from rnsdask.lazy.operands import Operand, ends_of, is_lazy_integer, is_number_array, scalar
 from rnsdask.lazy.promotion import in_system
 from rnsdask.rns.promotion import check_length, common_system, extended_system
 from rnsdask.rns.system import RNS
@@ -170,7 +170,7 @@ def result_system(*operands: Any) -> Any:
     Parameters
     ----------
     *operands : array of numbers, number system, or int
-        At least one is an array or a system.
+        At least one is an array or a system. An integer may be lazy, such as ``y.max()`` of a lazy array.
 
     Returns
     -------
@@ -194,14 +194,15 @@ def result_system(*operands: Any) -> Any:
         If there is no such system, or an integer is out of the range of one that does not grow.
     """
     systems: list[Any] = []
-    integers: list[int] = []
+    integers: list[Any] = []
     for operand in operands:
         if isinstance(operand, NumberSystem):
             systems.append(operand)
         elif is_number_array(operand):
             systems.append(operand.system)
         else:
-            integers.append(scalar(operand))
+            integers.append(operand)
+    ends = [end for integer in integers for end in ends_of(integer)]
     if not systems:
         raise TypeError("result_system takes at least one array of numbers or number system, got none")
     first = systems[0]
@@ -209,12 +210,13 @@ def result_system(*operands: Any) -> Any:
     if len(kinds) > 1:
         raise TypeError(f"numbers of {' and '.join(kinds)} do not mix")
     if isinstance(first, RNS):
-        found = common_system(systems, integers)
+        found = common_system(systems, ends)
     else:
         found = with_source_of(*systems)
         for other in systems:
             if not first.same_numbers(other):
                 raise ValueError(f"operands are of different number systems: {first!r} and {other!r}")
-    for value in integers:
-        found.column(value)
+    for integer in integers:
+        if not is_lazy_integer(integer):  # which is checked when it is computed
+            found.column(scalar(integer))
     return found

@@ -121,20 +121,22 @@ def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -
     RNSOverflowError
         If it does not hold a number; it names the index that `locate` makes of the first one's.
     """
-    middle = RNS(target.moduli, system.signed)
+    # For an unsigned target the sign finds negative numbers, so that all others may be up to M - 1.
+    middle = RNS(target.moduli, system.signed and target.signed)
     result = base_extend(residues, system, target.moduli)
     if holds_every_value(system, target):
         return result
     outside = np.zeros_like(residues[0], dtype=np.bool_)
-    if not holds_every_value(system, middle):
+    (low, high), (lowest, highest) = system.known_range, middle.value_range
+    if high > highest or (middle.signed and low < lowest):
         # The range of the middle one is a part of the system's, so what comes back equal has fitted.
         back = base_extend(result, middle, system.moduli)
         outside |= (back != residues).any(axis=0)
     if target.signed and not system.signed:
-        highest = column_of(target.value_range[1], target.moduli, residues.ndim - 1)
-        outside |= compare(result, highest, middle) > 0
+        greatest = column_of(target.value_range[1], target.moduli, residues.ndim - 1)
+        outside |= compare(result, greatest, middle) > 0
     elif system.signed and not target.signed:
-        outside |= sign(result, middle) < 0
+        outside |= sign(residues, system) < 0
     if outside.any():
         index = int(outside.reshape(-1).argmax())
         raise target.overflow_error(system.decode_at(residues, index), locate(index))

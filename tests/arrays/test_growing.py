@@ -13,6 +13,7 @@ from dask.base import tokenize
 
 import rnsdask as rd
 from rnsdask.core.moduli import first_moduli
+from rnsdask.rns.promotion import converted
 
 # The ends of ranges of one, two and more moduli, and integers around 0.
 _EDGES = [0, 1, -1, 2, -2, 3]
@@ -410,6 +411,10 @@ def test_result_system():
     assert rd.result_system(limbs, limbs) == limbs
     with pytest.raises(TypeError, match="do not mix"):
         rd.result_system(limbs, small)
+    least = grown([-5, 7], chunks=1).min()
+    assert rd.result_system(small, least) == (small + least).system.with_bound(None)
+    assert rd.result_system(fixed, least) == fixed.system.with_bound(None)
+    assert rd.result_system(limbs, least) == limbs
 
 
 @pytest.mark.parametrize("chunks", [None, 1], ids=["eager", "lazy"])
@@ -453,6 +458,38 @@ def test_grown_beside_fixed_by_the_data():
     assert ints(signed + fixed) == [11, 19]
     with pytest.raises(ValueError, match="different ranges"):
         signed + fixed.with_bound(None)
+
+
+@pytest.mark.parametrize("signs", list(itertools.product([False, True], repeat=2)), ids=str)
+@pytest.mark.parametrize("moduli", [[7, 11], [7], [11, 13], [7, 11, 5], [3, 2], [2]], ids=str)
+def test_every_number_that_another_system_holds_is_taken(moduli, signs):
+    own, target = (rd.RNS(rd.ModuliSet(m), s) for m, s in zip(([7, 11], moduli), signs, strict=True))
+    for bound in (None, 20, 5, 1):
+        known = own.with_bound(bound)
+        values = range(known.known_range[0], known.known_range[1] + 1)
+        inside = [v for v in values if target.value_range[0] <= v <= target.value_range[1]]
+        assert target.decode(converted(own.encode(inside), known, target)).tolist() == inside
+        for value in set(values) - set(inside):
+            with pytest.raises(rd.RNSOverflowError):
+                converted(own.encode([value]), known, target)
+
+
+def test_signed_numbers_up_to_the_end_of_an_unsigned_range():
+    fixed = rd.from_ints([1], rd.ModuliSet([2**32]), chunks=None)
+    x = grown([-1, 2**32 - 1])[1:]
+    assert ints(x * fixed) == ints(rd.maximum(fixed, x)) == [2**32 - 1]
+    assert ints(rd.concatenate([fixed, x])) == [1, 2**32 - 1]
+
+
+@pytest.mark.parametrize("chunks", [None, 1], ids=["eager", "lazy"])
+def test_clip_by_lazy_integers_beyond_the_range(chunks):
+    x = grown([1, 2, 3], chunks)
+    ends = grown([-(2**70), 2, 2**70], chunks=1)
+    low, middle, high = ends.min(), ends[1], ends.max()
+    assert ints(rd.clip(x, high, None)) == ints(rd.clip(x, high, 2**80)) == [2**70] * 3
+    assert ints(rd.clip(x, None, low)) == ints(rd.clip(x, high, low)) == [-(2**70)] * 3
+    assert ints(rd.clip(x, middle, high)) == [2, 2, 3]
+    assert ints(rd.clip(x, low, middle)) == [1, 2, 2]
 
 
 def test_the_mode_stays():
