@@ -95,7 +95,7 @@ _BY_INTEGER = {
 }
 
 _HINTS: dict[type[ast.AST], str] = {
-    ast.Div: "/ is not exact for integers; // rounds down, and a*pow(b, -1) divides elements of fields",
+    ast.Div: "/ is not exact for integers; // is the division that rounds down, a*pow(b, -1) that of fields",
     ast.BoolOp: "use & and | between comparisons in parentheses, not 'and' and 'or'",
     ast.Not: "use ~ before a comparison in parentheses, not 'not'",
     ast.IfExp: "use where(condition, x, y), not 'if' and 'else'",
