@@ -49,7 +49,7 @@ _STORES = {
     "FieldArray": "field elements",
     "PositionalArray": "limbs",
 }
-"""What a store, or a group, has where Python has an array of the type."""
+"""Contents of a store or a group, by the name of the type that their array has in Python."""
 
 # One pass, so that nothing is translated twice; the longest first, for some are a part of others.
 _PHRASES = "|".join(map(re.escape, sorted(COMMANDS, key=len, reverse=True)))

@@ -184,7 +184,7 @@ class ReplacedModuliOverflowError(RNSOverflowError):
 
 
 class ReplacedIntervalOverflowError(IntervalOverflowError):
-    """The same error of numbers that carry an interval."""
+    """Overflow, modulo replaced moduli, of numbers that carry an interval."""
 
     _way_out = ReplacedModuliOverflowError._way_out
 

@@ -12,7 +12,7 @@ ZIP, PARQUET, _HDF5 = "a zip archive", "a Parquet file", "an HDF5 file"
 _ARROW, MATRIX_MARKET = "an Arrow file", "a Matrix Market file"
 
 TEXT, RECORDS = "text", "records without a header"
-"""What an input is called that is of none of these formats."""
+"""Names of inputs that have none of these formats."""
 
 TEXTS = {
     ".txt": "a text file",

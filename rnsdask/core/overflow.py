@@ -39,7 +39,7 @@ def errstate(*, overflow: str) -> Iterator[None]:
 
 @contextmanager
 def overflow_set(overflow: str | None) -> Iterator[None]:
-    """As :func:`errstate`, of a mode that is known; None sets what holds outside of all blocks."""
+    """Set a known mode as :func:`errstate` does; None sets what holds outside of all blocks."""
     token = _mode.set(overflow)
     try:
         yield

@@ -88,7 +88,7 @@ class IntervalRNS(NumberSystem):
 
     @contextmanager
     def naming_ways_out(self) -> Iterator[None]:
-        """Have an overflow name no wrapped results where moduli replaced those of the residues."""
+        """Leave wrapped results out of an overflow error where moduli replaced those of the residues."""
         try:
             yield
         except IntervalOverflowError as error:

@@ -244,7 +244,7 @@ def _kept(
 
 
 def identities_of(problem: Problem, moduli: ModuliSet | None) -> list[str]:
-    """What each array of results follows from, with the moduli that it is to be stored under."""
+    """Hashes of what each array of results follows from, with the moduli of its store."""
     under = None if moduli is None else list(moduli)
     return [result_identity(problem.identity, result=k, moduli=under) for k in range(len(problem.results))]
 

@@ -1,4 +1,4 @@
-"""What reads the integers of an input, by its kind and the form that it was told to have."""
+"""Readers of the integers of an input, by its kind and the form that it was told to have."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

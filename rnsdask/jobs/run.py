@@ -151,7 +151,7 @@ def _on_threads(pieces: dict[int, Any], finish: Done, meter: Meter | None) -> li
 
 
 def _computed(pieces: list[Any], pool: Executor) -> Sequence[Any]:
-    """What Dask's ``compute`` gives for pieces, on the threads of a pool."""
+    """Compute pieces as Dask's ``compute`` does, on the threads of a pool."""
     if pieces and all(isinstance(piece, Delayed) and piece.dask is pieces[0].dask for piece in pieces):
         # Their graph is optimised as a whole, which Dask would do again, and longer than small tasks take.
         results: Sequence[Any] = threaded.get(pieces[0].dask, [piece.key for piece in pieces], pool=pool)

@@ -350,7 +350,7 @@ def divide(a: Operand, b: Operand) -> Any:
 
 
 def relate(a: Any, relation: str, b: Operand) -> Any:
-    """Where ``a relation b`` holds, such as ``"<"``: a Boolean array, lazy if an operand is.
+    """Compare by a relation such as ``"<"``: a Boolean array of where it holds, lazy if an operand is.
 
     Integers, also those of lists and of arrays in memory, may be of any size.
     """

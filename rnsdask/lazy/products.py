@@ -141,7 +141,7 @@ def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
 
 
 def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
-    """What the numbers of a chunk contribute: :class:`.Factors`, or those of limbs (rows, 1), in NumPy.
+    """Return the contribution of a chunk: :class:`.Factors`, or those of limbs (rows, 1), in NumPy.
 
     Where results extend, their product as a Python int.
     """

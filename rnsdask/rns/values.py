@@ -158,7 +158,7 @@ def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) ->
 
 
 def system_of_range(lowest: int, highest: int, signed: bool | None) -> RNS:
-    """The same of integers from a lowest to a highest one."""
+    """System of the fewest moduli that hold integers from a lowest to a highest one, which grows."""
     is_signed = lowest < 0 if signed is None else as_bool(signed, "signed")
     # A number that an unsigned range lacks is refused by its place, as it is written.
     return least_system(lowest if is_signed else 0, highest if is_signed else max(highest, 0), is_signed)

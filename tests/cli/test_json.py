@@ -1,4 +1,4 @@
-"""What --json prints: integers of any size are texts of digits, what counts or measures is a number."""
+"""Output of --json: integers of any size are texts of digits, counts and measures are numbers."""
 
 import json
 from collections.abc import Iterator
