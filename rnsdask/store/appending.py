@@ -1,4 +1,4 @@
-"""Appending to stores and groups: a longer one, which shares the old one's chunks, takes its place.
+"""Appending to stores: a longer one, which shares the old one's chunks, takes its place.
 
 Chunks that are whole along the axis stay as they are: on a local disk the longer array has links to their
 files, in an object store copies until it is whole. The last ones, where they are cut by the array's edge, are
@@ -10,14 +10,13 @@ from collections.abc import Iterator
 
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
-from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import APPEND, ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.store.attributes import APPEND, ATTRIBUTE, begun_attribute, read_job_identity
 from rnsdask.store.chunk_files import chunk_file_size
 from rnsdask.store.documents import changed_metadata, check_lengths
-from rnsdask.store.group import GroupInfo, Parts, hash_of_chunks
-from rnsdask.store.group_writing import GroupWriter, create_group
 from rnsdask.store.location import Location
-from rnsdask.store.metadata import DEFAULT_CODECS, StoreInfo
+from rnsdask.store.metadata import StoreInfo
+from rnsdask.store.old_groups import GroupInfo
 from rnsdask.store.reading import content_of
 from rnsdask.store.replacing import check_no_part, staging
 from rnsdask.store.space import check_room
@@ -25,7 +24,7 @@ from rnsdask.store.targets import begin, take_anew
 from rnsdask.store.writing import StoreWriter
 
 
-def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> StoreWriter:
+def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> StoreWriter:
     """Begin a store with more numbers along an axis, which replaces a complete one when it is finished.
 
     Its codecs, and what else its metadata hold, are those of the old one. It has the chunks that stay; the
@@ -49,9 +48,14 @@ def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> Store
     CorruptChunkError
         If a chunk is missing, or they are not those that it was completed with.
     StoreError
-        If it is a part of a group, or cannot be written.
+        If it is a group of an older version, or cannot be written.
     """
     location = info.location.check_writable()
+    if isinstance(info, GroupInfo):
+        raise StoreError(
+            f"{info.path}: it is a group, as older versions stored intervals, and nothing can be appended to "
+            "it; write it to another place, x.to_zarr(path), and append there"
+        )
     check_no_part(location)
     shape = _longer(info, axis, length)
     content = content_of(location, map(info.chunk_key, info.indices()))
@@ -73,33 +77,6 @@ def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> Store
     take_anew(owner, metadata, replacement)
     owner.share_chunks(owner.location, location, map(info.chunk_key, _lasting(info, axis)))
     return StoreWriter.of_own(owner, replacement)
-
-
-def append_group(info: GroupInfo, system: RNS, axis: int, length: int, parts: Parts) -> GroupWriter:
-    """Begin a local group with more numbers along an axis, as :func:`append` does.
-
-    `parts` are its arrays beside the residues.
-    """
-    if not info.location.is_local:
-        # Nothing replaces the metadata of all its arrays at once.
-        raise StoreError(f"{info.path}: nothing can be appended to a group that is remote; write it anew")
-    location, residues = info.location.check_writable(), info.residues
-    shape = _longer(residues, axis, length)
-    if residues.codecs != DEFAULT_CODECS:
-        raise StoreError(
-            f"{info.path}: its residues are compressed, so nothing can be appended; write it anew"
-        )
-    if residues.group not in (None, hash_of_chunks(location, residues, parts)):
-        raise _other_chunks(info.path)
-    chunks = residues.chunks
-    writer = create_group(
-        location, info.kind, system, shape, parts, chunks=chunks, overwrite=True, with_room=True
-    )
-    if not writer.replaces:
-        raise _changed(info.path)
-    info.opened.check(location)
-    writer.take_from(location, _lasting(residues, axis))
-    return writer
 
 
 def _longer(info: StoreInfo, axis: int, length: int) -> tuple[int, ...]:

@@ -17,16 +17,16 @@ from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import (
     ATTRIBUTE,
-    WordSystem,
     begun_attribute,
     check_job_identity,
     complete_attribute,
     with_exact_bound,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
-from rnsdask.store.codecs import ChunkCodecs
+from rnsdask.store.codecs import ChunkCodecs, codecs_of
 from rnsdask.store.documents import (
     Files,
     array_document,
@@ -42,7 +42,6 @@ from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
     are_valid,
     chunk_problems,
-    codecs_of,
     content_of,
     read_chunk,
     residue_problems,
@@ -54,14 +53,13 @@ from rnsdask.store.targets import begin, finish, nothing_to_resume, place_begun,
 
 def create(
     path: StorePath,
-    system: WordSystem,
+    system: NumberSystem,
     shape: Sequence[SupportsIndex],
     *,
     chunks: Chunks = "auto",
     overwrite: bool = False,
     codecs: Iterable[Any] | None = None,
     job_identity: str | None = None,
-    group: str | None = None,
     with_room: bool = False,
     nonzero: int | None = None,
 ) -> "StoreWriter":
@@ -86,8 +84,6 @@ def create(
     job_identity
         What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
         whether it is the same.
-    group
-        What kind of group it is a part of, if it is in one.
     with_room
         Whether chunks that are longer than the array stay so, for what will be appended.
     nonzero
@@ -105,10 +101,10 @@ def create(
     growing = (0,) * len(lengths) if with_room else lengths
     chunk_lengths = normalize_chunks(chunks, growing, system.words32)
     owner, replacement = begin(location, overwrite)
-    attribute = begun_attribute(system, owner.token, job_identity, group)
+    attribute = begun_attribute(system, owner.token, job_identity)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
-    if not codecs and group is None:  # else their size is not known here
+    if not codecs:  # else their size is not known here
         files = math.prod(chunk_grid(lengths, chunk_lengths))
         needed = files * chunk_file_size((system.words32, *chunk_lengths))
         if nonzero is not None:
@@ -119,7 +115,7 @@ def create(
 
 
 def _document(
-    system: WordSystem,
+    system: NumberSystem,
     lengths: tuple[int, ...],
     chunks: tuple[int, ...],
     codecs: Iterable[Any],
@@ -230,7 +226,7 @@ class ArrayWriter(ABC):
             self._remove()
 
     def _remove(self) -> None:
-        """Remove the array, or the group that it is a part of."""
+        """Remove the array."""
         remove(self.owner.location)
 
     @abstractmethod
@@ -280,10 +276,10 @@ class StoreWriter(ArrayWriter):
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.StoreWriter", self.owner.token, *self.info.__dask_tokenize__()
 
-    def take_over(self, job_identity: str | None, group: str | None = None) -> None:
+    def take_over(self, job_identity: str | None) -> None:
         """Make the store this writer's, and remove what interrupted writes have left behind."""
         info = self.info
-        attribute = begun_attribute(info.system, self.owner.token, job_identity, group)
+        attribute = begun_attribute(info.system, self.owner.token, job_identity)
         self.owner.take_over({ATTRIBUTE: attribute}, info.opened.is_of)
         self._reload()
         remove_left_behind(info.location)
@@ -380,7 +376,7 @@ class StoreWriter(ArrayWriter):
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         return chunk_problems(self.info, index)
 
-    def finish(self, bound: SupportsIndex | None = None, group: str | None = None) -> StoreInfo:
+    def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
         """Declare the store complete; if it is to replace another one, it does so now.
 
         Parameters
@@ -388,8 +384,6 @@ class StoreWriter(ArrayWriter):
         bound
             Upper bound of the absolute value of every number, where it became known in writing; None keeps
             the one that the store was created with.
-        group
-            What it has in common with the other parts of its group, if it is in one.
 
         Returns
         -------
@@ -415,7 +409,7 @@ class StoreWriter(ArrayWriter):
         with self.owner.watching():
             content = content_of(info.location, map(info.chunk_key, info.indices()))
             metadata = parse_document(info.location.read_metadata())
-            attribute = complete_attribute(metadata, system, content, group)
+            attribute = complete_attribute(metadata, system, content)
             location = finish(self.owner, {ATTRIBUTE: attribute}, self._replacement, content)
         self.info = load(location)[0]
         return self.info

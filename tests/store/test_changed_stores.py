@@ -25,12 +25,11 @@ from test_device_files import forgotten, reads  # noqa: F401
 from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
-from rnsdask import IntervalRNSArray, store
+from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, StoreError
-from rnsdask.interval_rns.layout import PART_DTYPES
 from rnsdask.jobs.verification import verify
 from rnsdask.rns.system import RNS
-from rnsdask.store import chunk_files, group_writing, hierarchy, metadata, ownership, targets
+from rnsdask.store import chunk_files, hierarchy, metadata, ownership, targets
 
 MODULI = STORE_SET
 OTHERS = rd.ModuliSet([2**32 - 5, 2**31 - 1, 11, 65521])
@@ -197,23 +196,6 @@ def test_workers_see_it_too(tmp_path: Path) -> None:
         write(tmp_path / "x", 5000, overwrite=True)
         with pytest.raises(ChangedStoreError, match=CHANGED):
             x.sum().compute()
-
-
-def test_groups_are_told_apart(tmp_path: Path) -> None:
-    path = tmp_path / "g"
-    for before in ([5, -3, 2] * 60, [1, -2] * 90):
-        rd.IntervalRNSArray.from_ints(before, MODULI).to_zarr(path, chunks=128, overwrite=True)
-        y, magnitudes = rd.open_zarr(path), rd.open_zarr(path / "residues")
-        rd.IntervalRNSArray.from_ints([9, -4] * 90, MODULI).to_zarr(path, chunks=128, overwrite=True)
-        for handle in (y, magnitudes):
-            with pytest.raises(ChangedStoreError, match=CHANGED):
-                handle.max().compute()
-    # The residues are the same, and the signs are not.
-    rd.IntervalRNSArray.from_ints([-9, 4] * 90, MODULI).to_zarr(path, chunks=128, overwrite=True)
-    y = rd.open_zarr(path)
-    rd.IntervalRNSArray.from_ints([9, 4] * 90, MODULI).to_zarr(path, chunks=128, overwrite=True)
-    with pytest.raises(ChangedStoreError, match=CHANGED):
-        y.max().compute()
 
 
 def test_a_checkpoint_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -630,57 +612,6 @@ def test_a_job_that_ends_while_another_takes_its_array_over(
     with pytest.raises(StoreError, match="complete"):
         proceed(kind, path, "resume")
     store.remove(store.locate(path))
-
-
-@pytest.mark.parametrize("overwrite", [True, False])
-def test_a_group_that_is_complete_while_another_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
-) -> None:
-    first, second = (IntervalRNSArray.from_ints([value] * 300, MODULI) for value in (1, 2))
-    path, new_group = tmp_path / "x", group_writing.new_group
-
-    def late(*args: Any) -> bytes:
-        monkeypatch.setattr(group_writing, "new_group", new_group)
-        first.to_zarr(path)
-        return new_group(*args)
-
-    monkeypatch.setattr(group_writing, "new_group", late)
-    with pytest.raises(StoreError, match="x: another job has begun to write it"):
-        second.to_zarr(path, overwrite=overwrite)
-    assert set(rd.open_zarr(path).to_ints().tolist()) == {1}
-
-
-@pytest.mark.parametrize("how", ["overwrite", "resume"])
-@pytest.mark.parametrize("where", ["exchange", "no exchange", "memory"])
-def test_a_group_that_is_complete_while_another_takes_it_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, where: str
-) -> None:
-    """The later one has seen an incomplete group: it does not make an incomplete one of what is complete."""
-    path: Any = f"memory://test-changed/{how}" if where == "memory" else tmp_path / "g"
-    first, second = (IntervalRNSArray.from_ints([value] * 300, MODULI) for value in (1, 2))
-    task = first.to_zarr(path, compute=False)
-    state, load = group_writing.state, group_writing.load
-
-    def late(function: Callable[[Any], Any], place: Any) -> Any:
-        monkeypatch.setattr(group_writing, "state", state)
-        monkeypatch.setattr(group_writing, "load", load)
-        found = function(place)
-        task.compute()
-        return found
-
-    if where == "no exchange":
-        monkeypatch.setattr(ctypes, "CDLL", lambda _: type("C", (), {}))
-    monkeypatch.setattr(group_writing, "state", partial(late, state))
-    monkeypatch.setattr(group_writing, "load", partial(late, load))
-    taking = {
-        "overwrite": lambda: second.to_zarr(path, overwrite=True),
-        "resume": lambda: store.resume_group(path, "mpint", PART_DTYPES),
-    }
-    with pytest.raises(StoreError, match="another job has begun to write it, or has completed it"):
-        taking[how]()
-    assert set(rd.open_zarr(path).to_ints().tolist()) == {1}
-    if where == "memory":
-        store.locate(path).remove("")
 
 
 def test_arrays_of_one_hierarchy_that_begin_at_the_same_time(

@@ -30,7 +30,7 @@ from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreError
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
-from rnsdask.store import group_writing, replacing, targets, writing
+from rnsdask.store import replacing, targets, writing
 from rnsdask.store.location import JOB_KEY, LocalLocation, Location, RemoteLocation
 
 MODULI = STORE_SET
@@ -336,7 +336,7 @@ def values_of(kind: str) -> set[int]:
     )
 
 
-@pytest.mark.parametrize("kind", ["residues", "group", "plain"])
+@pytest.mark.parametrize("kind", ["residues", "intervals", "plain"])
 def test_another_begins_before_the_exchange(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then what would be put in place is no longer whole: the old one stays, until the other has finished."""
     begun(kind, 1)()
@@ -352,8 +352,7 @@ def test_another_begins_before_the_exchange(kind: str, monkeypatch: pytest.Monke
         if not others:
             others.append(lambda: None)
             with monkeypatch.context() as patch:
-                for module in (targets, group_writing):
-                    patch.setattr(module, "state", before)
+                patch.setattr(targets, "state", before)
                 others.append(begun(kind, 3))
 
     def rename_later(self: Path, target: Any) -> Any:
@@ -573,7 +572,7 @@ def test_a_file_system_that_does_not_copy(url: str, monkeypatch: pytest.MonkeyPa
     assert values_in(url) == NEW
 
 
-# ---- Plain arrays, masks and groups -----------------------------------------------------------------------
+# ---- Plain arrays and masks -------------------------------------------------------------------------------
 
 
 def test_plain_arrays(path: str) -> None:
@@ -592,63 +591,6 @@ def test_plain_arrays(path: str) -> None:
     second.finish()
     assert np.asarray(zarr.open_array(path, mode="r")[...]).tolist() == [5, 6, 5, 6]
     assert files_beside(path) == {"c", "zarr.json"}
-
-
-def test_groups(path: str) -> None:
-    old, new = [1, -2] * 100, [-9, 4] * 200
-    rd.IntervalRNSArray.from_ints(old, MODULI).to_zarr(path, chunks=128)
-    y = rd.IntervalRNSArray.from_ints(new, MODULI, chunks=128)
-
-    def failing(block: NDArray[np.uint32], block_id: Any) -> NDArray[np.uint32]:
-        if block_id[1] == 2:
-            raise ZeroDivisionError("not this one")
-        return block
-
-    broken = rd.IntervalRNSArray(y.columns.map_blocks(failing, dtype=np.uint32), rd.IntervalRNS(MODULI))
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError, match="not this one"):
-            broken.to_zarr(path, chunks=128, overwrite=True)
-        assert rd.open_zarr(path).to_ints().tolist() == old
-    y.to_zarr(path, chunks=128, overwrite=True)
-    assert rd.open_zarr(path).to_ints().tolist() == new
-    assert rd.open_zarr(f"{path}/residues").to_ints().tolist() == list(map(abs, new))
-    assert files_beside(path) == {"zarr.json", "residues", "sign", "low", "upp", "exponent"}
-
-
-def test_another_group_is_written_before_the_end_of_the_first(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who is overtaken says so, and does not write its document beside the other's arrays."""
-    first, second = (rd.IntervalRNSArray.from_rns(array(values)) for values in (OLD, NEW))
-    finish = writing.StoreWriter.finish
-
-    def overtaken(self: Any, **how: Any) -> Any:
-        found = finish(self, **how)
-        monkeypatch.setattr(writing.StoreWriter, "finish", finish)
-        second.to_zarr(path, overwrite=True)
-        return found
-
-    monkeypatch.setattr(writing.StoreWriter, "finish", overtaken)
-    with pytest.raises(StoreError, match="another job has begun to write it"):
-        first.to_zarr(path)
-    assert rd.open_zarr(path).to_ints().tolist() == NEW
-
-
-def test_a_group_is_replaced_while_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its arrays are opened one by one; all that are found are of one group."""
-    begun("group", 1)()
-    part_metadata = store.group._part_metadata
-
-    def replaced_before(*args: Any) -> bytes:
-        monkeypatch.setattr(store.group, "_part_metadata", part_metadata)
-        begun("group", 2)()
-        return part_metadata(*args)
-
-    monkeypatch.setattr(store.group, "_part_metadata", replaced_before)
-    assert values_of("group") == {2}
-    Path("x.zarr/low/zarr.json").unlink()
-    with pytest.raises(StoreError, match="its array 'low' cannot be read"):
-        rd.open_zarr("x.zarr")
 
 
 KINDS = {
@@ -731,16 +673,6 @@ def test_a_persisted_array_may_replace_its_store() -> None:
     x = rd.open_zarr("x.zarr").persist()
     (x + 1).to_zarr("x.zarr", overwrite=True)
     assert values_in("x.zarr") == [v + 1 for v in OLD]
-
-
-@pytest.mark.parametrize("made", [lambda y: y, lambda y: dask.optimize(y + 1)[0], lambda y: clone(y)])
-def test_groups_are_not_replaced_by_what_is_read_from_them(made: Any) -> None:
-    rd.IntervalRNSArray.from_ints(OLD, MODULI).to_zarr("g", chunks=128)
-    for y in (rd.open_zarr("g"), rd.IntervalRNSArray.from_rns(rd.open_zarr("g/residues"))):
-        with pytest.raises(StoreError, match="an array cannot overwrite the group that it is read from"):
-            made(y).to_zarr("g", chunks=128, overwrite=True)
-    with pytest.raises(StoreError, match="cannot overwrite the store that it is read from"):
-        made(rd.open_zarr("g")).to_rns(signed=False).to_zarr("g/residues", overwrite=True)
 
 
 def test_other_ways_to_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
