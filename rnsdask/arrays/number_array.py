@@ -3,7 +3,7 @@
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self, SupportsIndex
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 from dask.base import compute
@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask import store
 from rnsdask.arrays import protocols, tables
 from rnsdask.arrays.shaped_array import ShapedArray
-from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
+from rnsdask.arrays.storage import check_not_its_own, to_zarr
 from rnsdask.backend import to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
@@ -30,7 +30,6 @@ class NumberArray(ShapedArray):
 
     __slots__ = ()
 
-    storage: ClassVar[Storage]
     """How arrays of the class are stored."""
 
     def __bool__(self) -> bool:
@@ -387,7 +386,7 @@ class NumberArray(ShapedArray):
         compute: bool = True,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Write the array to Zarr, chunk by chunk (docs/store-format.md): a store, or a group of arrays.
+        """Write the array to Zarr, chunk by chunk (docs/store-format.md).
 
         Parameters
         ----------
@@ -449,7 +448,7 @@ class NumberArray(ShapedArray):
         location = store.locate(path)
         check_not_its_own(self, location, overwrite)
         how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
-        return self.storage.create(location, self._system, self.shape, self.storable_lengths(), **how)
+        return store.create(location, self._system, self.shape, chunks=self.storable_lengths(), **how)
 
     def storable_lengths(self) -> tuple[int, ...]:
         """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""

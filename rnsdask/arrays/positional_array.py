@@ -1,11 +1,9 @@
 """PositionalArray: an array of integers of a fixed number of bits, as limbs, on NumPy, CuPy or Dask."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.scanned_array import ScannedArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.lazy import positional
 from rnsdask.positional.system import Positional
@@ -38,7 +36,6 @@ class PositionalArray(ScannedArray):
     __slots__ = ()
 
     system_type = Positional
-    storage: ClassVar[Storage] = rns_storage
 
     # ---- what it is ---------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ def compare(
     if integer is None:
         _check_alike(path, first, other, arrays[1])
     second = arrays[1] if integer is None else integer
-    paths = [source.residues.path for source in sources]
+    paths = [source.info.path for source in sources]
     work = work_on(sources[0].info, "compare", stores=len(arrays))
     with connection as client, fitting(work, client, backend=backend):
         lazy = count_orders(first, second)

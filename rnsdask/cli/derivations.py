@@ -56,7 +56,7 @@ def derive(
     check_target(path, prepared.sources)
     if is_done(operation, path, prepared.identity, mode, as_json):
         return
-    paths = [source.residues.path for source in prepared.sources]
+    paths = [source.info.path for source in prepared.sources]
     with (
         connection as client,
         fitting(prepared.work, client, backend=backend),
@@ -93,8 +93,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
     "system",
     type=click.Choice(["interval", "rns", "positional", "field"]),
     required=True,
-    help="A group of magnitudes with signs and intervals; a store of residues; one of limbs; or one of "
-    "elements of fields.",
+    help="Signed integers with intervals; residues; limbs; or elements of fields.",
 )
 @click.option(
     "--signed/--unsigned",
@@ -123,8 +122,8 @@ def convert(
 ) -> None:
     """Write the integers of SRC in another number system to DST.
 
-    Residues of a group with intervals, and those of a group, are under the same moduli. Elements of fields
-    become integers under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
+    Residues keep their moduli when they get intervals, or lose them. Elements of fields become integers
+    under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
     """
     fields = read_fields(primes, ntt_length, bits)
     if (fields is None) == (system == "field"):

@@ -58,7 +58,7 @@ def ntt(
     check_target(path, [opened])
     if is_done("ntt", path, prepared.identity, mode, as_json):
         return
-    paths = [opened.residues.path, *prepared.places(path)]
+    paths = [opened.info.path, *prepared.places(path)]
     with (
         connection as client,
         fitting(prepared.work, client, backend=backend),

@@ -109,7 +109,7 @@ def _work(
     largest = max(everything, key=lambda one: (math.prod(one.words.chunksize[1:]), one.size))
     chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
     rows = max(one.system.words32 for one in everything)
-    direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
+    direct = all(source.info.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
     kinds = [memory_plan.kind_of([one.system for one in some]) for some in (arrays, everything)]
@@ -183,7 +183,7 @@ def write(
     resume: bool = False,
     progress: bool = False,
 ) -> Transfer:
-    """Write the array to a store, or to a group, as :func:`.write_array` does.
+    """Write the array to a store as :func:`.write_array` does.
 
     Raises
     ------

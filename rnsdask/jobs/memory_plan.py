@@ -20,7 +20,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import JobError
 from rnsdask.core.messages import tell
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.interval_rns.layout import rows_of
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.log import record
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -44,20 +44,16 @@ _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
 
 
-def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: Any) -> Work:
-    """Describe a job that reads a store, or writes one like it; or a group."""
-    how: dict[str, Any]
-    if isinstance(info, store.GroupInfo):
-        residues = info.residues
-        # Beside what residues take: signs, intervals, copies of the numbers of either sign, and the same
-        # numbers in a wider system, where intervals do not decide.
-        how = {"direct": False, "arrays": 6, **fields}
-        return describe(operation, rows_of(residues.moduli), residues.shape, residues.chunks, **how)
-    how = {"direct": info.has_chunk_files, "kind": kind_of([info.system]), **fields}
+def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
+    """Describe a job that reads a store, or writes one like it."""
+    # Beside numbers with intervals: signs, bounds, copies of those of either sign, and the same numbers in a
+    # wider system, where intervals do not decide.
+    arrays = {"arrays": 6} if isinstance(info.system, IntervalRNS) else {}
+    how: dict[str, Any] = {"direct": info.has_chunk_files, "kind": kind_of([info.system]), **arrays, **fields}
     return describe(operation, info.system.words32, info.shape, info.chunks, **how)
 
 
-def work_of_topk(info: store.StoreInfo | store.GroupInfo, k: int) -> Work:
+def work_of_topk(info: store.StoreInfo, k: int) -> Work:
     """Describe the job that finds the k greatest of a store: those of each chunk wait for those of others."""
     work = work_on(info, "topk")
     found = min(abs(k), work.numbers) * work.chunks

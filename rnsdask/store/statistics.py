@@ -6,14 +6,10 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
-
-if TYPE_CHECKING:
-    from rnsdask.store.metadata import StoreInfo
-    from rnsdask.store.plain_reading import PlainInfo
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
-_Info = TypeVar("_Info", bound="StoreInfo | PlainInfo")
+_Info = TypeVar("_Info", bound=Any)  # it has a path
 _Residues = TypeVar("_Residues", bound=Any)  # of NumPy or CuPy
 _Read = Callable[Concatenate[_Info, _P], _Residues]
 
