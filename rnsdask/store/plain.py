@@ -236,8 +236,8 @@ class PlainWriter(ArrayWriter):
         StoreError
             If the chunk cannot be written, or another writer has begun to write the array.
         """
-        place, values, name = self._location, to_backend(values, "cpu")[0], self.chunk_name(index)
-        write_values(self.target, place, self._metadata, self.shape, index, values, name)
+        values, name = to_backend(values, "cpu")[0], self.chunk_name(index)
+        write_values(self.target, self._metadata, self.shape, index, values, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.

@@ -38,7 +38,7 @@ from rnsdask.store.documents import (
     with_attributes,
 )
 from rnsdask.store.job import write_job
-from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
+from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
@@ -304,7 +304,7 @@ class StoreWriter(ArrayWriter):
             return
         key = info.chunk_key(index)
         encoded = _encode_chunk(info.metadata, key, (slice(None), *slices), residues)
-        self.target.publish(info.location, key, encoded, name)
+        self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
@@ -331,7 +331,7 @@ class StoreWriter(ArrayWriter):
                 "array can no longer grow"
             )
         resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
-        self.target.publish_metadata(resized)
+        self.target.write_metadata(resized)
         self.info = load_own(self.target)
 
     def chunk_name(self, index: Sequence[int]) -> str:
@@ -421,7 +421,6 @@ def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
 
 def write_values(
     target: Target,
-    location: Location,
     metadata: bytes,
     shape: Sequence[int],
     index: Sequence[int],
@@ -432,10 +431,8 @@ def write_values(
 
     Parameters
     ----------
-    target
-        That of this array, or of the one that it belongs to.
-    location, metadata, shape
-        Where it is, its metadata document, and its shape.
+    target, metadata, shape
+        Where it is written, its metadata document, and its shape.
 
     Raises
     ------
@@ -453,11 +450,13 @@ def write_values(
         raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
     key = chunk_key(index)
     if target.unfinished is None or codecs.compressor is not None:
-        target.publish(location, key, _encode_chunk(metadata, key, selection, values), name)
+        target.publish(key, _encode_chunk(metadata, key, selection, values), name)
         return
     # The same file without Zarr, which takes milliseconds a chunk: bytes as they are, then their CRC-32C.
     values = values.astype(codecs.dtype, copy=False)
-    write_chunk_file(Path(location.path, key), values, codecs.shape, name, target.check, target.unfinished)
+    write_chunk_file(
+        Path(target.staged.path, key), values, codecs.shape, name, target.check, target.unfinished
+    )
 
 
 def _encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
