@@ -22,7 +22,7 @@ LINE = 2**12
 SIDE = 64
 """Rows of each matrix."""
 
-PATTERN = 2**10
+PATTERN = 2**6
 """Numbers, lines or matrices after which those of an array repeat."""
 
 FIELDS = rd.PrimeFields(rd.ModuliSet([2013265921]))  # 15 * 2**27 + 1
@@ -30,7 +30,7 @@ LONG_FIELD = rd.PrimeFields(rd.ModuliSet([3221225473]))  # 3 * 2**30 + 1
 MATRIX_FIELDS = rd.PrimeFields(rd.ModuliSet.ntt_primes(240, 2))
 
 Resident = Callable[..., AbstractContextManager[da.Array]]
-"""Makes a Dask array of words of a function of chunks, what that is given, and the lengths of the chunks."""
+"""Makes a Dask array of words of a function of chunks, what it is given, lengths of chunks, and the shape."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,12 @@ def repeated(chunk: int, lengths: tuple[int, ...], pattern: np.ndarray, *, gpu: 
         xp = np
     part = xp.asarray(pattern)
     words = xp.empty((len(part), lengths[chunk], *part.shape[2:]), dtype=part.dtype)
-    for start in range(0, lengths[chunk], PATTERN):
-        words[:, start : start + PATTERN] = part[:, : lengths[chunk] - start]
+    done = min(PATTERN, lengths[chunk])
+    words[:, :done] = part[:, :done]
+    while done < lengths[chunk]:  # twice as many each time
+        step = min(done, lengths[chunk] - done)
+        words[:, done : done + step] = words[:, :step]
+        done += step
     return words
 
 
@@ -86,7 +90,10 @@ def products(resident: Resident, moduli: rd.ModuliSet, gib: float, chunks: int) 
     values = [[int.from_bytes(rng.bytes(moduli.bits // 16), "little") for _ in range(PATTERN)] for _ in "xy"]
     lengths = lengths_of(gib, chunks, 4 * len(moduli))
     patterns = [np.asarray(rd.from_ints(numbers, moduli).words) for numbers in values]
-    with resident(repeated, patterns[0], lengths) as a, resident(repeated, patterns[1], lengths) as b:
+    with (
+        resident(repeated, patterns[0], lengths, len(moduli)) as a,
+        resident(repeated, patterns[1], lengths, len(moduli)) as b,
+    ):
         x, y = rd.RNSArray(a, system), rd.RNSArray(b, system)
         expected = [s * t for s, t in zip(*values, strict=True)]
 
@@ -103,7 +110,7 @@ def transforms(resident: Resident, gib: float, chunks: int) -> Iterator[Call]:
     """Transforms of LINE elements each, to results that stay."""
     pattern = random_on_cpu(FIELDS.moduli, PATTERN * LINE).reshape(1, PATTERN, LINE)
     lengths = lengths_of(gib, chunks, 4 * LINE)
-    with resident(repeated, pattern, lengths) as words:
+    with resident(repeated, pattern, lengths, 1, LINE) as words:
         x = rd.FieldArray(words, FIELDS)
 
         def check(result: Any) -> bool:
@@ -122,7 +129,7 @@ def long_transform(resident: Resident, bits: int, chunks: int) -> Iterator[Call]
     """One transform of 2**bits elements, in chunks, to a result that stays."""
     p, base, count = LONG_FIELD.moduli[0], 5, 2**bits
     lengths = (count // chunks,) * chunks
-    with resident(powers, base, lengths) as words:
+    with resident(powers, base, lengths, 1) as words:
         x = rd.FieldArray(words, LONG_FIELD)
         root = int(LONG_FIELD.roots(count)[0])
 
@@ -141,7 +148,7 @@ def determinants(resident: Resident, gib: float, chunks: int) -> Iterator[Call]:
     rows, fields = MATRIX_FIELDS.rows, MATRIX_FIELDS
     pattern = random_on_cpu(fields.moduli, PATTERN * SIDE * SIDE).reshape(rows, PATTERN, SIDE, SIDE)
     lengths = lengths_of(gib, chunks, 4 * rows * SIDE * SIDE)
-    with resident(repeated, pattern, lengths) as words:
+    with resident(repeated, pattern, lengths, rows, SIDE, SIDE) as words:
         x = rd.FieldArray(words, fields)
 
         @functools.cache
