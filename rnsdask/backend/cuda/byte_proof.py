@@ -16,7 +16,7 @@ from rnsdask.backend.cuda.launching import (
 from rnsdask.backend.cuda_layout import BYTE_PROOF, WARP, proof_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import ByteProofConstants
-from rnsdask.constants.byte_proof import MOST_WORDS, ByteProofTables
+from rnsdask.constants.proofs import MOST_WORDS, ByteProofTables
 
 _MOST_KEPT = 3 * 2**10
 """Vectors of coefficients, of 16 bytes, that are kept in shared memory, at most."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cupy
 
 from rnsdask.backend.cuda import launching
-from rnsdask.constants.twiddles import is_narrow
+from rnsdask.constants.ntt import is_narrow
 from rnsdask.core.moduli import ModuliSet
 
 _THREADS_PER_PROCESSOR = 1024  # with 64 registers each

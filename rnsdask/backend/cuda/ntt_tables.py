@@ -8,7 +8,7 @@ import numpy as np
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.cuda.ntt_shapes import Shape
 from rnsdask.constants import TransformConstants
-from rnsdask.constants.twiddles import power_factors, root_factors
+from rnsdask.constants.ntt import power_factors, root_factors
 
 
 def _roots(constants: TransformConstants, log_length: int) -> tuple[list[int], list[int]]:

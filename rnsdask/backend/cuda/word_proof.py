@@ -13,7 +13,7 @@ from rnsdask.backend.cuda_layout import WORD_PROOF
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import WordProofConstants
 from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.constants.word_proof import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS
+from rnsdask.constants.proofs import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS
 
 _NUMBERS = 4  # of a thread
 _FEWEST_WORDS = 4  # that the kernel is compiled for; those that there are not are 0

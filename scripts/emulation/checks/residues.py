@@ -13,7 +13,7 @@ from rnsdask.constants import (
     reverse_constants,
     short_word_proof_constants,
 )
-from rnsdask.constants.byte_proof import ByteProofTables
+from rnsdask.constants.proofs import ByteProofTables
 from rnsdask.core.moduli import ModuliSet
 
 
@@ -143,7 +143,7 @@ def proofs_of_any_sums(kernels: Any, place: Place) -> list[Any]:
         tables = ByteProofTables(moduli, others, tuple(range(len(every))), size, segment)
         constants = ByteProofConstants(tables, start, room)
         if kernels.__name__.endswith("cuda"):
-            with patch("rnsdask.constants.byte_proof.key_coefficients", return_value=coefficients):
+            with patch("rnsdask.constants.proofs.key_coefficients", return_value=coefficients):
                 results.append(kernels.prove_bound(place(residues), constants))
         else:
             results.append(np.array([x <= room for x in added]) & is_right)
