@@ -7,7 +7,7 @@ the most. ``tests/cluster/test_memory.py`` compares it with what jobs take.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
+from rnsdask.backend.cuda.layout import MOST_POWER_TABLES
 from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE, LU_BYTES, LU_WORKSPACE
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES, EXACT_RESIDUES
