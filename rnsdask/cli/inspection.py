@@ -145,7 +145,6 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     from rnsdask import store
     from rnsdask.arrays import interval_rns_storage
     from rnsdask.fields.finite_fields import FiniteFields
-    from rnsdask.interval_rns import layout
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
@@ -156,18 +155,15 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     described: store.StoreInfo | store.GroupInfo
     if store.describe_group(path) is None:
         described = found = store.open_info(path, (RNS, FiniteFields, Positional))
-        work = memory_plan.work_on(found, "verify")
     else:
         described = interval_rns_storage.open_info(path)
         found = described.residues
-        # Residues and headers, and those of a new evaluation beside them.
-        rows = 2 * layout.rows_of(found.moduli)
-        work = memory_plan.describe("verify", rows, found.shape, found.chunks, direct=False)
+    work = memory_plan.work_on(described, "verify")
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         connection as client,
         memory_plan.fitting(work, client),
-        measured(client, [found.path]) as cost,
+        measured() as cost,
         metered("verify", found.n_chunks, **amount, shown=progress) as meter,
     ):
         problems = [*map(in_options, problems_of(described, client, advance=meter.advance))]
