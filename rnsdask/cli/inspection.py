@@ -138,21 +138,18 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     It prints one problem a line.
     """
     from rnsdask import store
-    from rnsdask.interval_rns.system import IntervalRNS
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
     from rnsdask.jobs.verification import verify as problems_of
 
     found = store.open_info(path, store.ALL_SYSTEMS)
-    # Intervals are compared with those of a new evaluation.
-    arrays = {"arrays": 2} if isinstance(found.system, IntervalRNS) else {}
-    work = memory_plan.work_on(found, "verify", **arrays)
+    work = memory_plan.work_on(found, "verify")
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         connection as client,
         memory_plan.fitting(work, client),
-        measured(client, [found.path]) as cost,
+        measured() as cost,
         metered("verify", found.n_chunks, **amount, shown=progress) as meter,
     ):
         problems = [*map(in_options, problems_of(found, client, advance=meter.advance))]

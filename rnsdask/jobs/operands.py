@@ -79,11 +79,6 @@ class Operand:
         return isinstance(self.info, store.StoreInfo) and self.info.has_chunk_files
 
     @property
-    def path(self) -> str:
-        """The store whose reads are counted."""
-        return self.info.path
-
-    @property
     def rows(self) -> int:
         """Words of a number; of a plain array 1."""
         return 1 if isinstance(self.info, store.PlainInfo) else self.info.system.rows

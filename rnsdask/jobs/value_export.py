@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.cluster.memory import Work
 from rnsdask.constants import DECIMAL_BASE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import Advance
 from rnsdask.jobs.integer_reading import ByteOrder
 from rnsdask.jobs.integer_writing import Form, check_consecutive, write_integers
+from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.writing import Transfer
 
 _BATCH_BYTES = 2**20
@@ -51,7 +51,7 @@ class Values:
     @property
     def work(self) -> Work:
         """What is known of the memory that writing it takes."""
-        return memory_plan.describe("export", 2, self.info.shape, self.info.chunks, direct=False)
+        return memory_plan.describe("export", [], self.info.shape, self.info.chunks, rows=2, direct=False)
 
     def export(
         self,

@@ -17,7 +17,6 @@ from rnsdask.store.location import METADATA_KEY, chunk_key
 from rnsdask.store.metadata import ArrayInfo, Opened, missing_error
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging
-from rnsdask.store.statistics import counted
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
@@ -95,7 +94,6 @@ def _check_document(document: dict[str, Any]) -> None:
         raise ValueError("it must have no storage transformers")
 
 
-@counted
 def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
     """Read a chunk and check it: cut at the array's edge, in the byte order of this machine.
 
