@@ -39,7 +39,7 @@ PACKAGES = (
 
 # The only users of a library: others reach it through them.
 USERS = {
-    "IPython": ("arrays.notebook", "jobs.progress"),
+    "IPython": ("arrays.showing", "jobs.progress"),
     "click": ("cli",),
     "cupy": ("backend",),
     "dask": ("cluster", "lazy", "arrays", "expressions", "jobs"),
@@ -47,11 +47,11 @@ USERS = {
     "distributed": ("cluster", "jobs"),
     "fsspec": ("store",),
     "kvikio": ("store.device_files",),
-    "matplotlib": ("arrays.plotting",),
+    "matplotlib": ("arrays.showing",),
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),
     "pandas": ("arrays.tables",),
-    "pyarrow": ("arrays.parquet", "arrays.tables"),
+    "pyarrow": ("arrays.tables",),
     "rich": ("jobs.progress",),
     "zarr": ("store",),
 }
