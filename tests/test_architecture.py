@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rnsdask.backend import cuda_sources
+from rnsdask.backend.cuda import sources as cuda_sources
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rnsdask"
