@@ -248,11 +248,6 @@ def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
         assert set(mask.dask.layers).isdisjoint(plain.columns.dask.layers)
 
 
-def test_there_is_no_hash() -> None:
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(IntervalRNSArray.from_ints([1], MODULI))
-
-
 # ---- reductions --------------------------------------------------------------------------------------------
 
 
