@@ -1,8 +1,7 @@
 """Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers."""
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
-from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
+from rnsdask.core.layout import chunk_grid, chunk_slices
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     PLAIN_ATTRIBUTE,
@@ -22,13 +21,13 @@ from rnsdask.store.attributes import (
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import decode_chunk, describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document
-from rnsdask.store.location import METADATA_KEY, Location, chunk_key
+from rnsdask.store.location import METADATA_KEY, Location
 from rnsdask.store.metadata import missing_error
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import content_of
+from rnsdask.store.plain_reading import PlainInfo, load_plain
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, is_begun, target_at
-from rnsdask.store.writing import ArrayWriter, finish, write_values
+from rnsdask.store.writing import ArrayWriter, write_values
 
 
 def create_plain(
@@ -59,7 +58,7 @@ def create_plain(
     files = math.prod(chunk_grid(shape, chunks))
     check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
     target.begin(make_document(shape, chunks, dtype, attributes=attributes))
-    return PlainWriter(target, tuple(shape), tuple(chunks))
+    return PlainWriter(load_plain(target.staged)[0], target)
 
 
 def resume_plain(
@@ -91,7 +90,7 @@ def resume_plain(
     job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
     target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
     target.take_over(begun_fields(target.token, job))
-    return PlainWriter(target, tuple(shape), tuple(chunks))
+    return PlainWriter(load_plain(target.staged)[0], target)
 
 
 def _check_like(location: Location, wanted: bytes, complete_too: bool) -> None:
@@ -197,34 +196,7 @@ def _description(array: zarr.Array[Any]) -> dict[str, Any]:
 class PlainWriter(ArrayWriter):
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
-    def __init__(self, target: Target, shape: tuple[int, ...], chunks: tuple[int, ...]) -> None:
-        super().__init__(target)
-        self._location = target.staged
-        self.path = target.staged.path
-        self.shape = shape
-        self.chunks = chunks
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_metadata"}
-
-    def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self.target.token
-
-    @cached_property
-    def _metadata(self) -> bytes:
-        try:
-            return self._location.read_metadata()
-        except FileNotFoundError:
-            self.target.check()
-            raise
-
-    def chunk_name(self, index: Sequence[int]) -> str:
-        """Return what messages call a chunk."""
-        return f"{self.path}: chunk {chunk_key(index)}"
-
-    def indices(self) -> Iterable[tuple[int, ...]]:
-        """Return the indices of all chunks, in C order."""
-        return grid_indices(chunk_grid(self.shape, self.chunks))
+    info: PlainInfo
 
     def write_chunk(self, index: Sequence[int], values: Array) -> None:
         """Write a whole chunk, NumPy's or CuPy's, given with an axis of length 1 in front.
@@ -236,8 +208,7 @@ class PlainWriter(ArrayWriter):
         StoreError
             If the chunk cannot be written, or another writer has begun to write the array.
         """
-        values, name = to_backend(values, "cpu")[0], self.chunk_name(index)
-        write_values(self.target, self._metadata, self.shape, index, values, name)
+        write_values(self.target, self.info, index, to_backend(values, "cpu")[0])
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -249,16 +220,12 @@ class PlainWriter(ArrayWriter):
         StoreAccessError
             If it cannot be read.
         """
-        slices = chunk_slices(index, self.shape, self.chunks)
-        key, name = chunk_key(index), self.chunk_name(index)
-        values = decode_chunk(self._location, self._metadata, key, name, slices)[None]
+        info = self.info
+        slices = chunk_slices(index, info.shape, info.chunks)
+        key, name = info.chunk_key(index), info.chunk_name(index)
+        values = decode_chunk(info.location, info.metadata, key, name, slices)[None]
         self.target.check()
         return values
-
-    def missing_chunks(self) -> list[tuple[int, ...]]:
-        """List the indices of the chunks that are not written yet, in C order."""
-        found = self._location.found(map(chunk_key, self.indices()))
-        return [index for index in self.indices() if chunk_key(index) not in found]
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         try:
@@ -266,18 +233,3 @@ class PlainWriter(ArrayWriter):
         except StoreError as error:
             return [str(error)]
         return []
-
-    def finish(self) -> None:
-        """Declare the array complete; if it is to replace another one, it does so now.
-
-        Raises
-        ------
-        StoreError
-            If a chunk is not written, or another writer has begun to write the array.
-        """
-        missing = self.missing_chunks()
-        self.target.check()  # last: who takes the array over may have removed them
-        if missing:
-            raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
-        content = content_of(self._location, map(chunk_key, self.indices()))
-        finish(self.target, {"complete": True}, content)

@@ -13,7 +13,7 @@ from rnsdask.core.layout import chunk_slices
 from rnsdask.store.attributes import PLAIN_ATTRIBUTE, incomplete_error
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk
 from rnsdask.store.documents import array_document
-from rnsdask.store.location import METADATA_KEY, chunk_key
+from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import ArrayInfo, Opened, missing_error
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging
@@ -58,7 +58,16 @@ def open_plain(path: StorePath) -> PlainInfo:
     StoreError
         If there is no such array, or it breaks a rule of the format.
     """
-    location = locate(path)
+    info, attribute = load_plain(locate(path))
+    if info.dtype.name not in _DTYPES:
+        raise StoreError(f"{info.path}: its dtype must be one of {', '.join(_DTYPES)}, got {info.dtype}")
+    if not attribute["complete"]:
+        raise incomplete_error(info.path, "array", attribute)
+    return info
+
+
+def load_plain(location: Location) -> tuple[PlainInfo, dict[str, Any]]:
+    """Read and check the metadata of the plain array at a place; return its attribute too."""
     try:
         metadata = location.read_metadata()
         written = location.version(METADATA_KEY)
@@ -71,20 +80,16 @@ def open_plain(path: StorePath) -> PlainInfo:
     except (TypeError, ValueError) as error:
         raise StoreError(f"{location.path}: {error}") from error
     attribute = document["attributes"][PLAIN_ATTRIBUTE]
-    if not attribute["complete"]:
-        raise incomplete_error(location.path, "array", attribute)
     identity = hashlib.sha256(metadata + repr(written).encode()).hexdigest()
     opened = Opened.of(location, metadata, tells_content=False)
     shape = tuple(document["shape"])
-    return PlainInfo(location, shape, codecs.shape, identity, opened, metadata, codecs.dtype)
+    return PlainInfo(location, shape, codecs.shape, identity, opened, metadata, codecs.dtype), attribute
 
 
 def _check_document(document: dict[str, Any]) -> None:
     attribute = (document.get("attributes") or {}).get(PLAIN_ATTRIBUTE)
     if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
         raise ValueError(f"it is no array that rnsdask wrote: it has no attribute {PLAIN_ATTRIBUTE!r}")
-    if document["data_type"] not in _DTYPES:
-        raise ValueError(f"its dtype must be one of {', '.join(_DTYPES)}, got {document['data_type']!s:.40}")
     if not document["shape"]:
         raise ValueError("it must have at least one axis, got shape ()")
     keys = document["chunk_key_encoding"]
