@@ -28,7 +28,7 @@ from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.bivariate_resultant import known_bound as bivariate_bound
 from rnsdask.fields.exact_elimination import known_bound
 from rnsdask.fields.exact_polynomials import sylvester_bound
-from rnsdask.fields.p_adic_plan import Plan, is_quicker
+from rnsdask.fields.p_adic import Plan, is_quicker
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming

@@ -1,7 +1,11 @@
-"""Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers."""
+"""Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers.
+
+Zarr encodes their chunks, and reads them without this package. They are complete, or refused.
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,15 +23,159 @@ from rnsdask.store.attributes import (
     incomplete_error,
 )
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
-from rnsdask.store.codecs import decode_chunk, describe_codecs
-from rnsdask.store.documents import array_document, files_in_memory, make_document
+from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs, encode_chunk
+from rnsdask.store.documents import array_document, make_document
 from rnsdask.store.location import METADATA_KEY, Location
-from rnsdask.store.metadata import missing_error
+from rnsdask.store.metadata import ArrayInfo, Opened, check_keys, missing_error, read_metadata
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.plain_reading import PlainInfo, load_plain
+from rnsdask.store.reading import belonging
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, is_begun, target_at
-from rnsdask.store.writing import ArrayWriter, write_values
+from rnsdask.store.writing import ArrayWriter
+
+_DTYPES = ("bool", "int8", "int16", "int32", "int64")
+
+
+@dataclass(frozen=True)
+class PlainInfo(ArrayInfo):
+    """What there is to know about a plain array before its chunks are read.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Boolean, or integers of a sign.
+    codecs : tuple of str
+        The codecs that make bytes of a chunk, in the order of encoding.
+    """
+
+    dtype: np.dtype[Any]
+    codecs: tuple[str, ...]
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return "rnsdask.PlainInfo", self.path, self.identity, self.opened, self.metadata
+
+
+# ---- reading ----------------------------------------------------------------------------------------------
+
+
+def is_plain(path: StorePath) -> bool:
+    """Whether there is a plain array that rnsdask has begun to write, in whatever state."""
+    try:
+        document = array_document(locate(path).read_metadata())
+    except StoreAccessError:
+        raise
+    except (OSError, ValueError):
+        return False
+    return PLAIN_ATTRIBUTE in (document.get("attributes") or {})
+
+
+def load_plain(location: Location) -> tuple[PlainInfo, bool]:
+    """Read and check the metadata of the plain array at a place, and tell whether it is complete."""
+    metadata, identity = read_metadata(location, "array")
+    try:
+        document = array_document(metadata)
+        attribute = (document.get("attributes") or {}).get(PLAIN_ATTRIBUTE)
+        if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
+            raise ValueError(f"it is no array that rnsdask wrote: it has no attribute {PLAIN_ATTRIBUTE!r}")
+        if not document["shape"]:
+            raise ValueError("it must have at least one axis, got shape ()")
+        check_keys(document)
+        codecs = ChunkCodecs.of(document)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{location.path}: {error}") from error
+    info = PlainInfo(
+        location=location,
+        shape=tuple(document["shape"]),
+        chunks=codecs.shape,
+        identity=identity,
+        opened=Opened.of(location, metadata, tells_content=False),
+        metadata=metadata,
+        dtype=codecs.dtype,
+        codecs=describe_codecs(document),
+    )
+    return info, attribute["complete"]
+
+
+def open_plain(path: StorePath) -> PlainInfo:
+    """Read and check what a complete plain array says about itself.
+
+    Raises
+    ------
+    IncompleteStoreError
+        If its writing did not finish.
+    StoreError
+        If there is no such array, or it breaks a rule of the format.
+    """
+    info, complete = load_plain(locate(path))
+    if info.dtype.name not in _DTYPES:
+        raise StoreError(f"{info.path}: its dtype must be one of {', '.join(_DTYPES)}, got {info.dtype}")
+    if not complete:
+        attribute = array_document(info.metadata)["attributes"][PLAIN_ATTRIBUTE]
+        raise incomplete_error(info.path, "array", attribute)
+    return info
+
+
+def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
+    """Read a chunk and check it: cut at the array's edge, in the byte order of this machine.
+
+    Raises
+    ------
+    CorruptChunkError
+        If the chunk is missing, truncated, or does not match its checksum.
+    ChangedStoreError
+        If the array was overwritten or removed since `info` was read.
+    StoreAccessError
+        If it cannot be read.
+    """
+    with belonging(info.location, info.opened):
+        return _decoded(info, index)
+
+
+def _decoded(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
+    slices, name = chunk_slices(index, info.shape, info.chunks), info.chunk_name(index)
+    values = decode_chunk(info.location, info.metadata, info.chunk_key(index), name, slices)
+    if values.dtype == np.bool_ and (values.view(np.uint8) > 1).any():
+        raise CorruptChunkError(f"{name} is corrupt: a Boolean value is neither 0 nor 1")
+    return np.ascontiguousarray(values, info.dtype.newbyteorder("="))
+
+
+def open_any_array(path: str) -> zarr.Array[Any]:
+    """Open a Zarr array that any program has written, to be read by slices.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it cannot be read, or it is one of rnsdask's that is not whole.
+    """
+    try:
+        array = zarr.open_array(path, mode="r")
+    except FileNotFoundError:
+        if is_begun(locate(path)):
+            raise missing_error(locate(path), "array") from None
+        raise StoreError(f"{path}: there is no such file or Zarr array") from None
+    except Exception as error:  # of any type, for anything may stand in the files
+        raise StoreError(f"{path}: it cannot be opened as a Zarr array: {error!r}") from error
+    _check_own(path, array)
+    return array
+
+
+def _check_own(path: str, array: zarr.Array[Any]) -> None:
+    """Check that an array is whole if rnsdask wrote it: of one that lacks chunks, Zarr reads zeros."""
+    own: list[Any] = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
+    for attribute in own:
+        if isinstance(attribute, dict) and attribute.get("complete") is False:
+            raise incomplete_error(path, "array", attribute)
+    if own and (missing := array.nchunks - array.nchunks_initialized):
+        raise CorruptChunkError(f"{path}: {missing} of its {array.nchunks} chunks are missing")
+
+
+def exists(path: StorePath) -> bool:
+    """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
+    location = locate(path)
+    return location.exists(METADATA_KEY) or is_begun(location)
+
+
+# ---- writing ----------------------------------------------------------------------------------------------
 
 
 def create_plain(
@@ -86,111 +234,29 @@ def resume_plain(
     """
     location = locate(path)
     begun = find_begun(location)
-    _check_like(begun, make_document(shape, chunks, dtype), complete_too)
+    info, complete = load_plain(begun)
+    if complete and not complete_too:
+        raise StoreError(
+            f"{location.path}: the array is complete: there is nothing to resume; "
+            "replace it with overwrite=True"
+        )
+    _check_like(info, shape, chunks, dtype)
     job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
     target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
     target.take_over(begun_fields(target.token, job))
     return PlainWriter(load_plain(target.staged)[0], target)
 
 
-def _check_like(location: Location, wanted: bytes, complete_too: bool) -> None:
-    """Check that an array was begun with a metadata document like another, and may go on."""
-    try:
-        metadata = location.read_metadata()
-    except FileNotFoundError:
-        raise StoreError(f"{location.path}: there is no such array") from None
-    try:
-        array = _opened(metadata)
-        attribute = array.attrs.get(PLAIN_ATTRIBUTE)
-    except Exception as error:  # of any type, for anything may stand in the file
-        raise StoreError(f"{location.path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
-    if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
-        raise StoreError(f"{location.path}: it cannot be resumed: it is no array that rnsdask has begun")
-    if attribute["complete"] and not complete_too:
-        raise StoreError(
-            f"{location.path}: the array is complete: there is nothing to resume; "
-            "replace it with overwrite=True"
-        )
-    found = _description(array)
-    for name, value in _description(_opened(wanted)).items():
-        if found[name] != value:
+def _check_like(info: PlainInfo, shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike) -> None:
+    """Check that an array was begun as `create_plain` would."""
+    codecs = describe_codecs(array_document(make_document(shape, chunks, dtype)))
+    wanted = {"shape": tuple(shape), "chunks": tuple(chunks), "dtype": np.dtype(dtype), "codecs": codecs}
+    for name, value in wanted.items():
+        if (found := getattr(info, name)) != value:
             raise StoreError(
-                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}; "
+                f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}; "
                 "replace it with overwrite=True"
             )
-
-
-def _opened(metadata: bytes) -> zarr.Array[Any]:
-    return zarr.open_array(files_in_memory({METADATA_KEY: metadata}), mode="r")
-
-
-def open_any_array(path: str) -> zarr.Array[Any]:
-    """Open a Zarr array that any program has written, to be read by slices.
-
-    Raises
-    ------
-    StoreError
-        If there is none, or it cannot be read, or it is one of rnsdask's that is not whole.
-    """
-    try:
-        array = zarr.open_array(path, mode="r")
-    except FileNotFoundError:
-        if is_begun(locate(path)):
-            raise missing_error(locate(path), "array") from None
-        raise StoreError(f"{path}: there is no such file or Zarr array") from None
-    except Exception as error:  # of any type, for anything may stand in the files
-        raise StoreError(f"{path}: it cannot be opened as a Zarr array: {error!r}") from error
-    _check_own(path, array)
-    return array
-
-
-def _check_own(path: str, array: zarr.Array[Any]) -> None:
-    """Check that an array is whole if rnsdask wrote it: of one that lacks chunks, Zarr reads zeros."""
-    own: list[Any] = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
-    for attribute in own:
-        if isinstance(attribute, dict) and attribute.get("complete") is False:
-            raise incomplete_error(path, "array", attribute)
-    if own and (missing := array.nchunks - array.nchunks_initialized):
-        raise CorruptChunkError(f"{path}: {missing} of its {array.nchunks} chunks are missing")
-
-
-def exists(path: StorePath) -> bool:
-    """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
-    location = locate(path)
-    return location.exists(METADATA_KEY) or is_begun(location)
-
-
-def describe_plain(path: StorePath) -> dict[str, Any] | None:
-    """What a plain array that rnsdask wrote, or has begun, says about itself; None if there is none."""
-    location = locate(path)
-    try:
-        document = array_document(location.read_metadata())
-        attribute = document["attributes"][PLAIN_ATTRIBUTE]
-        complete = attribute["complete"] is True
-    except StoreAccessError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    shape, chunks = (tuple(document["shape"]), tuple(document["chunk_grid"]["configuration"]["chunk_shape"]))
-    count = math.prod(shape)
-    return {
-        "store": location.path,
-        "dtype": document["data_type"],
-        "count": count,
-        "shape": shape,
-        "chunks": chunks,
-        "n_chunks": math.prod(chunk_grid(shape, chunks)),
-        "bytes": count * np.dtype(document["data_type"]).itemsize,
-        "codecs": describe_codecs(document),
-        "complete": complete,
-    }
-
-
-def _description(array: zarr.Array[Any]) -> dict[str, Any]:
-    """All that the chunks' files and bytes depend on."""
-    document = dict(array.metadata.to_dict())
-    document.pop("attributes")
-    return {"shape": array.shape, "chunks": array.chunks, "dtype": str(array.dtype), "metadata": document}
 
 
 class PlainWriter(ArrayWriter):
@@ -205,10 +271,19 @@ class PlainWriter(ArrayWriter):
         ------
         IndexError
             If the grid has no such chunk.
+        ValueError
+            If it has another shape.
         StoreError
             If the chunk cannot be written, or another writer has begun to write the array.
         """
-        write_values(self.target, self.info, index, to_backend(values, "cpu")[0])
+        info, values, name = self.info, to_backend(values, "cpu")[0], self.info.chunk_name(index)
+        slices = chunk_slices(index, info.shape, info.chunks)
+        expected = tuple(s.stop - s.start for s in slices)
+        if values.shape != expected:
+            raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
+        key = info.chunk_key(index)
+        encoded = encode_chunk(info.metadata, key, slices, values)
+        self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -220,10 +295,7 @@ class PlainWriter(ArrayWriter):
         StoreAccessError
             If it cannot be read.
         """
-        info = self.info
-        slices = chunk_slices(index, info.shape, info.chunks)
-        key, name = info.chunk_key(index), info.chunk_name(index)
-        values = decode_chunk(info.location, info.metadata, key, name, slices)[None]
+        values = _decoded(self.info, index)[None]
         self.target.check()
         return values
 

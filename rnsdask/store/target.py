@@ -18,7 +18,7 @@ from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.messages import listed
 from rnsdask.store.attributes import ATTRIBUTE, check_job_identity, own_attribute, read_writer, way_on
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
-from rnsdask.store.documents import document_of, with_attributes, with_fields
+from rnsdask.store.documents import concealed, document_of, with_attributes, with_fields
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, load
 from rnsdask.store.space import check_can_write
@@ -72,7 +72,7 @@ class Target:
         StoreError
             If another writer begins it at the same time.
         """
-        what = f"{self.location.path}: it"
+        metadata, what = concealed(metadata), f"{self.location.path}: it"
         if self.location.is_local:
             self._make_folder()
             try:
@@ -105,7 +105,7 @@ class Target:
     def take_over(self, attribute: dict[str, Any]) -> None:
         """Go on with what another writer has begun, by an attribute that names this one."""
         try:
-            metadata = with_attributes(self.staged, {self.attribute: attribute})
+            metadata = concealed(with_attributes(self.staged, {self.attribute: attribute}))
         except FileNotFoundError:
             raise self._lost() from None
         self.write_metadata(metadata, checked=False)

@@ -3,14 +3,10 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
-from zarr.buffer.cpu import Buffer
-from zarr.storage import MemoryStore
 
 from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
@@ -26,19 +22,19 @@ from rnsdask.store.attributes import (
     with_exact_bound,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
-from rnsdask.store.codecs import ChunkCodecs, codecs_of
+from rnsdask.store.codecs import ChunkCodecs, encode_chunk
 from rnsdask.store.documents import (
-    Files,
     array_document,
     axis_names,
     changed_metadata,
     check_lengths,
+    concealed,
     make_strict_document,
     parse_document,
     with_attributes,
 )
 from rnsdask.store.job import write_job
-from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY
+from rnsdask.store.location import LONGEST_METADATA
 from rnsdask.store.metadata import ArrayInfo, StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
@@ -199,22 +195,22 @@ class ArrayWriter(ABC):
         Where it is written, and this writer's right to it.
     """
 
-    def __init__(self, info: ArrayInfo, target: Target) -> None:
-        self.info: Any = info
+    info: ArrayInfo
+
+    def __init__(self, info: Any, target: Target) -> None:
+        self.info = info
         self.target = target
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return type(self).__name__, self.target.token, *self.info.__dask_tokenize__()
+        return type(self).__name__, self.target.token, self.info
 
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what messages call a chunk."""
-        name: str = self.info.chunk_name(index)
-        return name
+        return self.info.chunk_name(index)
 
     def indices(self) -> Iterator[tuple[int, ...]]:
         """Iterate over the indices of all chunks, in C order."""
-        indices: Iterator[tuple[int, ...]] = self.info.indices()
-        return indices
+        return self.info.indices()
 
     @abstractmethod
     def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
@@ -230,10 +226,9 @@ class ArrayWriter(ABC):
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
-        found = self.info.location.found(self.info.chunk_keys())
-        return [
-            index for index in self.indices() if not self._is_written(found.get(self.info.chunk_key(index)))
-        ]
+        info = self.info
+        found = info.location.found(info.chunk_keys())
+        return [index for index in self.indices() if not self._is_written(found.get(info.chunk_key(index)))]
 
     def _is_written(self, version: tuple[Any, ...] | None) -> bool:
         """Whether a chunk is there, by what its place tells of its file."""
@@ -333,7 +328,7 @@ class StoreWriter(ArrayWriter):
             write_chunk_file(file, residues, info.chunk_shape, name, target.check, target.unfinished)
             return
         key = info.chunk_key(index)
-        encoded = _encode_chunk(info.metadata, key, (slice(None), *slices), residues)
+        encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
         self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
@@ -361,7 +356,7 @@ class StoreWriter(ArrayWriter):
                 "array can no longer grow"
             )
         resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
-        self.target.write_metadata(resized)
+        self.target.write_metadata(concealed(resized))
         self.info = load_own(self.target)
 
     def _is_written(self, version: tuple[Any, ...] | None) -> bool:
@@ -418,37 +413,3 @@ def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
         return False
     with naming_gpu_memory(name):
         return are_valid(info, words.reshape(info.system.rows, -1))
-
-
-def write_values(target: Target, info: ArrayInfo, index: Sequence[int], values: NDArray[Any]) -> None:
-    """Write a whole chunk of an array of one value for each number.
-
-    Raises
-    ------
-    IndexError
-        If the grid has no such chunk.
-    ValueError
-        If it has another shape.
-    StoreError
-        If it cannot be written, or another writer has begun to write the array.
-    """
-    codecs, key, name = codecs_of(info.metadata), info.chunk_key(index), info.chunk_name(index)
-    selection = chunk_slices(index, info.shape, codecs.shape)
-    expected = tuple(s.stop - s.start for s in selection)
-    if values.shape != expected:
-        raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
-    if target.unfinished is None or codecs.compressor is not None:
-        target.publish(key, _encode_chunk(info.metadata, key, selection, values), name)
-        return
-    # The same file without Zarr, which takes milliseconds a chunk: bytes as they are, then their CRC-32C.
-    values, file = values.astype(codecs.dtype, copy=False), Path(info.path, key)
-    write_chunk_file(file, values, codecs.shape, name, target.check, target.unfinished)
-
-
-def _encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
-    """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
-    files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
-    array = zarr.open_array(MemoryStore(files), mode="r+")
-    # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
-    array.with_config({"write_empty_chunks": True})[selection] = values
-    return files[key].to_bytes()
