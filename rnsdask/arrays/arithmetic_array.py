@@ -9,7 +9,7 @@ from rnsdask.arrays.ring_array import RingArray
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import functions, logarithm, number_theory, positional, sort, tree
+from rnsdask.lazy import convert, functions, logarithm, number_theory, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.operands import Operand
 from rnsdask.positional.system import Positional
@@ -144,7 +144,7 @@ class ArithmeticArray(RingArray):
         """
         wanted: Any = self.system.is_signed if signed is None else signed
         system = Positional(as_integer(bits, "bits"), wanted)
-        return array_type_of(system)(positional.words_in(self, system), system)
+        return array_type_of(system)(convert.words_in(self, system), system)
 
     # ---- order --------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.axis_products import IntervalProducts
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import interval_rns, scan
+from rnsdask.lazy import functions, interval_rns, scan
 from rnsdask.lazy.check import checked_residues
 from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.widening import through_rns
@@ -198,7 +198,7 @@ class IntervalRNSArray(ElementaryArray):
     # ---- operations ---------------------------------------------------------------------------------------
 
     def __neg__(self) -> Any:
-        return interval_rns.negative(self, overflow="raise")
+        return functions.negative(self, overflow="raise")
 
     # Methods of a wider signed RNSArray, but for reductions of all numbers, which stored intervals decide.
 

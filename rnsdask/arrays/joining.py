@@ -10,7 +10,7 @@ from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
-from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import common_system, find_lengths, in_common_system, made_alike
 from rnsdask.rns.system import RNS

@@ -7,7 +7,7 @@ from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.scanned_array import ScannedArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_bool
-from rnsdask.lazy import positional
+from rnsdask.lazy import convert
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -81,4 +81,4 @@ class PositionalArray(ScannedArray):
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
         # Residues without negative numbers take limbs without them.
         source = self.to_positional(self.bits, False) if self.signed and not wanted else self
-        return array_type_of(system)(positional.words_in(source, system), system)
+        return array_type_of(system)(convert.words_in(source, system), system)

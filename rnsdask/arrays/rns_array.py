@@ -7,7 +7,7 @@ from rnsdask.arrays.scanned_array import ScannedArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.lazy import convert, divide, foreign
+from rnsdask.lazy import convert, elementwise, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
 from rnsdask.lazy.promotion import fitted
@@ -131,7 +131,7 @@ class RNSArray(ScannedArray):
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
-        return divide.is_even(self)
+        return elementwise.apply("is_even", self)
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 
