@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rnsdask.arrays.scanned_array import ScannedArray
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
@@ -66,7 +66,7 @@ class Pair(NumberSystem):
         return {}
 
 
-class PairArray(ScannedArray):
+class PairArray(IntegerArray):
     """Numbers as pairs of words."""
 
     __slots__ = ()

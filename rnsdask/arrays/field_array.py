@@ -5,23 +5,21 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 
 from numpy.typing import DTypeLike
 
-from rnsdask.arrays import rns_storage
-from rnsdask.arrays.operators import deferring
-from rnsdask.arrays.ring_array import Axis, RingArray, without_axes
+from rnsdask.arrays.number_array import Axis, NumberArray, without_axes
+from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
-from rnsdask.lazy.operands import Operand, is_number_array
+from rnsdask.lazy.operands import is_number_array
 from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
 
 
 def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
-    """A method that an array of elements without an order does not have: it raises TypeError."""
+    """Make a method that raises TypeError, for what needs an order."""
 
     def method(*_: Any, **__: Any) -> NoReturn:
         lazy_fields.refuse(name)
@@ -31,7 +29,7 @@ def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
     return method
 
 
-class FieldArray(RingArray):
+class FieldArray(NumberArray):
     """An array of elements of fields, with ``+ - * / **``, ``==`` and sums and products.
 
     Elements are those of n prime fields at once, or of one Fermat field. Operands are arrays of the same
@@ -60,7 +58,6 @@ class FieldArray(RingArray):
     __slots__ = ()
 
     system_type = FiniteFields
-    storage: ClassVar[Storage] = rns_storage
     _dasks_way: ClassVar[str] = "x.lift().to_dask_array()"
 
     # ---- as integers --------------------------------------------------------------------------------------
@@ -148,13 +145,7 @@ class FieldArray(RingArray):
 
     # ---- division and powers ------------------------------------------------------------------------------
 
-    @deferring
-    def __truediv__(self, other: Operand) -> Any:
-        """Quotients; a divisor that is 0 in a field is a ZeroDivisionError, with its index in an array."""
-        return functions.divide(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Any:
-        return functions.divide(other, self)
+    __truediv__, __rtruediv__ = both_ways("truediv", functions.divide)
 
     def inverse(self) -> "FieldArray":
         """Inverse of each element; ZeroDivisionError if one is 0 in a field, with its index."""
@@ -232,7 +223,7 @@ class FieldArray(RingArray):
         keepdims: bool = False,
         split_every: int | None = None,
     ) -> Any:
-        """Product of all elements or along axes, in each field; 1 of none. As :meth:`sum`."""
+        """Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."""
         return self._reduced("prod", axis, dtype, out, keepdims, split_every)
 
     def _reduced(
@@ -253,7 +244,7 @@ class FieldArray(RingArray):
         found = lazy_fields.reduce_along(name, self, axes, split_every)
         return found if keepdims else without_axes(found, axes)
 
-    # ---- order, which there is none of --------------------------------------------------------------------
+    # ---- what needs an order, which elements do not have -------------------------------------------------
 
     __lt__, __le__, __gt__, __ge__ = (
         deferring(_refused(symbol, f"__{name}__"))

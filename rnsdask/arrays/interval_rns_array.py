@@ -3,27 +3,20 @@
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
-from rnsdask.arrays.elementary_array import ElementaryArray
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
-from rnsdask.core.overflow import overflow_mode
 from rnsdask.interval_rns import layout
-from rnsdask.interval_rns.axis_products import IntervalProducts
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import functions, interval_rns, scan
+from rnsdask.lazy import functions, interval_rns
 from rnsdask.lazy.check import checked_residues
-from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.widening import through_rns
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
@@ -36,7 +29,7 @@ _through_rns = partial(through_rns, make=RNSArray)
 
 
 def _reduction(method: Method, field: str, operation: str) -> Method:
-    """A reduction of all numbers by their intervals, and along axes as that of RNSArrays."""
+    """Make a reduction that decides by intervals for all numbers, and goes by residues along axes."""
     by_residues, arguments_of = _through_rns(method), signature(method)
 
     @wraps(by_residues)
@@ -53,13 +46,7 @@ def _reduction(method: Method, field: str, operation: str) -> Method:
     return reduction
 
 
-def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
-    """Bits of a sum of all numbers."""
-    x._find_lengths()
-    return x.moduli.bits + x.size.bit_length()
-
-
-class IntervalRNSArray(ElementaryArray):
+class IntervalRNSArray(IntegerArray):
     """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
 
     The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
@@ -85,7 +72,6 @@ class IntervalRNSArray(ElementaryArray):
     __slots__ = ()
 
     system_type = IntervalRNS
-    storage: ClassVar[Storage] = interval_rns_storage
 
     # ---- ways to make one ---------------------------------------------------------------------------------
 
@@ -139,7 +125,7 @@ class IntervalRNSArray(ElementaryArray):
 
     @classmethod
     def from_rns(cls, x: RNSArray) -> "IntervalRNSArray":
-        """Make an array of the numbers of an RNSArray, signed or not; lazy if that is."""
+        """Make an array of the numbers of an RNSArray, signed or not; lazy if `x` is."""
         if not isinstance(x, RNSArray):
             raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
         return cls(interval_rns.columns_of(x), IntervalRNS(x.moduli, x.system.source))
@@ -168,7 +154,7 @@ class IntervalRNSArray(ElementaryArray):
 
     @property
     def residues(self) -> Any:
-        """Residues of the magnitudes, uint32 (n, *shape): part of the columns, and read-only as they are."""
+        """Residues of the magnitudes, uint32 (n, *shape): a view of the columns, read-only if they are."""
         return layout.residues_of(self._words, self.moduli)
 
     @property
@@ -202,37 +188,14 @@ class IntervalRNSArray(ElementaryArray):
 
     # Methods of a wider signed RNSArray, but for reductions of all numbers, which stored intervals decide.
 
-    max = _reduction(RNSArray.max, "value", "max")
-    min = _reduction(RNSArray.min, "value", "min")
-    sum = _reduction(RNSArray.sum, "value", "sum")
-    argmax = _reduction(RNSArray.argmax, "index", "max")
-    argmin = _reduction(RNSArray.argmin, "index", "min")
+    max = _reduction(IntegerArray.max, "value", "max")
+    min = _reduction(IntegerArray.min, "value", "min")
+    sum = _reduction(IntegerArray.sum, "value", "sum")
+    argmax = _reduction(IntegerArray.argmax, "index", "max")
+    argmin = _reduction(IntegerArray.argmin, "index", "min")
 
-    topk = _through_rns(RNSArray.topk)
-    argtopk = _through_rns(RNSArray.argtopk)
-    cumsum = _through_rns(RNSArray.cumsum, _bits_of_sum)
-    var = _through_rns(RNSArray.var)
-    cummax = _through_rns(RNSArray.cummax)
-    cummin = _through_rns(RNSArray.cummin)
-
-    def cumprod(
-        self,
-        axis: int | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        overflow: str | None = None,
-        backend: str = "auto",
-    ) -> Any:
-        """Products of all numbers up to each one along an axis, as :meth:`.RNSArray.cumprod`.
-
-        With ``"wrap"`` and ``"flag"`` a result has the sign of the exact product, its magnitude modulo M.
-        """
-        self._check_numpys("cumprod", out, dtype)
-        mode = overflow_mode(overflow, self.system)
-        x, k = self._line(axis)
-        how = IntervalProducts(RNS(self.moduli), k, mode)
-        return made_like((x,), scan.scan(x.words, how, backend), self.system, mode)
+    topk = _through_rns(IntegerArray.topk)
+    argtopk = _through_rns(IntegerArray.argtopk)
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
@@ -241,7 +204,7 @@ class IntervalRNSArray(ElementaryArray):
     # ---- other moduli sets --------------------------------------------------------------------------------
 
     def extend(self, moduli: ModuliSet) -> "IntervalRNSArray":
-        """The same numbers under another moduli set (base extension), exactly.
+        """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
         ----------
@@ -259,20 +222,7 @@ class IntervalRNSArray(ElementaryArray):
             If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
             is computed.
         """
-        if not isinstance(moduli, ModuliSet):
-            raise TypeError(f"moduli must be a ModuliSet, got {type(moduli).__name__}")
+        check_moduli_set(moduli)
         return IntervalRNSArray(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))
 
-    def shrink(self, moduli: ModuliSet) -> "IntervalRNSArray":
-        """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
-        check_moduli_set(moduli)
-        if len(moduli) > len(self.moduli):
-            raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
-        return self.extend(moduli)
-
-
-def open_group(location: store.Location, backend: str = "cpu") -> IntervalRNSArray:
-    """Open a complete group, as :func:`rnsdask.open_zarr` says."""
-    info = interval_rns_storage.open_info(location)
-    words = interval_rns_storage.read_words(info, backend=backend)
-    return IntervalRNSArray(words, IntervalRNS(info.residues.moduli, info.residues.system.source))
+    shrink = RNSArray.shrink

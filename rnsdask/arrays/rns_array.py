@@ -1,10 +1,8 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, SupportsIndex
 
-from rnsdask.arrays import rns_storage
-from rnsdask.arrays.scanned_array import ScannedArray
-from rnsdask.arrays.storage import Storage
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, elementwise, foreign
@@ -16,7 +14,7 @@ from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 
 
-class RNSArray(ScannedArray):
+class RNSArray(IntegerArray):
     """An array of exact integers in a residue number system.
 
     It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
@@ -43,7 +41,6 @@ class RNSArray(ScannedArray):
     __slots__ = ()
 
     system_type = RNS
-    storage: ClassVar[Storage] = rns_storage
 
     # ---- what it is ---------------------------------------------------------------------------------------
 
@@ -68,7 +65,7 @@ class RNSArray(ScannedArray):
         return bound
 
     def with_residues(self, residues: Any, bound: int | None = None, *, trusted: bool = False) -> "RNSArray":
-        """An array of the same moduli set and range with other residues, checked as by `from_residues`.
+        """Make an array of other residues with this moduli set and range, checked as by `from_residues`.
 
         Parameters
         ----------
@@ -82,7 +79,7 @@ class RNSArray(ScannedArray):
         return array_of_residues(residues, self.system.with_bound(bound), trusted=trusted)
 
     def with_bound(self, bound: SupportsIndex | None, *, trusted: bool = False) -> "RNSArray":
-        """The same numbers with another bound.
+        """Set another bound for the numbers, which are checked.
 
         Parameters
         ----------
@@ -136,7 +133,7 @@ class RNSArray(ScannedArray):
     # ---- other moduli sets --------------------------------------------------------------------------------
 
     def extend(self, moduli: ModuliSet) -> "RNSArray":
-        """The same numbers under another moduli set (base extension), exactly.
+        """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
         ----------
@@ -155,15 +152,14 @@ class RNSArray(ScannedArray):
             If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
             is computed.
         """
-        if not isinstance(moduli, ModuliSet):
-            raise TypeError(f"moduli must be a ModuliSet, got {type(moduli).__name__}")
+        check_moduli_set(moduli)
         bound, words = self.bound, convert.change_moduli(self, moduli)
         if bound is None and moduli.product > self.moduli.product:
             bound = self.system.greatest_magnitude
         return RNSArray(words, RNS(moduli, self.signed, bound))
 
-    def shrink(self, moduli: ModuliSet) -> "RNSArray":
-        """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
+    def shrink(self, moduli: ModuliSet) -> Any:
+        """Bring the numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
         check_moduli_set(moduli)
         if len(moduli) > len(self.moduli):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")

@@ -56,11 +56,10 @@ def derive(
     check_target(path, prepared.sources)
     if is_done(operation, path, prepared.identity, mode, as_json):
         return
-    paths = [source.residues.path for source in prepared.sources]
     with (
         connection as client,
         fitting(prepared.work, client, backend=backend),
-        measured(client, paths) as cost,
+        measured() as cost,
     ):
         done = derivation.write(prepared, path, client, progress=progress, **mode)
     tell_derived(operation, sources, path, done, cost, as_json, shape=prepared.array.shape)
@@ -93,8 +92,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
     "system",
     type=click.Choice(["interval", "rns", "positional", "field"]),
     required=True,
-    help="A group of magnitudes with signs and intervals; a store of residues; one of limbs; or one of "
-    "elements of fields.",
+    help="Signed integers with intervals; residues; limbs; or elements of fields.",
 )
 @click.option(
     "--signed/--unsigned",
@@ -123,8 +121,8 @@ def convert(
 ) -> None:
     """Write the integers of SRC in another number system to DST.
 
-    Residues of a group with intervals, and those of a group, are under the same moduli. Elements of fields
-    become integers under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
+    Residues keep their moduli when they get intervals, or lose them. Elements of fields become integers
+    under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
     """
     fields = read_fields(primes, ntt_length, bits)
     if (fields is None) == (system == "field"):
@@ -248,9 +246,6 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
     about: dict[str, Any] = {
         name: None if integer is None else hex(integer) for name, integer in given.items()
     }
-    # One kernel raises numbers modulo one odd integer, and another inverts them.
-    by_kernels = not stores and (given["modulus"] or 0) % 2 == 1
-    about["arrays_held"] = 14 if not by_kernels else 4 if (given["exponent"] or 0) < 0 else 0
     derive("powmod", [base, *(paths[name] for name in stores)], path, make, **about, **options)
 
 
@@ -278,7 +273,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
     """
 
     def make(*arrays: Any) -> Any:
-        from rnsdask.arrays.joining import concatenate
+        from rnsdask.arrays.functions import concatenate
         from rnsdask.core.errors import with_article
 
         kinds = dict.fromkeys(map(type, arrays))

@@ -148,7 +148,7 @@ def _compute(
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None
     sources = [Source.at(path, OF_NUMBERS) for path in paths]
-    of_fields = isinstance(sources[0].residues.system, FiniteFields)
+    of_fields = isinstance(sources[0].info.system, FiniteFields)
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are of integers; these are elements of fields")
     if of_fields and checkpoint is not None:
@@ -194,11 +194,10 @@ def _compute_integers(
     if targets and all(are_done):
         tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
         return
-    read = [source.residues.path for source in sources]
     with (
         connection as client,
         fitting(problem.work, client, backend=backend),
-        measured(client, read) as cost,
+        measured() as cost,
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         failure, done = "", []

@@ -26,8 +26,8 @@ from rnsdask.cli.printing import counted, echo, output_errors
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.cluster.memory import Work
     from rnsdask.jobs.integer_writing import Form
+    from rnsdask.jobs.memory_plan import Work
     from rnsdask.jobs.writing import Transfer
     from rnsdask.store import StoreInfo
 
@@ -75,8 +75,8 @@ def export(
     .csv      text after a line "value"
     else      text, one integer a line; - is standard output
 
-    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be a group, or
-    what eval wrote of a comparison, as 0 and 1, or of sign.
+    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be what
+    eval wrote of a comparison, as 0 and 1, or of sign.
 
     With --residues, OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others up
     to 2**64: of uint32 if none is greater than 2**32, else of uint64. They must hold every number, unless
@@ -105,7 +105,7 @@ def export(
     amount = {"numbers": job.count, "nbytes": job.nbytes}
     with (
         fitting(job.work),
-        measured(paths=[job.path]) as cost,
+        measured() as cost,
         metered("export", job.count, **amount, shown=progress) as meter,
         opened as stream,
     ):
@@ -166,32 +166,32 @@ def _form_of(output: str) -> "Form":
 
 @dataclass(frozen=True)
 class _Export:
-    """What is to be written: by a job that takes a stream; how much it is, and where it is read."""
+    """An export: a function that writes to a stream, what it writes, how much, and its memory."""
 
     write: Callable[..., "Transfer"]
     what: str
-    path: str
     count: int
     nbytes: int
     work: "Work"
 
 
 def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
-    """What is in a group, or what eval wrote of a comparison or of sign; None of a store."""
+    """What eval wrote of a comparison or of sign; None of a store."""
     from rnsdask.jobs.value_export import Values
 
     found = Values.at(path)
     if found is None:
         return None
     write = partial(found.export, **texts)
-    return _Export(write, "values", found.array.path, found.array.count, found.nbytes, found.work)
+    return _Export(write, "values", found.info.count, found.nbytes, found.work)
 
 
 def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
     from rnsdask.jobs.integers import export_integers
     from rnsdask.jobs.sources import OF_NUMBERS
+    from rnsdask.store import open_info
 
-    info = _opened(path, OF_NUMBERS)
+    info = open_info(path, OF_NUMBERS)
     return _of_store(info, partial(export_integers, info, **texts))
 
 
@@ -201,9 +201,9 @@ def _of_residues(
     """The residues of a store, under its own moduli unless there are others."""
     from rnsdask.core.axes import axis_index
     from rnsdask.jobs.residues import export_residues
-    from rnsdask.rns.system import RNS
+    from rnsdask.store import open_info
 
-    info = _opened(path, (RNS,))
+    info = open_info(path)
     own = (moduli_list, moduli_file) == (None, None)
     moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
     with refusing():
@@ -212,18 +212,10 @@ def _of_residues(
     return _of_store(info, partial(export_residues, info, moduli=moduli, **how))
 
 
-def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":
-    from rnsdask import store
-
-    if store.is_group(store.locate(path)):
-        raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
-    return store.open_info(path, systems)
-
-
 def _of_store(info: "StoreInfo", write: Callable[..., "Transfer"]) -> _Export:
     from rnsdask.jobs.memory_plan import work_on
 
-    return _Export(write, "integers", info.path, info.count, info.nbytes, work_on(info, "export"))
+    return _Export(write, "integers", info.count, info.nbytes, work_on(info, "export"))
 
 
 @contextmanager

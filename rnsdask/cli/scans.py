@@ -43,7 +43,7 @@ def _write_scan(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the scan of a store or a group to a new one, and tell of it."""
+    """Write the scan of a store to a new one, and tell of it."""
     from rnsdask.jobs.compute import naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.identity import job_identity
@@ -65,7 +65,7 @@ def _write_scan(
         connection as client,
         fitting(work_on(opened.info, name), client, backend=backend),
         naming(f"{name} of {source}"),
-        measured(client, [opened.residues.path]) as cost,
+        measured() as cost,
     ):
         done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
     done = replace(done, bytes_read=2 * array.nbytes)

@@ -22,6 +22,9 @@ class NumberSystem(ABC):
     two operands go together when their systems have :meth:`same_numbers`.
     """
 
+    array_type: ClassVar[Any]
+    """The class of arrays of the system, which puts itself here."""
+
     range_kind: str = ""
     """What an error calls the range, such as "signed"."""
 

@@ -132,6 +132,7 @@ TABLE: Table = {
     "reduce": Entry(_reduce, moves=False),  # nearly no residues are read, for intervals decide
     "cumsum": ThroughRNS(_bits_of_sum),
     "cumprod": Entry(_running_products),
+    "moments": ThroughRNS(),
     "cummax": ThroughRNS(),
     "cummin": ThroughRNS(),
     "axis_factors": Entry(_axis_factors, arrays=2),

@@ -12,19 +12,19 @@ from rnsdask.lazy.tree import combine_results, reduce_groups
 if TYPE_CHECKING:
     from distributed import Client
 
-    from rnsdask.arrays.arithmetic_array import ArithmeticArray
+    from rnsdask.arrays.integer_array import IntegerArray
     from rnsdask.rns.reduce import ReductionResult
 
 
 def reduce(
-    array: "ArithmeticArray",
+    array: "IntegerArray",
     operation: str,
     client: "Client | None" = None,
     *,
     backend: str = "auto",
     progress: bool = False,
     checkpoint: Path | None = None,
-    info: store.StoreInfo | store.GroupInfo | None = None,
+    info: store.StoreInfo | None = None,
 ) -> "ReductionResult":
     """Reduce a lazy array.
 
@@ -32,7 +32,7 @@ def reduce(
     ----------
     checkpoint : Path, optional
         A folder that keeps finished partial results; those that it holds already are not computed again.
-    info : StoreInfo or GroupInfo, optional
+    info : StoreInfo, optional
         With `checkpoint`: what the array is read from.
 
     Raises

@@ -13,6 +13,7 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.lazy.widening import by_table
 
 
 def mean(total: Any, count: int) -> Any:
@@ -22,6 +23,7 @@ def mean(total: Any, count: int) -> Any:
     return _quotients(total, count)
 
 
+@by_table("moments")
 def variance(x: Numbers, axes: tuple[int, ...], count: int, ddof: int, split_every: int | None) -> Any:
     """Variance along axes, which keep length 1, of `count` numbers each: an object array of fractions."""
     words, system = x.words, x.system

@@ -5,22 +5,9 @@ codecs on a local disk are read and written as files; all others go through Zarr
 """
 
 from rnsdask.store.appending import append as append
-from rnsdask.store.appending import append_group as append_group
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
-from rnsdask.store.device_files import bounce_buffer as bounce_buffer
-from rnsdask.store.device_files import gpu_memory as gpu_memory
 from rnsdask.store.device_files import reads_on_gpu as reads_on_gpu
-from rnsdask.store.group import GroupInfo as GroupInfo
-from rnsdask.store.group import describe_group as describe_group
-from rnsdask.store.group import is_group as is_group
-from rnsdask.store.group import open_group as open_group
-from rnsdask.store.group_reading import fingerprint_group as fingerprint_group
-from rnsdask.store.group_reading import read_group_chunk as read_group_chunk
-from rnsdask.store.group_reading import verify_group as verify_group
-from rnsdask.store.group_writing import GroupWriter as GroupWriter
-from rnsdask.store.group_writing import create_group as create_group
-from rnsdask.store.group_writing import resume_group as resume_group
 from rnsdask.store.hierarchy import component_of as component_of
 from rnsdask.store.hierarchy import create_parents as create_parents
 from rnsdask.store.job import begun_by as begun_by
@@ -28,7 +15,9 @@ from rnsdask.store.job import is_completed_by as is_completed_by
 from rnsdask.store.job import job_of as job_of
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo
-from rnsdask.store.metadata import open_info as open_info
+from rnsdask.store.opening import ALL_SYSTEMS as ALL_SYSTEMS
+from rnsdask.store.opening import load_any as load_any
+from rnsdask.store.opening import open_info as open_info
 from rnsdask.store.paths import StorePath as StorePath
 from rnsdask.store.paths import locate as locate
 from rnsdask.store.plain import PlainWriter as PlainWriter
@@ -47,12 +36,12 @@ from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
 from rnsdask.store.reading import read_part as read_part
 from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify
-from rnsdask.store.replacing import remove as remove
-from rnsdask.store.replacing import state as state
 from rnsdask.store.space import check_can_write as check_can_write
 from rnsdask.store.space import check_room as check_room
-from rnsdask.store.targets import check_place as check_place
-from rnsdask.store.targets import place_begun as place_begun
+from rnsdask.store.target import check_can_begin as check_can_begin
+from rnsdask.store.target import remove as remove
+from rnsdask.store.target import settle as settle
+from rnsdask.store.target import state as state
 from rnsdask.store.writing import ArrayWriter as ArrayWriter
 from rnsdask.store.writing import StoreWriter as StoreWriter
 from rnsdask.store.writing import create as create

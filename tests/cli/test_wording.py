@@ -112,7 +112,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "p.zarr: it exists; replace it with overwrite=True",
         "p.zarr: it exists; replace it with --overwrite",
     ),
-    "exists, of a group": (
+    "exists, of intervals": (
         lambda: rd.open_zarr("i.zarr").rechunk(1).to_zarr("i.zarr"),
         "convert x.zarr i.zarr --to interval",
         "i.zarr: it exists; replace it with overwrite=True",
@@ -186,7 +186,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: rd.isqrt(rd.open_zarr("x.zarr")),
         "eval isqrt(a) a=x.zarr -o y",
         "x.to_positional(bits) makes limbs",
-        "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to positional",
+        "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to",
     ),
     "modular arithmetic of residues": (
         lambda: rd.mod_add(rd.open_zarr("x.zarr"), 1, 5),
@@ -263,7 +263,7 @@ def test_ways_out(name: str) -> None:
 
 def test_many_kinds_that_do_not_mix() -> None:
     message = fail("eval", "a+b+c", "a=x.zarr", "b=i.zarr", "c=p.zarr", "-o", "y", status=2)
-    assert "a is a store of residues, and b is a group of intervals, which do not mix" in message
+    assert "a is a store of residues, and b is a store of intervals, which do not mix" in message
 
 
 def test_a_log_speaks_of_options() -> None:

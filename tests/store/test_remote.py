@@ -30,7 +30,6 @@ from servers import WebServer, refusing, s3_server, web_server
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cluster import failures
-from rnsdask.cluster.memory import project
 from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.jobs import memory_plan, run
 from rnsdask.rns.system import RNS
@@ -201,10 +200,10 @@ def test_stores_of_zarr(kind: str, bucket: str, s3: str, tmp_path: Path, request
 
     numbers = rd.IntervalRNSArray.from_ints([5, -(2**80), 3] * 50, MODULI, chunks=256)
     for _ in range(2):
-        numbers.to_zarr(place("group"), overwrite=True, **how)
+        numbers.to_zarr(place("intervals"), overwrite=True, **how)
     with pytest.raises(StoreError, match="it exists"):
-        numbers.to_zarr(place("group"), **how)
-    found = rd.open_zarr(place("group"), **how)
+        numbers.to_zarr(place("intervals"), **how)
+    found = rd.open_zarr(place("intervals"), **how)
     assert (int(found.min()), int(found.max()), int(found.argmin())) == (-(2**80), 5, 1)
 
 
@@ -659,7 +658,7 @@ with open("/proc/self/status") as status:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(("operation", "threads"), [("max", 3), ("random", 2)][: len(PLACES)])
-def test_peak_is_not_above_projection(bucket: str, web: WebServer, operation: str, threads: int) -> None:
+def test_peak_is_not_above_the_plan(bucket: str, web: WebServer, operation: str, threads: int) -> None:
     moduli = rd.ModuliSet([2**32, 2**32 - 1])
     rd.random(moduli, 4 * 2**20 - 1000, chunks=2**20).to_zarr("x.zarr")
     arguments = [operation, f"{web.url}/x.zarr", f"{bucket}/out.zarr", str(threads)]
@@ -668,4 +667,4 @@ def test_peak_is_not_above_projection(bucket: str, web: WebServer, operation: st
     )
     assert done.returncode == 0, done.stderr
     work = memory_plan.work_on(store.open_info(f"{web.url}/x.zarr"), operation)
-    assert 1024 * int(done.stdout) <= project(work, threads).host
+    assert 1024 * int(done.stdout) <= memory_plan.Place("here", threads, 2**40).need(work, threads)[0]

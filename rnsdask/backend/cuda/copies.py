@@ -1,0 +1,53 @@
+"""Copies of matrices on a GPU: transposed, or with zeros after them."""
+
+from collections.abc import Sequence
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import row_stride
+from rnsdask.backend.cuda.layout import BLOCK, TRANSPOSED_WORDS
+from rnsdask.backend.protocol import Array
+
+_LONGEST = 5  # bits of the shorter side of a tile
+
+
+def transpose(matrix: Array, out: Array) -> None:
+    rows, columns = matrix.shape
+    # A matrix of few columns is cut into tiles of all of them, and one of few rows likewise.
+    bits = min(_LONGEST, (columns - 1).bit_length())
+    if rows < 2**_LONGEST:
+        bits = TRANSPOSED_WORDS.bit_length() - 1 - (rows - 1).bit_length()
+    tiles = -(-columns // 2**bits) * -(-rows // (TRANSPOSED_WORDS >> bits))
+    size = (row_stride(matrix), np.int64(rows), np.int64(columns), np.int32(bits))
+    launching.launch(
+        "transpose", f"transpose_{8 * matrix.dtype.itemsize}", BLOCK * tiles, (matrix, *size, out)
+    )
+
+
+_MOST_PITCH = 2**31 - 1
+"""Bytes from row to row, CU_DEVICE_ATTRIBUTE_MAX_PITCH of all GPUs."""
+
+
+def padded(array: Array, shape: Sequence[int]) -> Array:
+    """A copy in C order with zeros after it along each axis up to a shape, on the current GPU.
+
+    Of a matrix without a kernel of CuPy's, which would be compiled at first use.
+    """
+    larger = cupy.empty(shape, array.dtype) if array.shape == tuple(shape) else cupy.zeros(shape, array.dtype)
+    if not (array.size and _has_rows(array) and _has_rows(larger)):
+        larger[tuple(map(slice, array.shape))] = array
+        return larger
+    rows, width = array.shape[0], array.shape[1] * array.itemsize
+    places = (larger, larger.strides[0], array, array.strides[0])
+    kind, stream = cupy.cuda.runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr
+    launching.call(cupy.cuda.runtime.memcpy2DAsync, *places, width, rows, kind, stream)
+    return larger
+
+
+def _has_rows(array: Array) -> bool:
+    """Whether it is a matrix whose rows CUDA copies at once: apart from one another, and not too far."""
+    if array.ndim != 2 or array.strides[1] != array.itemsize:
+        return False
+    return bool(array.shape[1] * array.itemsize <= array.strides[0] <= _MOST_PITCH)
