@@ -793,10 +793,10 @@ def test_what_cannot_be_resumed() -> None:
 def test_a_late_task_leaves_no_folder_where_a_store_was_removed() -> None:
     moduli = rd.ModuliSet([7])
     writer = store.create("x.zarr", RNS(moduli), (256,), chunks=128)
-    shutil.rmtree("x.zarr")
+    shutil.rmtree("x.zarr.partial")
     with pytest.raises(StoreError, match="another job has begun to write it, or it was removed"):
         writer.write_chunk((1,), np.zeros((1, 128), np.uint32))
-    assert not Path("x.zarr").exists()
+    assert not Path("x.zarr.partial").exists()
     succeed("random", "x.zarr", *FEW)
 
 
