@@ -113,7 +113,7 @@ if __name__ == "__main__":
 
     rnsdask.jobs.dask_import.import_dask_array()  # as jobs do, before they import more
     import rnsdask.jobs.evaluation
-    import rnsdask.jobs.value_export
+    import rnsdask.jobs.exporting
 
     answers = os.fdopen(os.dup(1), "w")
     questions = os.fdopen(os.dup(0), "r")

@@ -32,6 +32,7 @@ def compare(
     """
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.derivation import bytes_read
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.sources import OF_INTEGERS, Source
     from rnsdask.lazy.order_counts import count_orders
@@ -49,20 +50,17 @@ def compare(
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
         with measured() as cost:
             counts = compute(lazy, client, progress=progress, label="compare", **amount).item()
-    # An integer that no number of the store can be is compared without reading it.
-    layers = lazy.dask.layers.keys()
-    read = {array.words.name: array for array in arrays if not layers.isdisjoint(array.words.dask.layers)}
-    bytes_read = sum(array.nbytes for array in read.values())  # a store beside itself is read once
-    cost.record("compare", first.size, bytes_read)
+    nbytes = bytes_read([lazy], [array.words for array in arrays])
+    cost.record("compare", first.size, nbytes)
     if as_json:
-        fields = {**asdict(counts), "count": first.size, **cost.as_dict(), "bytes_read": bytes_read}
+        fields = {**asdict(counts), "count": first.size, **cost.as_dict(), "bytes_read": nbytes}
         print_json({"op": "compare", "stores": [path, other], **fields})
     else:
         echo(f"{path} against {other}: {counted(first.size, 'integers')}")
         echo(f"{counts.less} less, {counts.equal} equal, {counts.greater} greater")
         if counts.first_difference is not None:
             echo(f"first difference at index {counts.first_difference}")
-        echo(f"({size_text(bytes_read)} in {cost_text(bytes_read, cost)})")
+        echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
     if counts.first_difference is not None:
         click.get_current_context().exit(1)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product
@@ -21,9 +20,9 @@ from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.jobs import memory_plan
-from rnsdask.jobs.derivation import most_alive
+from rnsdask.jobs.derivation import bytes_read, most_alive
 from rnsdask.jobs.memory_plan import Work
-from rnsdask.jobs.operands import Operand, aligned, bytes_read
+from rnsdask.jobs.operands import Operand, aligned
 from rnsdask.jobs.sources import check_overflow
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -96,9 +95,8 @@ class PreparedExpressions:
 
     def bytes_read(self, names: Sequence[str]) -> int:
         """Bytes of words that the results of some names take to be read."""
-        values = [self.evaluations[name].value for name in names]
-        parts = any(map(_selections, self.expressions.values()))
-        return bytes_read(list(map(_array_of, values)), self.operands, parts)
+        values = [_array_of(self.evaluations[name].value) for name in names]
+        return bytes_read(values, [_array_of(operand.array) for operand in self.operands])
 
     def count(self, name: str) -> int:
         """Number of values of a result."""
@@ -235,7 +233,6 @@ def _work(
         arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
         words=steps,
         held=sum(_alive_of_parts(one.value) for one in parts) * rows * RESIDUE_DTYPE.itemsize,
-        workspace=MOST_POWER_TABLES,
     )
 
 

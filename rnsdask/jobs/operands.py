@@ -1,15 +1,12 @@
 """What names in an expression stand for: stores, groups, and plain arrays that an expression gave."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
-from dask.core import flatten
-from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
@@ -68,11 +65,6 @@ class Operand:
         """The array with an axis in front: its words, or one value for each number."""
         words: da.Array = self.array.words if self.is_number else self.array[None]
         return words
-
-    @property
-    def name(self) -> str:
-        """How the names of the tasks that read its chunks begin."""
-        return str(self.array.words.name if self.is_number else self.array.name)
 
     @property
     def has_chunk_files(self) -> bool:
@@ -136,30 +128,3 @@ def _rechunked(operand: Operand, lengths: Mapping[int, int]) -> Operand:
     if 0 in chunks or chunks == words.chunksize[1:]:
         return operand
     return operand.with_words(words.rechunk((words.shape[0], *chunks)))
-
-
-def bytes_read(results: Sequence[da.Array], operands: Iterable[Operand], parts: bool) -> int:
-    """Bytes of the chunks of operands, as they were opened, that computing some arrays reads.
-
-    Parameters
-    ----------
-    parts : bool
-        Whether it may be fewer than all of an operand that is read at all; to know takes a look at each task.
-    """
-    graph = HighLevelGraph.merge(*(result.dask for result in results))
-    if parts:
-        graph = graph.cull({key for result in results for key in flatten(result.__dask_keys__())})
-    return sum(_bytes_of(operand, graph, parts) for operand in operands)
-
-
-def _bytes_of(operand: Operand, graph: HighLevelGraph, parts: bool) -> int:
-    # A layer that is cut down has a name that goes on.
-    layers = [layer for name, layer in graph.layers.items() if name.startswith(operand.name)]
-    if not parts:
-        return int(operand.words.nbytes) if layers else 0
-    chunks, itemsize = operand.array.chunks, operand.words.itemsize
-    places: list[Any] = [key for layer in layers for key in layer.get_output_keys()]
-    numbers = (
-        math.prod(axis[i] for axis, i in zip(chunks, place[-len(chunks) :], strict=True)) for place in places
-    )
-    return int(sum(numbers)) * operand.rows * itemsize

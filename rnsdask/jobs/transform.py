@@ -161,7 +161,7 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     # Factors of the passes of a Fermat field's transforms and of their twist, and what they are made of.
     constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if isinstance(array.system, FermatField) else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
-    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), *FOOTPRINTS["ntt"], **how)
+    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), **FOOTPRINTS["ntt"]._asdict(), **how)
 
 
 def write_transform(

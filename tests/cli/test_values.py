@@ -117,7 +117,7 @@ def test_groups_are_exported(form: list[Any]) -> None:
 
 
 def test_a_long_group_is_exported_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnsdask.jobs.value_export._BATCH_WORDS", 100)
+    monkeypatch.setattr("rnsdask.rns.blocks.BATCH_RESIDUES", 100)
     rd.IntervalRNSArray.from_ints(VALUES, MS, chunks=256).to_zarr("g.zarr")
     for path, values in (("g.zarr", VALUES), ("sign.zarr", [sign(value) for value in VALUES])):
         assert succeed("export", path, "-") == "".join(f"{value}\n" for value in values)

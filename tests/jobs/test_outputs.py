@@ -24,7 +24,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core import files, messages
 from rnsdask.core.errors import JobError
-from rnsdask.jobs import integers, log, reduction
+from rnsdask.jobs import exporting, log, reduction
 
 VALUES = [(i * 7919) % 2**40 for i in range(300)]
 
@@ -405,7 +405,7 @@ def test_two_exports_to_one_file(made: Path) -> None:
         try:
             with files.new_file(Path("out"), overwrite=overwrite) as stream:
                 met.wait()
-                integers.export_integers(info, stream)
+                exporting.export_integers(exporting.Numbers.of(info), stream)
                 met.wait()
         except JobError as error:
             refusals.append(str(error))
