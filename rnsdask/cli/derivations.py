@@ -274,7 +274,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
     """
 
     def make(*arrays: Any) -> Any:
-        from rnsdask.arrays.joining import concatenate
+        from rnsdask.arrays.functions import concatenate
         from rnsdask.core.errors import with_article
 
         kinds = dict.fromkeys(map(type, arrays))

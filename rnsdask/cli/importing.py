@@ -280,7 +280,7 @@ def check_can_begin(path: str, *, overwrite: bool, resume: bool) -> None:
     from rnsdask import store
 
     if not resume:
-        store.check_place(store.locate(path), overwrite=overwrite)
+        store.check_can_begin(store.locate(path), overwrite=overwrite)
 
 
 class _Input:

@@ -28,14 +28,15 @@ def info(path: str, as_json: bool) -> None:
     from rnsdask.store.metadata import load
     from rnsdask.store.paths import locate
     from rnsdask.store.plain import describe_plain
+    from rnsdask.store.target import find_described
 
-    job = job_of(locate(path))
-    values = describe_plain(path)
+    job, place = job_of(locate(path)), locate(path).path
+    described = find_described(locate(path))
+    values = describe_plain(described)
     if values is not None:
-        _describe_values({**values, "job": job}, as_json)
+        _describe_values({**values, "store": place, "job": job}, as_json)
         return
-    kind, found, complete = describe_group(path) or (None, *load(locate(path)))
-    place = locate(path).path
+    kind, found, complete = describe_group(described) or (None, *load(described))
     if as_json:
         group = {} if kind is None else {"group": kind}
         print_json(

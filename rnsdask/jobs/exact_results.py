@@ -266,7 +266,7 @@ def check_targets(
             is_done = store.is_completed_by(place, identity, overwrite=overwrite)
         if not is_done:
             is_resumed = continues(path, identity, overwrite=overwrite, resume=resume)
-            store.check_place(place, overwrite=overwrite, resume=is_resumed, job_identity=identity)
+            store.check_can_begin(place, overwrite=overwrite, resume=is_resumed, job_identity=identity)
         done.append(is_done)
     return done
 

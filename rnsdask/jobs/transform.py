@@ -101,8 +101,8 @@ def _left_behind(path: str) -> list[str]:
         with suppress(StoreError):  # it may be nobody's business to list it
             names = folder.names()
     name = path.rstrip("/").rpartition("/")[2]
-    pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)")
-    return [path.rstrip("/") + match[1] for match in map(pattern.fullmatch, names) if match]
+    pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)(?:\.partial)?")
+    return [path.rstrip("/") + match[1] for match in map(pattern.fullmatch, sorted(names)) if match]
 
 
 def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:

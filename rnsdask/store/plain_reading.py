@@ -15,7 +15,7 @@ from rnsdask.store.attributes import PLAIN_ATTRIBUTE, incomplete_error
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import array_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
-from rnsdask.store.metadata import Opened
+from rnsdask.store.metadata import Opened, missing_error
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging, decode_chunk
 
@@ -107,7 +107,7 @@ def open_plain(path: StorePath) -> PlainInfo:
         metadata = location.read_metadata()
         written = location.version(METADATA_KEY)
     except FileNotFoundError:
-        raise StoreError(f"{location.path}: there is no such array") from None
+        raise missing_error(location, "array") from None
     try:
         document = array_document(metadata)
         _check_document(document)
