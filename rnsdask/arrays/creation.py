@@ -11,19 +11,17 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
-from rnsdask.arrays.interval_rns_array import open_group
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.rns_storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
-from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
+from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.random import random_digits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import shape as shapes
@@ -469,7 +467,7 @@ def open_zarr(
     Returns
     -------
     RNSArray, PositionalArray, FieldArray or IntervalRNSArray
-        As it was written. Of the last, `part` must be None and `backend` ``"cpu"``.
+        As it was written.
 
     Every chunk's checksum is verified when it is read.
 
@@ -498,7 +496,7 @@ def open_zarr(
     ------
     ValueError
         If `backend` is unknown, if `part` is less than 1, or given for a store whose chunks are not files:
-        remote or compressed ones; either for an IntervalRNSArray.
+        remote or compressed ones, and groups of older versions.
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
         it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`; one of a
@@ -508,21 +506,9 @@ def open_zarr(
     """
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
-    array = _open(location, part, backend)
+    info = store.open_info(location, store.ALL_SYSTEMS)
+    array = open_words(info, part=part, backend=backend)
     return array if chunks is None else array.rechunk(chunks)
-
-
-def _open(location: store.Location, part: int | None, backend: str) -> Any:
-    try:
-        info = store.open_info(location, (RNS, FiniteFields, Positional))
-        return open_words(info, part=part, backend=backend)
-    except StoreError as error:
-        # Asked only here: what residues are takes one read of metadata, and each may be a request.
-        if isinstance(error, StoreAccessError) or not store.is_group(location):
-            raise
-    if part is not None or backend != "cpu":
-        raise ValueError(f"{location.path}: an IntervalRNSArray is read in whole chunks, on the CPU")
-    return open_group(location)
 
 
 def open_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> Any:

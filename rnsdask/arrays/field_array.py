@@ -5,11 +5,9 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 
 from numpy.typing import DTypeLike
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.number_array import Axis, NumberArray, without_axes
 from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
@@ -60,7 +58,6 @@ class FieldArray(NumberArray):
     __slots__ = ()
 
     system_type = FiniteFields
-    storage: ClassVar[Storage] = rns_storage
     _dasks_way: ClassVar[str] = "x.lift().to_dask_array()"
 
     # ---- as integers --------------------------------------------------------------------------------------

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
@@ -85,7 +82,6 @@ class IntervalRNSArray(IntegerArray):
     __slots__ = ()
 
     system_type = IntervalRNS
-    storage: ClassVar[Storage] = interval_rns_storage
 
     # ---- ways to make one ---------------------------------------------------------------------------------
 
@@ -263,10 +259,3 @@ class IntervalRNSArray(IntegerArray):
         return IntervalRNSArray(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))
 
     shrink = RNSArray.shrink
-
-
-def open_group(location: store.Location, backend: str = "cpu") -> IntervalRNSArray:
-    """Open a complete group, as :func:`rnsdask.open_zarr` says."""
-    info = interval_rns_storage.open_info(location)
-    words = interval_rns_storage.read_words(info, backend=backend)
-    return IntervalRNSArray(words, IntervalRNS(info.residues.moduli, info.residues.system.source))

@@ -1,10 +1,8 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, SupportsIndex
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.integer_array import IntegerArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, divide, foreign
@@ -43,7 +41,6 @@ class RNSArray(IntegerArray):
     __slots__ = ()
 
     system_type = RNS
-    storage: ClassVar[Storage] = rns_storage
 
     # ---- what it is ---------------------------------------------------------------------------------------
 

@@ -27,7 +27,6 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 if TYPE_CHECKING:
     from rnsdask.jobs.exporting import Form, Numbers
     from rnsdask.jobs.writing import Transfer
-    from rnsdask.store import StoreInfo
 
 
 @click.command(cls=Command)
@@ -73,8 +72,8 @@ def export(
     .csv      text after a line "value"
     else      text, one integer a line; - is standard output
 
-    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be a group, or
-    what eval wrote of a comparison, as 0 and 1, or of sign.
+    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be what
+    eval wrote of a comparison, as 0 and 1, or of sign.
 
     With --residues, OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others up
     to 2**64: of uint32 if none is greater than 2**32, else of uint64. They must hold every number, unless
@@ -174,23 +173,15 @@ def _residue_writer(
     """The numbers of a store, and what writes their residues, under its own moduli without others."""
     from rnsdask.core.axes import axis_index
     from rnsdask.jobs.exporting import Numbers, export_residues
-    from rnsdask.rns.system import RNS
+    from rnsdask.store import open_info
 
-    info = _opened(path, (RNS,))
+    info = open_info(path)
     own = (moduli_list, moduli_file) == (None, None)
     moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
     with refusing():
         axis = axis_index(axis or 0, len(info.shape) + 1)
     how: dict[str, Any] = {"axis": axis, "wrap": overflow == "wrap"}
     return Numbers.of(info), partial(export_residues, info, moduli=moduli, **how)
-
-
-def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":
-    from rnsdask import store
-
-    if store.is_group(store.locate(path)):
-        raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
-    return store.open_info(path, systems)
 
 
 @contextmanager

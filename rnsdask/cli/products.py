@@ -31,17 +31,18 @@ def prod(
 ) -> None:
     """Print the product of all integers of STORE; 1 of none."""
     from rnsdask.core.integer_text import to_decimal
+    from rnsdask.interval_rns.system import IntervalRNS
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.sources import OF_INTEGERS, Source, check_overflow
 
     source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
     with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
         array = source.array_with("prod", part=part, backend=backend)
         check_overflow(path, array.system, overflow)
-        where: dict[str, Any] = {} if source.whole_store is None else {"backend": backend}
+        where: dict[str, Any] = {} if isinstance(array.system, IntervalRNS) else {"backend": backend}
         found = array.prod(overflow=overflow, **where)
         wanted = list(found) if overflow == "flag" else [found]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}

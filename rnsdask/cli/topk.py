@@ -32,7 +32,7 @@ def topk(
     from rnsdask.jobs.sources import OF_INTEGERS, Source
 
     source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
     with connection as client, fitting(work_of_topk(source.info, k), client, **plan) as part:
         array = source.array_with("topk", part=part, backend=backend)
         if array.ndim != 1:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
 from rnsdask.arrays.tables import known_range
 from rnsdask.backend.cpu import format_decimal, format_hexadecimal
 from rnsdask.constants import DECIMAL_BASE
@@ -27,6 +26,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.system import PrimeFields
+from rnsdask.interval_rns import layout as interval_layout
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.integer_reading import CSV_HEADER, LONG_BITS, ByteOrder
@@ -87,7 +87,7 @@ class Numbers:
 
     @classmethod
     def at(cls, path: str) -> "Numbers":
-        """Open the complete store, group or plain array at a place.
+        """Open the complete store or plain array at a place.
 
         Raises
         ------
@@ -96,8 +96,6 @@ class Numbers:
         """
         if store.is_plain(path):
             return _numbers_of_plain(store.open_plain(path))
-        if store.is_group(store.locate(path)):
-            return _numbers_of_group(interval_rns_storage.open_info(path))
         return cls.of(store.open_info(path, OF_NUMBERS))
 
     @classmethod
@@ -109,7 +107,7 @@ class Numbers:
             "integers",
             info.nbytes,
             known_range(system),
-            getattr(system, "signed", False),
+            system.is_signed,
             work_on(info, "export"),
             lambda index: layout.as_matrix(store.read_chunk(info, index)),
             partial(_decimal, system=system),
@@ -134,6 +132,9 @@ def _decimal(words: Words, system: NumberSystem) -> Any:
     """Decimal limbs of words, and which numbers are negative."""
     if isinstance(system, RNS | PrimeFields):
         return residues_to_decimal(words, system.moduli, getattr(system, "signed", False))
+    if isinstance(system, IntervalRNS):
+        limbs, _ = residues_to_decimal(interval_layout.residues_of(words, system.moduli), system.moduli)
+        return limbs, interval_layout.is_negative(words, system.moduli)
     if not isinstance(system, Positional) or system.bits > LONG_BITS:
         return decimal_limbs(system.decode(words).ravel().tolist())
     moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
@@ -161,43 +162,6 @@ def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
         decimal,
         lambda values: values[0].view(np.uint32).reshape(-1, 2),
     )
-
-
-def _numbers_of_group(info: store.GroupInfo) -> Numbers:
-    """Residues of magnitudes, with a row that tells which are negative."""
-    moduli = info.residues.moduli
-
-    def read(index: tuple[int, ...]) -> Words:
-        residues, parts = store.read_group_chunk(info, index)
-        return np.vstack([layout.as_matrix(residues), parts["sign"].reshape(1, -1) != 0])
-
-    def limbs(words: Words) -> NDArray[np.uint32]:
-        return _with_signs(convert.to_limbs(words[:-1], moduli), words[-1] != 0)
-
-    return Numbers(
-        info.residues,
-        "values",
-        info.residues.nbytes,
-        IntervalRNS(moduli).value_range,
-        True,
-        work_on(info, "export"),
-        read,
-        lambda words: (residues_to_decimal(words[:-1], moduli)[0], words[-1] != 0),
-        limbs,
-    )
-
-
-def _with_signs(magnitudes: NDArray[np.uint32], negative: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Limbs (integers, L + 1) in two's complement of magnitudes (integers, L) and signs."""
-    limbs = np.zeros((len(magnitudes), magnitudes.shape[1] + 1), dtype=np.uint32)
-    limbs[:, :-1] = magnitudes
-    rows = ~limbs[negative]
-    carry = np.ones(len(rows), dtype=np.bool_)
-    for column in rows.T:
-        column += carry
-        carry &= column == 0
-    limbs[negative] = rows
-    return limbs
 
 
 # ---- Integers ---------------------------------------------------------------------------------------------

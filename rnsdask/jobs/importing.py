@@ -308,7 +308,7 @@ class Import:
     def _begin(self, overwrite: bool) -> None:
         """Create the store before anything is read, if its shape is known; else look whether that can be."""
         if self.shape is None:
-            store.check_place(store.locate(self.path), overwrite=overwrite)
+            store.check_can_begin(store.locate(self.path), overwrite=overwrite)
         else:
             self._create(self.shape, overwrite, self.source.nonzero)
 

@@ -3,7 +3,6 @@
 import operator
 import pickle
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,8 @@ from strategies import BOTH_RANGES, MODULI_SETS
 
 import rnsdask as rd
 from rnsdask import IntervalRNSArray
-from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, RNSOverflowError, StoreError
+from rnsdask.core.errors import CorruptChunkError, RNSOverflowError
 from rnsdask.interval_rns import layout
-from rnsdask.jobs.sources import Source
 from rnsdask.lazy import interval_rns
 
 MODULI = MODULI_SETS["table2_8"]
@@ -380,7 +378,8 @@ def test_indexing(on_each_processor: Processor, kind: str) -> None:
 # ---- storage -----------------------------------------------------------------------------------------------
 
 
-def test_group(tmp_path: Path, on_each_processor: Processor) -> None:
+def test_store(tmp_path: Path, on_each_processor: Processor) -> None:
+    """One array of all words, whose attribute has the fields of a store of residues."""
     values = some_numbers(12, 400)
     x = array_of(values, MODULI, on_each_processor)
     path = tmp_path / "x.zarr"
@@ -388,25 +387,20 @@ def test_group(tmp_path: Path, on_each_processor: Processor) -> None:
     y = rd.open_zarr(path)
     assert y.chunks == ((128, 128, 128, 21),)
     np.testing.assert_array_equal(computed_columns(y), on_each_processor.to_numpy(x.columns))
-    assert rd.open_zarr(path / "residues").to_ints().tolist() == [abs(v) for v in values]
-    group = zarr.open_group(path, mode="r")
-    attribute = dict(group.attrs["rnsdask"])
-    known = {"format": 1, "kind": "mpint", "complete": True}
-    assert attribute == {**known, "group": attribute["group"], "digest": attribute["digest"]}
-    assert all(group[name].attrs["rnsdask"]["group"] == attribute["group"] for name in group.array_keys())
-    for name, dtype in layout.PART_DTYPES.items():
-        assert group[name].dtype == dtype
-        expected = on_each_processor.to_numpy(getattr(x, name))
-        np.testing.assert_array_equal(group[name][...], expected)
-    moved = Source.at(str(path)).array(backend=on_each_processor.name).compute()
-    assert isinstance(moved.columns, on_each_processor.xp.ndarray)
-    np.testing.assert_array_equal(on_each_processor.to_numpy(moved.columns), computed_columns(y))
-    zarr.open_array(path, path="sign", mode="r+")[130] = 2
-    with pytest.raises(CorruptChunkError, match=r"chunk \(1,\): number 2 has a header .*: sign 2, low "):
-        Source.at(str(path)).array(backend=on_each_processor.name).compute()
+    array = zarr.open_array(path, mode="r+")
+    np.testing.assert_array_equal(array[...], computed_columns(y))
+    attribute = dict(array.attrs["rnsdask"])
+    known = {"format": 2, "system": "interval-rns", "moduli": list(MODULI), "signed": True, "bound": None}
+    assert {name: attribute[name] for name in known} == known
+    for backend in ("cpu", on_each_processor.name):
+        moved = rd.open_zarr(path, backend=backend, part=None if backend == "cpu" else 64).compute()
+        np.testing.assert_array_equal(on_each_processor.to_numpy(moved.columns), computed_columns(y))
+    array[len(MODULI), 130] = 2
+    with pytest.raises(CorruptChunkError, match=r"chunk c/0/1: number 130 has a header .*: sign 2, low "):
+        rd.open_zarr(path, backend=on_each_processor.name).compute()
 
 
-def test_group_of_more_axes(tmp_path: Path) -> None:
+def test_store_of_more_axes(tmp_path: Path) -> None:
     values = np.array(some_numbers(13, 55)).reshape(5, 4, 3)
     IntervalRNSArray.from_ints(values, MODULI).to_zarr(tmp_path / "x.zarr", chunks=(2, 4, 128))
     assert rd.open_zarr(tmp_path / "x.zarr").to_ints().tolist() == values.tolist()
@@ -451,7 +445,7 @@ def test_arrays_without_numbers(shape: tuple[int, ...], on_each_processor: Proce
 
 
 @pytest.mark.parametrize("shape", SHAPES_WITHOUT_NUMBERS)
-def test_groups_without_numbers(shape: tuple[int, ...], tmp_path: Path, kind: str) -> None:
+def test_stores_without_numbers(shape: tuple[int, ...], tmp_path: Path, kind: str) -> None:
     x = IntervalRNSArray.from_ints(
         np.zeros(shape, dtype=object), MODULI, chunks=None if kind == "eager" else "auto"
     )
@@ -461,49 +455,3 @@ def test_groups_without_numbers(shape: tuple[int, ...], tmp_path: Path, kind: st
     (y + 1).to_zarr(tmp_path / "y.zarr")
     assert rd.open_zarr(tmp_path / "y.zarr").shape == shape
     x.to_zarr(tmp_path / "x.zarr", overwrite=True)
-
-
-def test_group_is_replaced_only_if_asked(tmp_path: Path) -> None:
-    path = tmp_path / "x.zarr"
-    x = IntervalRNSArray.from_ints([1, -2], MODULI)
-    x.to_zarr(path)
-    with pytest.raises(StoreError, match="it exists"):
-        x.to_zarr(path)
-    (-x).to_zarr(path, overwrite=True)
-    y = rd.open_zarr(path)
-    assert y.to_ints().tolist() == [-1, 2]
-    with pytest.raises(StoreError, match="cannot overwrite the group"):
-        (y + 1).to_zarr(path, overwrite=True)
-    (path / "notes").write_text("mine")
-    with pytest.raises(StoreError, match="also holds notes"):
-        x.to_zarr(path, overwrite=True)
-    rd.from_ints([1], MODULI).to_zarr(tmp_path / "rns.zarr")
-    with pytest.raises(StoreError, match="is not a group"):
-        x.to_zarr(tmp_path / "rns.zarr", overwrite=True)
-
-
-def test_broken_groups(tmp_path: Path) -> None:
-    path = tmp_path / "x.zarr"
-    with pytest.raises(StoreError, match="there is no such store"):
-        rd.open_zarr(tmp_path / "missing")
-    IntervalRNSArray.from_ints(range(200), MODULI).to_zarr(path, chunks=128)
-    chunk = path / "low" / "c" / "1"
-    content = chunk.read_bytes()
-    chunk.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(CorruptChunkError, match="low/c/1 is corrupt"):
-        rd.open_zarr(path).to_ints()
-    chunk.unlink()
-    with pytest.raises(CorruptChunkError, match="low/c/1 is missing"):
-        rd.open_zarr(path).to_ints()
-    group = zarr.open_group(path, mode="r+")
-    whole = group.attrs["rnsdask"]
-    group.attrs["rnsdask"] = {"format": 1, "kind": "mpint", "complete": False}
-    with pytest.raises(IncompleteStoreError, match="incomplete"):
-        rd.open_zarr(path)
-    group.attrs["rnsdask"] = {"format": 2, "kind": "mpint", "complete": True}
-    with pytest.raises(StoreError, match="format 2"):
-        rd.open_zarr(path)
-    group.attrs["rnsdask"] = whole
-    shutil.rmtree(path / "upp")
-    with pytest.raises(StoreError, match="'upp' cannot be read"):
-        rd.open_zarr(path)
