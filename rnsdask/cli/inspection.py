@@ -141,7 +141,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
-    from rnsdask.jobs.verification import verify as problems_of
+    from rnsdask.jobs.sources import verify as problems_of
 
     found = store.open_info(path, store.ALL_SYSTEMS)
     work = memory_plan.work_on(found, "verify")

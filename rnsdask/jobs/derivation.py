@@ -27,22 +27,22 @@ Lengths = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Derivation:
-    """A lazy array made of stores, checked; nothing has been read but what the stores say about themselves.
+    """A lazy array made of stores, checked; only the stores' metadata have been read.
 
     Attributes
     ----------
     operation : str
-        What makes it, one of the names in :data:`.FOOTPRINTS`.
+        The operation that makes it, a name in :data:`.FOOTPRINTS`.
     array : RNSArray, IntervalRNSArray or FieldArray
         Itself, with chunks that a store can have.
     sources : tuple of Source
-        What it is made of, each store once.
+        The stores that it is made of, each once.
     bytes_read : int
         Bytes of words that are read to make it.
     work : Work
-        What is known of the memory that it takes.
+        The job, as far as its memory depends on it.
     identity : str
-        What its numbers follow from.
+        Identity of its numbers: a hash of all that they follow from.
     """
 
     operation: str
@@ -72,17 +72,17 @@ def prepare(
     backend
         Where their chunks go as they are read.
     method
-        What the arrays must have, as :meth:`.Source.array_with` says.
+        A method that the arrays must have, as :meth:`.Source.array_with` says.
     waiting
         Called with the same arrays; it gives how many numbers wait for others in memory, beside those of
         chunks that are cut and joined.
     parameters
-        What else the result depends on; JSON can write it.
+        All else that the result depends on; JSON can write it.
 
     Raises
     ------
     IndexError, TypeError, ValueError
-        What `make` raises.
+        Whatever `make` raises.
     JobError
         If the operation is not one of what a source holds.
     """

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from distributed import Client
 
 REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "sum": "sum"}
-"""What can be asked of numbers, and the reduction that tells it."""
+"""Options of reductions of numbers, and the reduction that answers each."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job found of a result, or did with it.
+    """Reductions of a result, and what was written of it.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Outcome:
     flagged : int or None
         How many values are flagged, where that was asked for.
     written : Transfer or None
-        What was written, without the mask, if anything was.
+        The values that were written, without the mask, if any were.
     """
 
     results: dict[str, Any]
@@ -230,7 +230,7 @@ class _Target:
         self.kept, self.damaged = writing.check_written(writers, client)
 
     def counts(self) -> list[da.Array]:
-        """What writes the chunks that are missing, and counts the flagged values."""
+        """Lazy arrays that write the chunks that are missing, and count the flagged values."""
         if self.planned is None:
             missing = [index for index in np.ndindex(self.blocks.numblocks[1:]) if index not in self.kept]
             masks: dict[str, Any] = {"mask": self.mask, "mask_writer": self.mask_writer}
@@ -256,7 +256,7 @@ class _Target:
 
 
 def _identity(prepared: PreparedExpressions, name: str, output: Output) -> str:
-    """What the values of a result follow from, and where their mask is: one that is complete says no more."""
+    """Identity of a result's values, with the place of their mask: one that is complete says no more."""
     texts = {other: expression.text for other, expression in prepared.expressions.items()}
     how: dict[str, Any] = {"expression": texts[SINGLE]} if SINGLE in texts else {"expressions": texts}
     how["overflow"] = prepared.overflow

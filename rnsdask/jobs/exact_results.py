@@ -1,4 +1,4 @@
-"""Jobs of linear algebra and of resultants: what is computed of the matrices or polynomials of stores.
+"""Jobs of linear algebra and of resultants, over the matrices or polynomials of stores.
 
 Results of elements of fields are elements, a lazy array that :mod:`.derivation` writes. Those of integers are
 exact, so that nothing tells their size before: they are computed as Python ints, and ranks too.
@@ -45,7 +45,7 @@ _COPIES = 4
 """Arrays as large as images modulo some primes that a task holds."""
 
 _PAIR_BYTES = 24
-"""What tables of primes take for each pair of them."""
+"""Bytes of tables of primes for each pair of them."""
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
@@ -53,7 +53,7 @@ _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be computed, checked; nothing has been read but what the stores say about themselves.
+    """A problem over stores, checked; only the stores' metadata have been read.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class Problem:
     make : callable
         Gives the results, a tuple of lazy arrays.
     results : tuple
-        What it gave.
+        The results that `make` gave.
     work : Work
-        What is known of the memory that it takes.
+        The job, as far as its memory depends on it.
     size, nbytes : int
         Numbers that are read, and bytes of their words.
     identity : str
-        What the results follow from.
+        Identity of the results: a hash of all that they follow from.
     """
 
     operation: str
@@ -100,9 +100,9 @@ def prepare(
     Parameters
     ----------
     function : callable
-        What the arrays are given to; it returns one, or a tuple.
+        Called with the arrays; it returns one, or a tuple.
     parameters
-        What else the results depend on; JSON can write it.
+        All else that the results depend on; JSON can write it.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def integers(
 def _kept(
     folder: Path, problem: Problem, client: "Client | None", how: dict[str, Any], pieces: list[Any], cut: str
 ) -> list[NDArray[Any]]:
-    """What pieces give, of which those that a checkpoint holds are not computed."""
+    """Compute the results of pieces, but for those that a checkpoint holds."""
     job = job_of_pieces(problem.identity, problem.operation, len(pieces), cut)
     checkpoint = Checkpoint(folder, job, ARRAYS)
     results = checkpoint.load()

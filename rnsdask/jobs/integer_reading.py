@@ -51,7 +51,7 @@ _FEW_ROWS = 512
 """Integers of which several limbs are compared at a time; of more, one limb takes long enough."""
 
 LONG_BITS = 2**12
-"""Of positional numbers that GMP brings from and to decimal, one by one: residues take the square of them."""
+"""Bits of positional numbers above which GMP converts them: residues take time as their square."""
 
 _SEPARATOR = re.compile(rb"[,;\t ]")
 _DIGITS = re.compile(rb"[+-]?(?:0[xX][0-9a-fA-F]*|[0-9]*)")
