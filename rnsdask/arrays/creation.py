@@ -133,7 +133,7 @@ def _from_lazy_ints(
     chunks: Chunks | None,
     of_bits: ModuliSet | None,
 ) -> Any:
-    """A lazy array of the integers of a Dask array, with its chunks unless others are given."""
+    """Make a lazy array of the integers of a Dask array, with its chunks unless others are given."""
     if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
         raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
     limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
@@ -227,7 +227,7 @@ def from_residues(
 
 
 def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> tuple[Moduli, RNS]:
-    """The moduli that residues are given under, and the system of their array; TypeError if there is none."""
+    """Return the moduli of given residues and the system of their array; TypeError if there is none."""
     if isinstance(moduli, FermatField):
         raise TypeError(f"elements of {moduli!r} have digits, of which FieldArray.from_words makes an array")
     if isinstance(moduli, Positional):
@@ -326,7 +326,7 @@ def _from_words(
     signed: bool | None,
     chunks: Chunks | None,
 ) -> Any:
-    """An array of numbers of limbs of so many bits in all."""
+    """Make an array of numbers whose limbs have `bits` bits in all."""
     array: Any
     if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
         is_signed = moduli.is_signed if signed is None else signed
@@ -417,7 +417,7 @@ def random(
 
 
 def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
-    """The number system of random numbers: of so many bits, if they are told."""
+    """Return the number system of random numbers, with the bound that `bits` gives."""
     if bits is None:
         return as_system(moduli, signed=signed)
     length = as_integer(bits, "bits")
@@ -433,7 +433,7 @@ def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
 
 
 def fresh_seed() -> int:
-    """A seed that nobody has had: 128 bits of the operating system's."""
+    """Draw a new seed: 128 bits of the operating system's."""
     return secrets.randbits(_SEED_BITS)
 
 
@@ -512,7 +512,7 @@ def open_zarr(
 
 
 def open_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> Any:
-    """Open a complete store, of which this is known, as :func:`open_zarr` does."""
+    """Open a complete store whose metadata were read, as :func:`open_zarr` does."""
     return info.system.array_type(read_words(info, part=part, backend=backend), info.system)
 
 

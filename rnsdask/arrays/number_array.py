@@ -144,12 +144,12 @@ class NumberArray(NumberCollection):
         self._find_lengths()
 
     def flatten(self, order: str = "C") -> Self:
-        """The numbers in C order along one axis, in memory of their own."""
+        """A copy of the numbers in C order along one axis."""
         flat: Self = self.ravel(order)
         return flat.copy()
 
     def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
-        """The same numbers in memory of their own, as if anybody could write to either."""
+        """A copy in memory of its own."""
         return self._with_words(self._words.copy())
 
     @property

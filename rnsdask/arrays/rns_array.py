@@ -65,7 +65,7 @@ class RNSArray(IntegerArray):
         return bound
 
     def with_residues(self, residues: Any, bound: int | None = None, *, trusted: bool = False) -> "RNSArray":
-        """An array of the same moduli set and range with other residues, checked as by `from_residues`.
+        """Make an array of other residues with this moduli set and range, checked as by `from_residues`.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class RNSArray(IntegerArray):
         return array_of_residues(residues, self.system.with_bound(bound), trusted=trusted)
 
     def with_bound(self, bound: SupportsIndex | None, *, trusted: bool = False) -> "RNSArray":
-        """The same numbers with another bound.
+        """Set another bound for the numbers, which are checked.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class RNSArray(IntegerArray):
     # ---- other moduli sets --------------------------------------------------------------------------------
 
     def extend(self, moduli: ModuliSet) -> "RNSArray":
-        """The same numbers under another moduli set (base extension), exactly.
+        """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class RNSArray(IntegerArray):
         return RNSArray(words, RNS(moduli, self.signed, bound))
 
     def shrink(self, moduli: ModuliSet) -> Any:
-        """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
+        """Bring the numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
         check_moduli_set(moduli)
         if len(moduli) > len(self.moduli):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
