@@ -12,7 +12,7 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
-    from rnsdask.store import StoreInfo
+    from rnsdask.store import PlainInfo, StoreInfo
 
 
 @click.command(cls=Command)
@@ -26,14 +26,13 @@ def info(path: str, as_json: bool) -> None:
     from rnsdask.store.job import job_of
     from rnsdask.store.opening import load_any
     from rnsdask.store.paths import locate
-    from rnsdask.store.plain import describe_plain
+    from rnsdask.store.plain import is_plain, load_plain
     from rnsdask.store.target import find_described
 
     job, place = job_of(locate(path)), locate(path).path
     described = find_described(locate(path))
-    values = describe_plain(described)
-    if values is not None:
-        _describe_values({**values, "store": place, "job": job}, as_json)
+    if is_plain(described):
+        _describe_values(*load_plain(described), place, job, as_json)
         return
     found, complete = load_any(described)
     if as_json:
@@ -54,21 +53,24 @@ def info(path: str, as_json: bool) -> None:
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
-def _describe_values(values: dict[str, Any], as_json: bool) -> None:
+def _describe_values(found: "PlainInfo", complete: bool, place: str, job: str | None, as_json: bool) -> None:
     """Print what a plain array says about itself."""
+    dtype, nbytes = found.dtype.name, found.count * found.dtype.itemsize
     if as_json:
-        print_json({"op": "info", "group": "values", **values})
+        facts = {name: getattr(found, name) for name in ("count", "shape", "chunks", "n_chunks", "codecs")}
+        facts |= {"store": place, "dtype": dtype, "bytes": nbytes, "complete": complete, "job": job}
+        print_json({"op": "info", "group": "values", **facts})
         return
-    kind = "true and false" if values["dtype"] == "bool" else "integers"
-    shape, chunk = (" x ".join(map(str, values[name])) for name in ("shape", "chunks"))
+    kind = "true and false" if dtype == "bool" else "integers"
+    shape, chunk = (" x ".join(map(str, lengths)) for lengths in (found.shape, found.chunks))
     rows = {
-        "store": values["store"],
-        "values": f"{shape} of {values['dtype']}: {kind}, no store of residues",
-        "chunks": f"{values['n_chunks']} of {chunk} values",
-        "size": size_text(values["bytes"]),
-        "codecs": ", ".join(values["codecs"]),
-        "complete": "yes" if values["complete"] else "no",
-        **({} if values["job"] is None else {"job": values["job"]}),
+        "store": place,
+        "values": f"{shape} of {dtype}: {kind}, no store of residues",
+        "chunks": f"{found.n_chunks} of {chunk} values",
+        "size": size_text(nbytes),
+        "codecs": ", ".join(found.codecs),
+        "complete": "yes" if complete else "no",
+        **({} if job is None else {"job": job}),
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 

@@ -24,7 +24,14 @@ from rnsdask.store.attributes import (
     way_on,
 )
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
-from rnsdask.store.documents import attributes_in, attributes_of, document_of, with_attributes, with_fields
+from rnsdask.store.documents import (
+    attributes_in,
+    attributes_of,
+    concealed,
+    document_of,
+    with_attributes,
+    with_fields,
+)
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, load
 from rnsdask.store.space import check_can_write
@@ -80,6 +87,7 @@ class Target:
         StoreError
             If another writer begins it at the same time.
         """
+        metadata = concealed(metadata)
         if self.location.is_local:
             self._make_folder()
             try:
@@ -122,7 +130,8 @@ class Target:
     def take_over(self, attribute: dict[str, Any]) -> None:
         """Go on with what another writer has begun, by an attribute that names this one."""
         try:
-            self._write_metadata(with_attributes(self.staged, {self.attribute: attribute}))
+            begun = with_attributes(self.staged, {self.attribute: attribute})
+            self._write_metadata(concealed(begun))
         except FileNotFoundError:
             raise self._lost() from None
         if self.unfinished is not None:

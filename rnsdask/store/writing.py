@@ -3,14 +3,10 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
-from zarr.buffer.cpu import Buffer
-from zarr.storage import MemoryStore
 
 from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
@@ -26,20 +22,20 @@ from rnsdask.store.attributes import (
     with_exact_bound,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
-from rnsdask.store.codecs import ChunkCodecs, codecs_of
+from rnsdask.store.codecs import ChunkCodecs, encode_chunk
 from rnsdask.store.documents import (
-    Files,
     array_document,
     axis_names,
     changed_metadata,
     check_lengths,
+    concealed,
     make_strict_document,
     parse_document,
     with_attributes,
 )
 from rnsdask.store.job import write_job
-from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
-from rnsdask.store.metadata import StoreInfo, load
+from rnsdask.store.location import LONGEST_METADATA
+from rnsdask.store.metadata import ArrayInfo, StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
     are_valid,
@@ -189,18 +185,22 @@ class ArrayWriter(ABC):
     ----------
     target : Target
         Where it is written, and this writer's right to it.
+    info : ArrayInfo
+        The array as it is now.
     """
+
+    info: ArrayInfo
 
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    @abstractmethod
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what messages call a chunk."""
+        return self.info.chunk_name(index)
 
-    @abstractmethod
     def indices(self) -> Iterable[tuple[int, ...]]:
         """Return the indices of all chunks, in C order."""
+        return self.info.indices()
 
     @abstractmethod
     def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
@@ -210,9 +210,10 @@ class ArrayWriter(ABC):
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, and check it."""
 
-    @abstractmethod
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
+        found = self.info.location.found(self.info.chunk_keys())
+        return [index for index in self.info.indices() if self.info.chunk_key(index) not in found]
 
     @abstractmethod
     def finish(self) -> object:
@@ -254,6 +255,8 @@ class StoreWriter(ArrayWriter):
     info : StoreInfo
         The store as it is now.
     """
+
+    info: StoreInfo
 
     def __init__(self, info: StoreInfo, target: Target) -> None:
         super().__init__(target)
@@ -303,7 +306,7 @@ class StoreWriter(ArrayWriter):
             write_chunk_file(file, residues, info.chunk_shape, name, target.check, target.unfinished)
             return
         key = info.chunk_key(index)
-        encoded = _encode_chunk(info.metadata, key, (slice(None), *slices), residues)
+        encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
         self.target.publish(info.location, key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
@@ -331,24 +334,15 @@ class StoreWriter(ArrayWriter):
                 "array can no longer grow"
             )
         resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
-        self.target.publish_metadata(resized)
+        self.target.publish_metadata(concealed(resized))
         self.info = load_own(self.target)
-
-    def chunk_name(self, index: Sequence[int]) -> str:
-        """Return what messages call a chunk."""
-        return self.info.chunk_name(index)
-
-    def indices(self) -> Iterable[tuple[int, ...]]:
-        """Return the indices of all chunks, in C order."""
-        return self.info.indices()
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
         info = self.info
-        found = info.location.found(map(info.chunk_key, info.indices()))
         if not info.has_chunk_files:
-            return [index for index in info.indices() if info.chunk_key(index) not in found]
-        expected = chunk_file_size(info.file_shape)
+            return super().missing_chunks()
+        found, expected = info.location.found(info.chunk_keys()), chunk_file_size(info.file_shape)
         return [index for index in info.indices() if found.get(info.chunk_key(index), (None,))[0] != expected]
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
@@ -417,53 +411,3 @@ def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
         return False
     with naming_gpu_memory(name):
         return are_valid(info, words.reshape(info.system.rows, -1))
-
-
-def write_values(
-    target: Target,
-    location: Location,
-    metadata: bytes,
-    shape: Sequence[int],
-    index: Sequence[int],
-    values: NDArray[Any],
-    name: str,
-) -> None:
-    """Write a whole chunk of an array of one value for each number, which messages call `name`.
-
-    Parameters
-    ----------
-    target
-        That of this array, or of the one that it belongs to.
-    location, metadata, shape
-        Where it is, its metadata document, and its shape.
-
-    Raises
-    ------
-    IndexError
-        If the grid has no such chunk.
-    ValueError
-        If it has another shape.
-    StoreError
-        If it cannot be written, or another writer has begun to write the array.
-    """
-    codecs = codecs_of(metadata)
-    selection = chunk_slices(index, shape, codecs.shape)
-    expected = tuple(s.stop - s.start for s in selection)
-    if values.shape != expected:
-        raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
-    key = chunk_key(index)
-    if target.unfinished is None or codecs.compressor is not None:
-        target.publish(location, key, _encode_chunk(metadata, key, selection, values), name)
-        return
-    # The same file without Zarr, which takes milliseconds a chunk: bytes as they are, then their CRC-32C.
-    values = values.astype(codecs.dtype, copy=False)
-    write_chunk_file(Path(location.path, key), values, codecs.shape, name, target.check, target.unfinished)
-
-
-def _encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
-    """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
-    files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
-    array = zarr.open_array(MemoryStore(files), mode="r+")
-    # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
-    array.with_config({"write_empty_chunks": True})[selection] = values
-    return files[key].to_bytes()
