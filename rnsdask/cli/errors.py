@@ -1,4 +1,4 @@
-"""How commands fail: one line on standard error, and an exit status."""
+"""Commands and errors: one line on standard error, and an exit status."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from rnsdask.cli.help import OTHER, Option, write_example, write_options
-from rnsdask.cli.interruption import STATUS, Interruption, is_program, way_on
+from rnsdask.cli.interruption import STATUS, ending_soon, is_program, way_on
 from rnsdask.cli.minus import is_number, options_first
 from rnsdask.cli.printing import (
     CommandError,
@@ -78,7 +78,7 @@ class Command(click.Command):
         return super().parse_args(ctx, options_first(args, self.get_params(ctx), is_argument))
 
     def is_argument(self, _args: list[str], word: str) -> bool:
-        """Whether one of the words, which begins with a minus, is no option."""
+        """Return whether one of the words, which begins with a minus, is no option."""
         return is_number(word)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -88,8 +88,8 @@ class Command(click.Command):
             logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
         try:
             args = ctx.meta.get(_PROGRAM)
-            interruption = Interruption(lambda: way_on(args or (), ctx.params, ctx.meta.get(DRAWN_SEED)))
-            with nullcontext() if args is None else interruption.watched():
+            command = partial(way_on, args or (), ctx.params)
+            with nullcontext() if args is None else ending_soon(lambda: command(ctx.meta.get(DRAWN_SEED))):
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise

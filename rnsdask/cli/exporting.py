@@ -93,9 +93,6 @@ def export(
     texts: dict[str, Any] = {"hexadecimal": hexadecimal, **records}
     if not (residues or hexadecimal or width is not None):
         texts["form"] = _form_of(output)
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array()
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
@@ -166,7 +163,7 @@ def _form_of(output: str) -> "Form":
 
 @dataclass(frozen=True)
 class _Export:
-    """What is to be written: by a job that takes a stream; how much it is, and where it is read."""
+    """An export: the job that writes to a stream, how much it writes, and the store that it reads."""
 
     write: Callable[..., "Transfer"]
     what: str
@@ -177,7 +174,7 @@ class _Export:
 
 
 def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
-    """What is in a group, or what eval wrote of a comparison or of sign; None of a store."""
+    """Return the export of a group, or of booleans or signs that eval wrote; None of a store."""
     from rnsdask.jobs.value_export import Values
 
     found = Values.at(path)
@@ -228,7 +225,7 @@ def _of_store(info: "StoreInfo", write: Callable[..., "Transfer"]) -> _Export:
 
 @contextmanager
 def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """What is written: a new file or standard output, compressed as the name says."""
+    """Open a new file or standard output, compressed as the name says."""
     from rnsdask.core.files import new_file
     from rnsdask.jobs.compression import compressing
 

@@ -107,9 +107,6 @@ def import_(
     if (column is not None or hexadecimal) and (residues or width is not None):
         refuse("--column and --hex exclude --binary and --residues")
     check_store_path(path)
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array()
     if residues:
         if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
             refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
@@ -371,7 +368,7 @@ def _check_form(form: "InputForm", name: str) -> None:
 def _tell_imported(
     source: str, path: str, done: "Transfer", cost: "Cost", as_json: bool, kind: str, **fields: Any
 ) -> None:
-    """Tell of a store that was made of an input; `kind` is what its bytes are."""
+    """Print that a store was made of an input; `kind` names the content of its bytes."""
     cost.record("import", done.count, done.bytes_read)
     if as_json:
         told = {"op": "import", "store": path, "input": source}

@@ -79,7 +79,7 @@ def _describe_values(values: dict[str, Any], as_json: bool) -> None:
 
 
 def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
-    """What the number system is, and which numbers it has."""
+    """Describe the number system, and its range."""
     if hasattr(found.system, "top_bits"):
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
@@ -91,7 +91,7 @@ def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
 
 
 def _magnitude(system: Any) -> dict[str, str]:
-    """What is known of the numbers, where a store may know more than the range."""
+    """Describe what is known of the numbers, where a store may know more than the range."""
     if not hasattr(system, "bound"):
         return {}
     from rnsdask.core.errors import bits_text

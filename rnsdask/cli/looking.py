@@ -35,12 +35,9 @@ def head(path: str, count: int, as_json: bool) -> None:
 
     Only the chunks that hold them are read.
     """
-    from rnsdask.core.integer_text import to_decimal
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array(uses_gpu=False)
     import numpy as np
 
+    from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.sources import OF_NUMBERS, Source
 
     array = Source.at(path, OF_NUMBERS).array()

@@ -7,11 +7,11 @@ from itertools import islice
 import click
 
 _NUMBER = re.compile(r"-+[^A-Za-z-]")
-"""How integers, indices and shapes begin, and no option."""
+"""First characters of integers, indices and shapes, but of no option."""
 
 
 def is_number(word: str) -> bool:
-    """Whether a word that begins with a minus is a number, or an expression that begins with one."""
+    """Return whether a word that begins with a minus is a number, or an expression that begins with one."""
     return _NUMBER.match(word) is not None
 
 

@@ -1,4 +1,4 @@
-"""What commands print: nothing that a terminal obeys, no secrets, and errors of the output by its name."""
+"""Printing, without control characters and secrets; errors of the output by its name; and inputs."""
 
 import os
 import re
@@ -113,14 +113,14 @@ def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:
 
 
 def _has_unicode() -> bool:
-    """Whether standard output takes any character."""
+    """Return whether standard output takes any character."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     return bool(encoding.lower().replace("-", "").startswith("utf"))
 
 
 @contextmanager
 def output_errors() -> Iterator[None]:
-    """Have an OSError, which only standard output can cause in the context, be a CommandError."""
+    """Turn an OSError of standard output into a CommandError."""
     try:
         yield
     except BrokenPipeError:

@@ -90,7 +90,7 @@ def tell_derived(
     read: str = "read",
     **fields: Any,
 ) -> None:
-    """Tell of a store that was made of others; `fields` are what JSON has besides."""
+    """Print that a store was made of others; `fields` are for JSON alone."""
     cost.record(operation, done.count, done.bytes_read)
     if as_json:
         named = {"store": sources[0]} if len(sources) == 1 else {"stores": list(sources)}

@@ -513,20 +513,6 @@ def test_trouble_in_compare_has_status_2() -> None:
 # ---- progress, clusters, memory ---------------------------------------------------------------------------
 
 
-def test_progress() -> None:
-    for command in (
-        ["eval", "a + b", "a=a.zarr", "b=b.zarr", "--max", "--sum"],
-        ["eval", "a + b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr"],
-        ["cummax", "a.zarr", "p.zarr"],
-        ["topk", "2", "a.zarr"],
-        ["compare", "a.zarr", "a.zarr"],
-    ):
-        result = call(*command, "--json", "--progress")
-        assert result.exit_code == 0
-        assert "100.0 % done" in result.stderr
-        json.loads(result.stdout)
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     options: dict[str, Any] = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}

@@ -45,11 +45,6 @@ _FUNCTIONS = (
 _making = Lock()
 
 
-def prepare() -> None:
-    """Have readers of the current GPU take the memory that the first files would wait for."""
-    _files_of_device().prepare()
-
-
 def file_to_gpu(path: Path, array: Array) -> int:
     """Read a file into an array of the current GPU, where what comes later on the current stream finds it.
 
