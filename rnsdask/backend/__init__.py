@@ -84,9 +84,9 @@ def _kernels_of_type(array_type: type) -> Kernels:
 
         return cpu
     if _top_package(array_type.__module__) == "cupy":
-        from rnsdask.backend import cuda
+        from rnsdask.backend.cuda import kernels
 
-        return cuda
+        return kernels
     raise TypeError(f"residues must be a NumPy or CuPy array, got {array_type.__name__}")
 
 
@@ -207,9 +207,9 @@ def padded(array: Array, shape: Sequence[int]) -> Array:
         larger = np.zeros(shape, array.dtype)
         larger[tuple(map(slice, array.shape))] = array
         return larger
-    from rnsdask.backend.cuda import padding
+    from rnsdask.backend.cuda import copies
 
-    return padding.padded(array, shape)
+    return copies.padded(array, shape)
 
 
 def check_backend(backend: str) -> None:

@@ -1,7 +1,9 @@
 """Memory that this process may use, and the check that a graph of so many chunks fits into it."""
 
-from rnsdask.cluster.memory import GRAPH_BYTES
 from rnsdask.core.errors import JobError
+
+GRAPH_BYTES = 16 * 1024
+"""Bytes of Dask's graph and state for each chunk, in the process that holds the graph."""
 
 _FEW_CHUNKS = 2**14
 """Number of chunks whose graph fits everywhere."""
