@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.options import check_store_path, digits_option, processor_job_options, with_mode
-from rnsdask.cli.printing import counted, echo, number_text
+from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
 from rnsdask.cli.reductions import result_fields
-from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.help import RECORDS, options_of
+from rnsdask.cli.commands import RECORDS, Command, options_of, refuse, refusing
 from rnsdask.cli.options import (
     binary_options,
     json_option,
@@ -22,8 +21,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_log,
 )
-from rnsdask.cli.printing import counted, echo, output_errors
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import cost_text, counted, echo, output_errors, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.integer_writing import Form

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command
+from rnsdask.cli.commands import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
-from rnsdask.cli.printing import CommandError, counted, echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import refuse, refusing
-from rnsdask.cli.help import CLUSTER, MODULI, OTHER, OUTPUT, PROCESSORS, RECORDS, options_of
+from rnsdask.cli.commands import (
+    CLUSTER,
+    MODULI,
+    OTHER,
+    OUTPUT,
+    PROCESSORS,
+    RECORDS,
+    options_of,
+    refuse,
+    refusing,
+)
 from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE, read_integer
-from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, remember_digits
-from rnsdask.cli.streams import open_input
+from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, open_input, remember_digits
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
+from rnsdask.backend.cuda.layout import MOST_POWER_TABLES
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product

@@ -157,7 +157,7 @@ def test_interruption_is_one_line() -> None:
     process.stdin.write(b"0\n" * 2**17)  # as much as is read at a time
     process.stdin.flush()
     for _ in range(600):
-        if Path("x.zarr/c/0/1").exists():
+        if Path("x.zarr.partial/c/0/1").exists():
             break
         time.sleep(0.05)
     else:

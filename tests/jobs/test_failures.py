@@ -43,7 +43,7 @@ from rnsdask.core.errors import (
     StoreAccessError,
     StoreError,
 )
-from rnsdask.jobs import run, transform
+from rnsdask.jobs import checkpoint, run, transform
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
 from rnsdask.lazy.tree import combine_groups
 from rnsdask.rns.system import RNS
@@ -793,7 +793,7 @@ def test_a_full_disk_under_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None
 
     succeed("random", "x.zarr", *RANDOM)
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
+        patched.setattr(checkpoint, "new_file", full)
         assert "the checkpoint cannot be used: No space left" in fail("max", "x.zarr", "--checkpoint", "kept")
 
 
