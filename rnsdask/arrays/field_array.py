@@ -5,11 +5,9 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 
 from numpy.typing import DTypeLike
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.number_array import Axis, NumberArray, without_axes
 from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
@@ -21,7 +19,7 @@ from rnsdask.rns.system import RNS
 
 
 def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
-    """A method that an array of elements without an order does not have: it raises TypeError."""
+    """Make a method that raises TypeError, for what needs an order."""
 
     def method(*_: Any, **__: Any) -> NoReturn:
         lazy_fields.refuse(name)
@@ -60,7 +58,6 @@ class FieldArray(NumberArray):
     __slots__ = ()
 
     system_type = FiniteFields
-    storage: ClassVar[Storage] = rns_storage
     _dasks_way: ClassVar[str] = "x.lift().to_dask_array()"
 
     # ---- as integers --------------------------------------------------------------------------------------
@@ -226,7 +223,7 @@ class FieldArray(NumberArray):
         keepdims: bool = False,
         split_every: int | None = None,
     ) -> Any:
-        """Product of all elements or along axes, in each field; 1 of none. As :meth:`sum`."""
+        """Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."""
         return self._reduced("prod", axis, dtype, out, keepdims, split_every)
 
     def _reduced(
@@ -247,7 +244,7 @@ class FieldArray(NumberArray):
         found = lazy_fields.reduce_along(name, self, axes, split_every)
         return found if keepdims else without_axes(found, axes)
 
-    # ---- order, which there is none of --------------------------------------------------------------------
+    # ---- what needs an order, which elements do not have -------------------------------------------------
 
     __lt__, __le__, __gt__, __ge__ = (
         deferring(_refused(symbol, f"__{name}__"))

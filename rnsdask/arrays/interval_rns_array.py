@@ -3,16 +3,13 @@
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
@@ -36,7 +33,7 @@ _through_rns = partial(through_rns, make=RNSArray)
 
 
 def _reduction(method: Method, field: str, operation: str) -> Method:
-    """A reduction of all numbers by their intervals, and along axes as that of RNSArrays."""
+    """Make a reduction that decides by intervals for all numbers, and goes by residues along axes."""
     by_residues, arguments_of = _through_rns(method), signature(method)
 
     @wraps(by_residues)
@@ -54,7 +51,7 @@ def _reduction(method: Method, field: str, operation: str) -> Method:
 
 
 def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
-    """Bits of a sum of all numbers."""
+    """Return the bits that a sum of all numbers may take."""
     x._find_lengths()
     return x.moduli.bits + x.size.bit_length()
 
@@ -85,7 +82,6 @@ class IntervalRNSArray(IntegerArray):
     __slots__ = ()
 
     system_type = IntervalRNS
-    storage: ClassVar[Storage] = interval_rns_storage
 
     # ---- ways to make one ---------------------------------------------------------------------------------
 
@@ -139,7 +135,7 @@ class IntervalRNSArray(IntegerArray):
 
     @classmethod
     def from_rns(cls, x: RNSArray) -> "IntervalRNSArray":
-        """Make an array of the numbers of an RNSArray, signed or not; lazy if that is."""
+        """Make an array of the numbers of an RNSArray, signed or not; lazy if `x` is."""
         if not isinstance(x, RNSArray):
             raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
         return cls(interval_rns.columns_of(x), IntervalRNS(x.moduli, x.system.source))
@@ -168,7 +164,7 @@ class IntervalRNSArray(IntegerArray):
 
     @property
     def residues(self) -> Any:
-        """Residues of the magnitudes, uint32 (n, *shape): part of the columns, and read-only as they are."""
+        """Residues of the magnitudes, uint32 (n, *shape): a view of the columns, read-only if they are."""
         return layout.residues_of(self._words, self.moduli)
 
     @property
@@ -241,7 +237,7 @@ class IntervalRNSArray(IntegerArray):
     # ---- other moduli sets --------------------------------------------------------------------------------
 
     def extend(self, moduli: ModuliSet) -> "IntervalRNSArray":
-        """The same numbers under another moduli set (base extension), exactly.
+        """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
         ----------
@@ -263,10 +259,3 @@ class IntervalRNSArray(IntegerArray):
         return IntervalRNSArray(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))
 
     shrink = RNSArray.shrink
-
-
-def open_group(location: store.Location, backend: str = "cpu") -> IntervalRNSArray:
-    """Open a complete group, as :func:`rnsdask.open_zarr` says."""
-    info = interval_rns_storage.open_info(location)
-    words = interval_rns_storage.read_words(info, backend=backend)
-    return IntervalRNSArray(words, IntervalRNS(info.residues.moduli, info.residues.system.source))

@@ -1,7 +1,7 @@
 """NumberArray: what arrays of every number system have: indexing, shapes, ring operators, conversion."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -11,7 +11,7 @@ from rnsdask import store
 from rnsdask.arrays import conversion, protocols, tables
 from rnsdask.arrays.collection import NumberCollection
 from rnsdask.arrays.protocols import both_ways, comparison
-from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
+from rnsdask.arrays.storage import check_not_its_own, to_zarr
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import with_article
@@ -31,7 +31,6 @@ class NumberArray(NumberCollection):
 
     __slots__ = ()
 
-    storage: ClassVar[Storage]
     """How arrays of the class are stored."""
 
     def __bool__(self) -> bool:
@@ -145,12 +144,12 @@ class NumberArray(NumberCollection):
         self._find_lengths()
 
     def flatten(self, order: str = "C") -> Self:
-        """The numbers in C order along one axis, in memory of their own."""
+        """A copy of the numbers in C order along one axis."""
         flat: Self = self.ravel(order)
         return flat.copy()
 
     def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
-        """The same numbers in memory of their own, as if anybody could write to either."""
+        """A copy in memory of its own."""
         return self._with_words(self._words.copy())
 
     @property
@@ -375,7 +374,7 @@ class NumberArray(NumberCollection):
         compute: bool = True,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Write the array to Zarr, chunk by chunk (docs/store-format.md): a store, or a group of arrays.
+        """Write the array to Zarr, chunk by chunk (docs/store-format.md).
 
         Parameters
         ----------
@@ -437,7 +436,7 @@ class NumberArray(NumberCollection):
         location = store.locate(path)
         check_not_its_own(self, location, overwrite)
         how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
-        return self.storage.create(location, self._system, self.shape, self.storable_lengths(), **how)
+        return store.create(location, self._system, self.shape, chunks=self.storable_lengths(), **how)
 
     def storable_lengths(self) -> tuple[int, ...]:
         """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""

@@ -1,10 +1,8 @@
 """PositionalArray: an array of integers of a fixed number of bits, as limbs, on NumPy, CuPy or Dask."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.integer_array import IntegerArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.lazy import positional
 from rnsdask.positional.system import Positional
@@ -37,7 +35,6 @@ class PositionalArray(IntegerArray):
     __slots__ = ()
 
     system_type = Positional
-    storage: ClassVar[Storage] = rns_storage
 
     # ---- what it is ---------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Arrays of words on disk, residues, limbs or digits: written, read, appended to (docs/store-format.md)."""
+"""Complete stores as lazy arrays of words, on the CPU or a GPU."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,45 +9,14 @@ import numpy as np
 from dask.base import tokenize
 
 from rnsdask import store
-from rnsdask.arrays.storage import Stored
 from rnsdask.backend import Array, check_backend, has_gpu, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import WordSystem
-
-
-def create(
-    location: store.Location,
-    system: WordSystem,
-    shape: Sequence[int],
-    chunks: Sequence[int],
-    *,
-    overwrite: bool,
-    with_room: bool = False,
-    job_identity: str | None = None,
-) -> store.StoreWriter:
-    """Create a store without chunks."""
-    how: dict[str, Any] = {"overwrite": overwrite, "with_room": with_room, "job_identity": job_identity}
-    return store.create(location, system, shape, chunks=tuple(chunks), **how)
-
-
-def open_stored(location: store.Location) -> Stored:
-    """Open a complete store that is to be appended to."""
-    info = store.open_info(location, (RNS, FiniteFields, Positional))
-    return Stored(info, info.system, info.shape, info.chunks)
-
-
-def append(info: store.StoreInfo, system: WordSystem, axis: int, length: int) -> store.StoreWriter:
-    """Begin a store of more numbers along an axis, which replaces this one."""
-    return store.append(info, system, axis, length)
 
 
 def read_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> da.Array:

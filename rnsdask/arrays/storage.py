@@ -1,15 +1,15 @@
 """Writing arrays of numbers to Zarr: to a new place, in place of what is there, or at its end."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
 
 from rnsdask import store
+from rnsdask.arrays.rns_storage import read_words
 from rnsdask.backend import to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
@@ -29,52 +29,6 @@ if TYPE_CHECKING:
     from rnsdask.arrays.number_array import NumberArray
 
 _MODES = ("w-", "w", "a", "r+")
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What is stored already, and is to be appended to.
-
-    Attributes
-    ----------
-    info : StoreInfo or GroupInfo
-        The store, as it was opened.
-    system : NumberSystem
-        What its words mean.
-    shape, chunks : tuple of int
-        Its shape, and a chunk's length along each axis.
-    """
-
-    info: Any
-    system: Any
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
-
-
-class Storage(Protocol):
-    """How arrays of a number system are stored: what a module such as :mod:`.rns_storage` has."""
-
-    def create(
-        self,
-        location: store.Location,
-        system: Any,
-        shape: Sequence[int],
-        chunks: Sequence[int],
-        *,
-        overwrite: bool,
-        with_room: bool = False,
-        job_identity: str | None = None,
-    ) -> store.ArrayWriter:
-        """Create a store without chunks."""
-
-    def open_stored(self, location: store.Location) -> Stored:
-        """Open a complete store that is to be appended to."""
-
-    def append(self, info: Any, system: Any, axis: int, length: int) -> store.ArrayWriter:
-        """Begin a store of more numbers along an axis, which has the chunks that stay."""
-
-    def read_words(self, info: Any) -> da.Array:
-        """The words of a complete store, lazy."""
 
 
 def to_zarr(
@@ -107,15 +61,14 @@ def to_zarr(
     with checked_workers() if compute else nullcontext():
         store.create_parents(root, component)
         how: dict[str, Any] = {"overwrite": mode == "w", "with_room": chunks is not None}
-        writer = source.storage.create(location, source.system, source.shape, lengths, **how)
+        writer = store.create(location, source.system, source.shape, chunks=lengths, **how)
         return _write(source.words, writer, compute)
 
 
 def check_not_its_own(array: "NumberArray", location: store.Location, overwrite: bool) -> None:
     """Raise StoreError if what is to be overwritten is what a lazy array is read from."""
     if overwrite and reads(array.words.dask, location):
-        kind = "group" if store.is_group(location) else "store"
-        raise StoreError(f"{location.path}: an array cannot overwrite the {kind} that it is read from")
+        raise StoreError(f"{location.path}: an array cannot overwrite the store that it is read from")
 
 
 def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> str:
@@ -170,7 +123,7 @@ def _append(
     chunks: layout.Chunks | None,
     compute: bool,
 ) -> Any:
-    stored = array.storage.open_stored(location)
+    stored = store.open_info(location, store.ALL_SYSTEMS)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
     array = _in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)
@@ -180,11 +133,11 @@ def _append(
     parts = [map_chunks(_on_host, _lazy(array), **how)]
     if kept:  # the last chunks, which are not whole
         end = slice(stored.shape[axis] - kept, None)
-        parts.insert(0, array.storage.read_words(stored.info)[(slice(None),) * (1 + axis) + (end,)])
+        parts.insert(0, read_words(stored)[(slice(None),) * (1 + axis) + (end,)])
     words = da.concatenate(parts, axis + 1).rechunk((-1, *stored.chunks))
     system = _system_of_both(stored.system, array.system)
     with checked_workers() if compute else nullcontext():
-        writer = array.storage.append(stored.info, system, axis, array.shape[axis])
+        writer = store.append(stored, system, axis, array.shape[axis])
         return _write(words, writer, compute, first=tuple(first))
 
 
@@ -199,9 +152,11 @@ def _in_stored_system(array: "NumberArray", system: NumberSystem) -> "NumberArra
     return made
 
 
-def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: layout.Chunks | None) -> None:
+def _check_appended(
+    array: "NumberArray", stored: store.StoreInfo, axis: int, chunks: layout.Chunks | None
+) -> None:
     """Raise ValueError unless an array goes at the end of what is stored."""
-    path = stored.info.path
+    path = stored.path
     if not array.system.same_numbers(stored.system):
         raise ValueError(
             f"{path}: it holds numbers of {stored.system}, not of {array.system}; nothing is appended"

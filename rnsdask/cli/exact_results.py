@@ -156,7 +156,7 @@ def _compute(
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None
     sources = [Source.at(path, OF_NUMBERS) for path in paths]
-    of_fields = isinstance(sources[0].residues.system, FiniteFields)
+    of_fields = isinstance(sources[0].info.system, FiniteFields)
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are of integers; these are elements of fields")
     if of_fields and checkpoint is not None:

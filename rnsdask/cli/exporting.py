@@ -73,8 +73,8 @@ def export(
     .csv      text after a line "value"
     else      text, one integer a line; - is standard output
 
-    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be a group, or
-    what eval wrote of a comparison, as 0 and 1, or of sign.
+    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be what
+    eval wrote of a comparison, as 0 and 1, or of sign.
 
     With --residues, OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others up
     to 2**64: of uint32 if none is greater than 2**32, else of uint64. They must hold every number, unless
@@ -171,21 +171,22 @@ class _Export:
 
 
 def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
-    """Return the export of a group, or of booleans or signs that eval wrote; None of a store."""
+    """Return the export of booleans or signs that eval wrote; None of a store."""
     from rnsdask.jobs.value_export import Values
 
     found = Values.at(path)
     if found is None:
         return None
     write = partial(found.export, **texts)
-    return _Export(write, "values", found.array.count, found.nbytes, found.work)
+    return _Export(write, "values", found.info.count, found.nbytes, found.work)
 
 
 def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
     from rnsdask.jobs.integers import export_integers
     from rnsdask.jobs.sources import OF_NUMBERS
+    from rnsdask.store import open_info
 
-    info = _opened(path, OF_NUMBERS)
+    info = open_info(path, OF_NUMBERS)
     return _of_store(info, partial(export_integers, info, **texts))
 
 
@@ -195,23 +196,15 @@ def _of_residues(
     """The residues of a store, under its own moduli unless there are others."""
     from rnsdask.core.axes import axis_index
     from rnsdask.jobs.residues import export_residues
-    from rnsdask.rns.system import RNS
+    from rnsdask.store import open_info
 
-    info = _opened(path, (RNS,))
+    info = open_info(path)
     own = (moduli_list, moduli_file) == (None, None)
     moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
     with refusing():
         axis = axis_index(axis or 0, len(info.shape) + 1)
     how: dict[str, Any] = {"axis": axis, "wrap": overflow == "wrap"}
     return _of_store(info, partial(export_residues, info, moduli=moduli, **how))
-
-
-def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":
-    from rnsdask import store
-
-    if store.is_group(store.locate(path)):
-        raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
-    return store.open_info(path, systems)
 
 
 def _of_store(info: "StoreInfo", write: Callable[..., "Transfer"]) -> _Export:

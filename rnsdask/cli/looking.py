@@ -181,7 +181,7 @@ def _computed(
     from rnsdask.jobs.sources import OF_INTEGERS, Source
 
     source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
     with connection as client, fitting(work_on(source.info, operation), client, **plan) as part:
         array = source.array(part=part, backend=backend)
         lazy = function(array, backend=backend)

@@ -60,7 +60,7 @@ def _reduce_store(
     progress: bool,
     checkpoint: Path | None,
 ) -> tuple["Source", int, "ReductionResult", "Cost"]:
-    """Run the job of a reduction of a store or group; also tell how many bytes of it were read."""
+    """Run the job of a reduction of a store; also tell how many bytes of it were read."""
     from rnsdask.jobs.compute import naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
@@ -69,7 +69,7 @@ def _reduce_store(
     from rnsdask.rns.system import RNS
 
     found = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": found.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": found.info}
     with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
         array = found.array(part=part, backend=backend)
         if name == "bound" and isinstance(array.system, RNS):
@@ -122,14 +122,13 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
 
     if write:
         location = store.locate(path)
-        message = f"{location.path}: --write is of stores of residues, and this is a"
-        if store.is_group(location):
-            raise StoreError(f"{message} group")
         store.check_bound_is_writable(location)
-        if not isinstance(store.open_info(path, OF_INTEGERS).system, RNS):
-            raise StoreError(f"{message} store of limbs")
+        if not isinstance(system := store.open_info(path, OF_INTEGERS).system, RNS):
+            raise StoreError(
+                f"{location.path}: --write is of stores of residues, and this is one of {system!r}"
+            )
     found, nbytes, result, cost = _reduce_store(path, "bound", **options)
-    info = found.residues
+    info = found.info
     bits, stated = result.value.bit_length(), getattr(info.system, "bound", None)
     if stated is not None and stated < 1 << bits >> 1:
         has = f"its bound has {bits_text(stated.bit_length())}"
@@ -180,17 +179,18 @@ def prod(
 ) -> None:
     """Print the product of all integers of STORE; 1 of none."""
     from rnsdask.core.integer_text import to_decimal
+    from rnsdask.interval_rns.system import IntervalRNS
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.sources import OF_INTEGERS, Source, check_overflow
 
     source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
     with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
         array = source.array_with("prod", part=part, backend=backend)
         check_overflow(path, array.system, overflow)
-        where: dict[str, Any] = {} if source.whole_store is None else {"backend": backend}
+        where: dict[str, Any] = {} if isinstance(array.system, IntervalRNS) else {"backend": backend}
         found = array.prod(overflow=overflow, **where)
         wanted = list(found) if overflow == "flag" else [found]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
@@ -229,7 +229,7 @@ def topk(
     from rnsdask.jobs.sources import OF_INTEGERS, Source
 
     source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
     with connection as client, fitting(work_of_topk(source.info, k), client, **plan) as part:
         array = source.array_with("topk", part=part, backend=backend)
         if array.ndim != 1:

@@ -46,7 +46,7 @@ def _write_scan(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the scan of a store or a group to a new one, and tell of it."""
+    """Write the scan of a store to a new one, and print that."""
     from rnsdask.jobs.compute import naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.identity import job_identity

@@ -78,6 +78,21 @@ class IntervalRNS(NumberSystem):
         """Check the type and the shape of an array of columns: :func:`.check_columns`."""
         layout.check_columns(words, self.moduli)
 
+    def first_invalid(self, words: Any) -> int | None:
+        """Flat index of the first number (n + 6, *shape) with a header that no number has, or None.
+
+        Residues are not looked at: :func:`.layout.first_invalid`.
+        """
+        return layout.first_invalid(words, self.moduli)
+
+    def fault_of(self, words: list[int]) -> str:
+        """Say what is wrong with the words of a number, as in ``has the sign 2, ...``."""
+        column = np.array(words, np.uint32).reshape(-1, 1)
+        parts = {name: layout.part_of(column, self.moduli, name)[0] for name in layout.PART_DTYPES}
+        parts["sign"] = words[len(self.moduli)]
+        values = ", ".join(f"{name} {value}" for name, value in parts.items())
+        return f"has a header that no number has: {values}"
+
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the moduli are the same."""
         return isinstance(other, IntervalRNS) and self.moduli == other.moduli

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from rnsdask.core.errors import JobError, brief
 from rnsdask.core.files import new_file
 from rnsdask.core.moduli import to_text
-from rnsdask.jobs.identity import state_of, system_parameters
+from rnsdask.jobs.identity import system_parameters
 from rnsdask.rns.reduce import ReductionResult
-from rnsdask.store import GroupInfo, StoreInfo
+from rnsdask.store import StoreInfo, fingerprint
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 
 FORMAT = 1
@@ -148,19 +148,17 @@ def job_of_pieces(identity: str, operation: str, pieces: int, cut: str) -> dict[
     return {**job, "cut": _digest({"cut": cut})}
 
 
-def job_of_reduction(info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
+def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
     """Describe a reduction of chunks of a store in groups, so that the same one is known again."""
-    residues = info.residues if isinstance(info, GroupInfo) else info
-    system = residues.system
     return {
         "format": FORMAT,
         "operation": operation,
         "store": info.path,
-        **system_parameters(system),
-        "shape": list(residues.shape),
-        "chunks": list(residues.chunks),
+        **system_parameters(info.system),
+        "shape": list(info.shape),
+        "chunks": list(info.chunks),
         "pieces": len(groups),
-        "input": state_of(info),
+        "input": fingerprint(info),
     }
 
 

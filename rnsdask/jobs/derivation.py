@@ -107,7 +107,7 @@ def _work(
     chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
     systems = [one.system for one in everything]
     rows = max(system.words32 for system in systems)
-    direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
+    direct = all(source.info.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
     # Powers modulo limbs have tables on a GPU.
@@ -180,7 +180,7 @@ def write(
     resume: bool = False,
     progress: bool = False,
 ) -> Transfer:
-    """Write the array to a store, or to a group, as :func:`.write_array` does.
+    """Write the array to a store as :func:`.write_array` does.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class PreparedExpressions:
     evaluations: dict[str, Evaluation]
     operands: tuple[Operand, ...]
     work: Work
-    stores: dict[str, store.StoreInfo | store.GroupInfo | store.PlainInfo]
+    stores: dict[str, store.StoreInfo | store.PlainInfo]
     overflow: str
     extension: Extension | None
 

@@ -59,8 +59,8 @@ def run(
 ) -> dict[str, Outcome]:
     """Reduce results, and write them chunk by chunk, in one pass that reads each chunk once.
 
-    Numbers go to a store, or those with intervals to a group; what a comparison or ``sign`` gives, to a plain
-    Zarr array of its dtype. A mask of overflows goes to a plain Boolean one.
+    Numbers go to a store; what a comparison or ``sign`` gives, to a plain Zarr array of its dtype. A mask of
+    overflows goes to a plain Boolean one.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ def _work(
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * (bound.bit_length() // 8)
         words += 2 * _lifted(operation, arrays, bound)
         tables = 0 if operation == "resultant" else _of_primes(operation, arrays)
-    direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
+    direct = all(source.info.has_chunk_files for source in sources)
     held = each * sum(int(result.size) for result in results)
     how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held, "constants": tables}
     how["arrays"] = FOOTPRINTS[operation].arrays + -(-words // rows)

@@ -17,6 +17,8 @@ from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.system import PrimeFields
+from rnsdask.interval_rns import layout as interval_layout
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_reading import LONG_BITS, ByteOrder
 from rnsdask.jobs.integer_writing import Form, check_consecutive, write_integers
@@ -337,17 +339,20 @@ def export_integers(
     how: dict[str, Any] = {"shape": info.shape, "limits": known_range(system), "form": form}
     how |= {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
     batches, decimal = stored_batches(info, batch_size(system, width or 0)), partial(_decimal, system=system)
-    signed = getattr(system, "signed", False)
     done, written = write_integers(
-        stream, batches, decimal, system.limbs_of, signed=signed, **how, advance=advance
+        stream, batches, decimal, system.limbs_of, signed=system.is_signed, **how, advance=advance
     )
     return Transfer(done, info.nbytes, written)
 
 
-def _decimal(words: NDArray[np.uint32], system: System | FiniteFields) -> Any:
+def _decimal(words: NDArray[np.uint32], system: System | IntervalRNS | FiniteFields) -> Any:
     """Decimal limbs of words, and which numbers are negative."""
     if isinstance(system, RNS | PrimeFields):
         return residues_to_decimal(words, system.moduli, getattr(system, "signed", False))
+    if isinstance(system, IntervalRNS):
+        residues = interval_layout.residues_of(words, system.moduli)
+        limbs, _ = residues_to_decimal(residues, system.moduli)
+        return limbs, interval_layout.is_negative(words, system.moduli)
     if not isinstance(system, Positional) or system.bits > LONG_BITS:
         return decimal_limbs(system.decode(words).ravel().tolist())
     moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way

@@ -1,4 +1,4 @@
-"""What names in an expression stand for: stores, groups, and plain arrays that an expression gave."""
+"""What names in an expression stand for: stores, and plain arrays that an expression gave."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,11 +18,10 @@ from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.place import Place
-from rnsdask.interval_rns.layout import rows_of
 from rnsdask.jobs.sources import OF_NUMBERS, Source
 from rnsdask.lazy.map import map_chunks
 
-Described = store.StoreInfo | store.GroupInfo | store.PlainInfo
+Described = store.StoreInfo | store.PlainInfo
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Operand:
 
     Attributes
     ----------
-    info : StoreInfo, GroupInfo or PlainInfo
+    info : StoreInfo or PlainInfo
         What it says about itself.
     array : RNSArray, IntervalRNSArray, PositionalArray, FieldArray or Dask array
         Itself, lazy; a plain array has Booleans or small integers.
@@ -42,7 +41,7 @@ class Operand:
 
     @classmethod
     def at(cls, path: str, backend: str = "cpu") -> "Operand":
-        """The complete store, group or plain array at a place.
+        """The complete store or plain array at a place.
 
         Raises
         ------
@@ -82,8 +81,6 @@ class Operand:
     @property
     def rows(self) -> int:
         """Words of a number; of a plain array 1."""
-        if isinstance(self.info, store.GroupInfo):
-            return rows_of(self.info.residues.moduli)
         return 1 if isinstance(self.info, store.PlainInfo) else self.info.system.rows
 
     def with_words(self, words: da.Array) -> "Operand":

@@ -1,73 +1,53 @@
-"""Stores and groups that a job reads, opened alike."""
+"""Stores that a job reads."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from rnsdask import store
-from rnsdask.arrays import creation, interval_rns_storage
-from rnsdask.arrays.interval_rns_array import open_group
-from rnsdask.core.errors import JobError, StoreAccessError, StoreError
+from rnsdask.arrays import creation
+from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
-OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, Positional)
+OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, IntervalRNS, Positional)
 """The number systems of stores of integers."""
 
-OF_NUMBERS: tuple[type[NumberSystem], ...] = (*OF_INTEGERS, FiniteFields)  # type: ignore[type-abstract]
-"""Those, and fields of which stores have elements."""
-
-Described: TypeAlias = store.StoreInfo | store.GroupInfo
+OF_NUMBERS = store.ALL_SYSTEMS
+"""The same, and fields of which stores have elements."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A store or a group that a job reads.
+    """A store that a job reads.
 
     Attributes
     ----------
     path : str
         Where it is, as the user says it.
-    info : StoreInfo or GroupInfo
+    info : StoreInfo
         What it says about itself.
     """
 
     path: str
-    info: Described
+    info: store.StoreInfo
 
     @classmethod
     def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
-        """The complete store, of one of some number systems, or group at a place.
+        """The complete store, of one of some number systems, at a place.
 
         Raises
         ------
         StoreError
             If there is none.
         """
-        try:
-            return cls(path, store.open_info(path, systems))
-        except StoreError as error:
-            if isinstance(error, StoreAccessError) or not store.is_group(store.locate(path)):
-                raise
-        return cls(path, interval_rns_storage.open_info(path))
-
-    @property
-    def residues(self) -> store.StoreInfo:
-        """The store of its residues: of a group, those of the magnitudes."""
-        return self.info.residues if isinstance(self.info, store.GroupInfo) else self.info
-
-    @property
-    def whole_store(self) -> store.StoreInfo | None:
-        """The store, whose chunks may be read in parts; None if it is a group."""
-        return None if isinstance(self.info, store.GroupInfo) else self.info
+        return cls(path, store.open_info(path, systems))
 
     def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
         """Open it as a lazy array, whose chunks go to a processor as :func:`.open_zarr` says."""
-        if isinstance(self.info, store.StoreInfo):
-            return creation.open_words(self.info, backend=backend, part=part)
-        return open_group(self.info.location, backend)
+        return creation.open_words(self.info, backend=backend, part=part)
 
     def array_with(self, method: str, **options: Any) -> Any:
         """The same, for a job that calls a method of the array.
@@ -80,9 +60,9 @@ class Source:
         array = self.array(**options)
         if hasattr(array, method):
             return array
-        kind = "a store of limbs" if isinstance(self.info, store.StoreInfo) else "a group with intervals"
+        kind = "intervals" if isinstance(self.info.system, IntervalRNS) else "limbs"
         raise JobError(
-            f"{self.path}: {method} is of stores of residues, and this is {kind}; "
+            f"{self.path}: {method} is of stores of residues, and this is a store of {kind}; "
             "x.to_rns(moduli) makes residues of its numbers"
         )
 
@@ -102,7 +82,7 @@ def check_target(path: str, sources: Iterable[Source]) -> None:
 
 
 def check_targets(
-    written: Mapping[str, str], read: Iterable[Described | store.PlainInfo], *, new: bool = False
+    written: Mapping[str, str], read: Iterable[store.StoreInfo | store.PlainInfo], *, new: bool = False
 ) -> None:
     """Raise StoreError unless all that a job writes can be written to its place.
 

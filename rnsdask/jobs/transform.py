@@ -157,7 +157,7 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
         tasks = max(tasks, batch * (length // block) ** 2)
     # What of the axis waits to be joined to a block, and to chunks again.
     held = 0 if chunk == length else (block + 2 * chunk) * lines * rows * RESIDUE_DTYPE.itemsize
-    direct = source.whole_store is not None and source.whole_store.has_chunk_files
+    direct = source.info.has_chunk_files
     # Factors of the passes of a Fermat field's transforms and of their twist, and what they are made of.
     constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if isinstance(array.system, FermatField) else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}

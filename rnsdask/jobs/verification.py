@@ -1,9 +1,8 @@
-"""The job that verifies a store, or a group."""
+"""The job that verifies a store."""
 
 from typing import TYPE_CHECKING
 
 from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
 from rnsdask.jobs.compute import Advance, mapping
 
 if TYPE_CHECKING:
@@ -11,13 +10,11 @@ if TYPE_CHECKING:
 
 
 def verify(
-    info: store.StoreInfo | store.GroupInfo,
+    info: store.StoreInfo,
     client: "Client | None" = None,
     *,
     advance: Advance = lambda _: None,
 ) -> list[str]:
-    """Verify a store or group in parallel, and list its problems; `advance` is told of chunks done."""
+    """Verify a store in parallel, and list its problems; `advance` is told of chunks done."""
     with mapping(client, advance) as map_chunks:
-        if isinstance(info, store.GroupInfo):
-            return list(interval_rns_storage.verify(info, map_chunks=map_chunks))
         return list(store.verify(info, map_chunks=map_chunks))

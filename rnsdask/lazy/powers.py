@@ -36,6 +36,8 @@ from rnsdask.rns.system import RNS
 
 
 def _power_of_intervals(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
+    if not is_number_array(x):
+        raise TypeError(f"the operand must be an array of numbers, got {type(x).__name__}")
     if is_array(exponent):
         return _power_by_array(x, exponent, overflow_mode(overflow, x.system))
     return interval_rns.power(x, exponent, overflow=overflow)

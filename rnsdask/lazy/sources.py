@@ -10,7 +10,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.store import GroupInfo, Location, StoreInfo
+from rnsdask.store import Location, StoreInfo
 
 # These hold no tasks.
 _LEAVES = (type, ModuleType, BuiltinFunctionType, ModuliSet, str, bytes, int, float)
@@ -26,7 +26,7 @@ def reads(graph: Any, target: Location) -> bool:
 
 
 def stores_read(graph: Any) -> Iterator[Location]:
-    """The places of the stores and groups whose descriptions the tasks of a graph hold."""
+    """The places of the stores whose descriptions the tasks of a graph hold."""
     pending: list[Any] = [graph]
     seen: dict[int, Any] = {}  # with the objects: while they live, no other one has their number
     while pending:
@@ -34,7 +34,7 @@ def stores_read(graph: Any) -> Iterator[Location]:
         if isinstance(found, _LEAVES) or id(found) in seen:
             continue
         seen[id(found)] = found
-        if isinstance(found, StoreInfo | GroupInfo):
+        if isinstance(found, StoreInfo):
             yield found.location
         elif isinstance(found, FunctionType):  # its module's names lead away from the graph
             pending += [found.__closure__, found.__defaults__, found.__kwdefaults__]

@@ -8,16 +8,6 @@ from rnsdask.store.appending import append as append
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
 from rnsdask.store.device_files import reads_on_gpu as reads_on_gpu
-from rnsdask.store.group import GroupInfo as GroupInfo
-from rnsdask.store.group import describe_group as describe_group
-from rnsdask.store.group import is_group as is_group
-from rnsdask.store.group import open_group as open_group
-from rnsdask.store.group_reading import fingerprint_group as fingerprint_group
-from rnsdask.store.group_reading import read_group_chunk as read_group_chunk
-from rnsdask.store.group_reading import verify_group as verify_group
-from rnsdask.store.group_writing import GroupWriter as GroupWriter
-from rnsdask.store.group_writing import create_group as create_group
-from rnsdask.store.group_writing import resume_group as resume_group
 from rnsdask.store.hierarchy import component_of as component_of
 from rnsdask.store.hierarchy import create_parents as create_parents
 from rnsdask.store.job import begun_by as begun_by
@@ -25,7 +15,9 @@ from rnsdask.store.job import is_completed_by as is_completed_by
 from rnsdask.store.job import job_of as job_of
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo
-from rnsdask.store.metadata import open_info as open_info
+from rnsdask.store.opening import ALL_SYSTEMS as ALL_SYSTEMS
+from rnsdask.store.opening import load_any as load_any
+from rnsdask.store.opening import open_info as open_info
 from rnsdask.store.paths import StorePath as StorePath
 from rnsdask.store.paths import locate as locate
 from rnsdask.store.plain import PlainWriter as PlainWriter

@@ -20,12 +20,12 @@ from rnsdask.store.attributes import (
     incomplete_error,
 )
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
-from rnsdask.store.codecs import describe_codecs
+from rnsdask.store.codecs import decode_chunk, describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import missing_error
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import content_of, decode_chunk
+from rnsdask.store.reading import content_of
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, is_begun, target_at
 from rnsdask.store.writing import ArrayWriter, finish, write_values

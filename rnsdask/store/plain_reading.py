@@ -1,81 +1,37 @@
 """Reading plain Zarr arrays that rnsdask wrote: Boolean arrays and signs, one value for each number."""
 
 import hashlib
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import StoreAccessError, StoreError
-from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
+from rnsdask.core.layout import chunk_slices
 from rnsdask.store.attributes import PLAIN_ATTRIBUTE, incomplete_error
-from rnsdask.store.codecs import ChunkCodecs
+from rnsdask.store.codecs import ChunkCodecs, decode_chunk
 from rnsdask.store.documents import array_document
-from rnsdask.store.location import METADATA_KEY, Location, chunk_key
-from rnsdask.store.metadata import Opened, missing_error
+from rnsdask.store.location import METADATA_KEY, chunk_key
+from rnsdask.store.metadata import ArrayInfo, Opened, missing_error
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import belonging, decode_chunk
+from rnsdask.store.reading import belonging
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
 
 @dataclass(frozen=True)
-class PlainInfo:
+class PlainInfo(ArrayInfo):
     """What there is to know about a complete plain array before its chunks are read.
 
     Attributes
     ----------
-    location : Location
-        Where it is; `path` is the absolute path, or the URL.
-    shape, chunks : tuple of int
-        Its shape, and a chunk's length along each axis.
     dtype : numpy.dtype
         Boolean, or integers of a sign.
-    identity : str
-        Hash of the metadata and of when they were written.
-    opened : Opened
-        The metadata document, to be recognised after each chunk that is read.
-    metadata : bytes
-        The document itself.
     """
 
-    location: Location
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
     dtype: np.dtype[Any]
-    identity: str = field(repr=False)
-    opened: Opened = field(repr=False)
-    metadata: bytes = field(repr=False)
-
-    @property
-    def path(self) -> str:
-        """Absolute path, or URL."""
-        return self.location.path
-
-    @property
-    def count(self) -> int:
-        """Number of values."""
-        return math.prod(self.shape)
-
-    @property
-    def n_chunks(self) -> int:
-        """Number of chunks."""
-        return math.prod(chunk_grid(self.shape, self.chunks))
-
-    def indices(self) -> Iterator[tuple[int, ...]]:
-        """Iterate over the indices of all chunks, in C order."""
-        return grid_indices(chunk_grid(self.shape, self.chunks))
-
-    def chunk_key(self, index: Sequence[int]) -> str:
-        """Return the name of a chunk within the array, such as ``c/17``."""
-        return chunk_key(index)
-
-    def chunk_name(self, index: Sequence[int]) -> str:
-        """Return what messages call a chunk."""
-        return f"{self.path}: chunk {chunk_key(index)}"
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.PlainInfo", self.path, self.identity, self.opened, self.metadata
@@ -119,9 +75,8 @@ def open_plain(path: StorePath) -> PlainInfo:
         raise incomplete_error(location.path, "array", attribute)
     identity = hashlib.sha256(metadata + repr(written).encode()).hexdigest()
     opened = Opened.of(location, metadata, tells_content=False)
-    return PlainInfo(
-        location, tuple(document["shape"]), codecs.shape, codecs.dtype, identity, opened, metadata
-    )
+    shape = tuple(document["shape"])
+    return PlainInfo(location, shape, codecs.shape, identity, opened, metadata, codecs.dtype)
 
 
 def _check_document(document: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -17,9 +16,9 @@ from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import (
     ATTRIBUTE,
-    WordSystem,
     begun_attribute,
     check_job_identity,
     complete_attribute,
@@ -27,7 +26,7 @@ from rnsdask.store.attributes import (
     with_exact_bound,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
-from rnsdask.store.codecs import ChunkCodecs
+from rnsdask.store.codecs import ChunkCodecs, codecs_of
 from rnsdask.store.documents import (
     Files,
     array_document,
@@ -45,7 +44,6 @@ from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
     are_valid,
     chunk_problems,
-    codecs_of,
     content_of,
     read_chunk,
     residue_problems,
@@ -56,14 +54,13 @@ from rnsdask.store.target import Target, find_begun, nothing_to_resume, target_a
 
 def create(
     path: StorePath,
-    system: WordSystem,
+    system: NumberSystem,
     shape: Sequence[SupportsIndex],
     *,
     chunks: Chunks = "auto",
     overwrite: bool = False,
     codecs: Iterable[Any] | None = None,
     job_identity: str | None = None,
-    group: str | None = None,
     with_room: bool = False,
     nonzero: int | None = None,
 ) -> "StoreWriter":
@@ -89,8 +86,6 @@ def create(
     job_identity
         What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
         whether it is the same.
-    group
-        What kind of group it is a part of, if it is in one.
     with_room
         Whether chunks that are longer than the array stay so, for what will be appended.
     nonzero
@@ -108,12 +103,10 @@ def create(
     growing = (0,) * len(lengths) if with_room else lengths
     chunk_lengths = normalize_chunks(chunks, growing, system.words32)
     target = target_at(location, overwrite)
-    if group is not None:
-        target = replace(target, staged=location)
-    attribute = begun_attribute(system, target.token, job_identity, group)
+    attribute = begun_attribute(system, target.token, job_identity)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
-    if not codecs and group is None:  # else their size is not known here
+    if not codecs:  # else their size is not known here
         files = math.prod(chunk_grid(lengths, chunk_lengths))
         needed = files * chunk_file_size((system.words32, *chunk_lengths))
         if nonzero is not None:
@@ -124,7 +117,7 @@ def create(
 
 
 def _document(
-    system: WordSystem,
+    system: NumberSystem,
     lengths: tuple[int, ...],
     chunks: tuple[int, ...],
     codecs: Iterable[Any],
@@ -361,7 +354,7 @@ class StoreWriter(ArrayWriter):
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         return chunk_problems(self.info, index)
 
-    def finish(self, bound: SupportsIndex | None = None, group: str | None = None) -> StoreInfo:
+    def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
         """Declare the store complete; if it is to replace another one, it does so now.
 
         Parameters
@@ -369,8 +362,6 @@ class StoreWriter(ArrayWriter):
         bound
             Upper bound of the absolute value of every number, where it became known in writing; None keeps
             the one that the store was created with.
-        group
-            What it has in common with the other parts of its group, if it is in one.
 
         Returns
         -------
@@ -395,7 +386,7 @@ class StoreWriter(ArrayWriter):
             )
         content = self._content()
         metadata = parse_document(target.staged.read_metadata())
-        attribute = complete_attribute(metadata, system, content, group)
+        attribute = complete_attribute(metadata, system, content)
         finish(target, attribute, content)
         self.info = load(target.location)[0]
         return self.info

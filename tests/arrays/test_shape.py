@@ -12,7 +12,6 @@ from conftest import Processor
 from strategies import MODULI_SETS
 
 import rnsdask as rd
-from rnsdask.arrays.number_array import NumberArray
 
 MODULI = MODULI_SETS["table2_8"]
 SYSTEMS = {"RNS": rd.RNS(MODULI, signed=True, bound=10**10), "IntervalRNS": rd.IntervalRNS(MODULI)}
@@ -403,22 +402,3 @@ def test_other_orders_are_refused() -> None:
     for refused in (lambda: x.reshape(-1, order="F"), lambda: x.ravel("F")):
         with pytest.raises(ValueError, match="order must be 'C', got 'F'"):
             refused()
-
-
-def test_results_calculate() -> None:
-    """Views of any strides are operands as others are."""
-    a = numbers_of((4, 6))
-    for system in SYSTEMS.values():
-        for chunks in (None, (3, 4)):
-            x = array_of(a, system, chunks)
-            found: NumberArray = x.T.reshape(3, 8) + rd.concatenate([x[:2], x[2:]]).reshape(3, 8)
-            expected = a.T.reshape(3, 8) + a.reshape(3, 8)
-            assert found.to_ints().tolist() == expected.tolist()
-            assert dask.compute(found.max(), found.argmin()) == (expected.max(), expected.argmin())
-            wide, exact = rd.broadcast_to(x[:, None], (4, 3, 6)), np.broadcast_to(a[:, None], (4, 3, 6))
-            assert dask.compute(wide.sum(), wide.min(), wide.flip().argmax()) == (
-                exact.sum(),
-                exact.min(),
-                np.flip(exact).argmax(),
-            )
-            assert (wide * wide.flip()).to_ints().tolist() == (exact * np.flip(exact)).tolist()

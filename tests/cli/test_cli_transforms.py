@@ -209,7 +209,7 @@ def test_what_has_no_transform(rng: np.random.Generator) -> None:
     assert "intt takes a store of field elements, got a store of residues" in fail(
         "ntt", "r.zarr", *job, "--inverse", status=2
     )
-    assert "ntt takes a store of field elements, got a group of intervals" in fail(
+    assert "ntt takes a store of field elements, got a store of intervals" in fail(
         "ntt", "g.zarr", *job, status=2
     )
     assert "axis 2 is out of bounds" in fail("ntt", "x.zarr", *job, "--axis", 2, status=2)

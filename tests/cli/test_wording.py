@@ -112,7 +112,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "p.zarr: it exists; replace it with overwrite=True",
         "p.zarr: it exists; replace it with --overwrite",
     ),
-    "exists, of a group": (
+    "exists, of intervals": (
         lambda: rd.open_zarr("i.zarr").rechunk(1).to_zarr("i.zarr"),
         "convert x.zarr i.zarr --to interval",
         "i.zarr: it exists; replace it with overwrite=True",
@@ -198,7 +198,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: rd.open_zarr("i.zarr") & 3,
         "eval a&3 a=i.zarr -o y",
         "got an IntervalRNSArray; x.to_positional(bits) makes one",
-        "got a group of intervals; rnsdask convert SRC DST --to positional --bits B makes one",
+        "got a store of intervals; rnsdask convert SRC DST --to positional --bits B makes one",
     ),
     "limbs where residues are needed": (
         lambda: rd.convolve(rd.open_zarr("p.zarr"), rd.open_zarr("p.zarr")),
@@ -263,7 +263,7 @@ def test_ways_out(name: str) -> None:
 
 def test_many_kinds_that_do_not_mix() -> None:
     message = fail("eval", "a+b+c", "a=x.zarr", "b=i.zarr", "c=p.zarr", "-o", "y", status=2)
-    assert "a is a store of residues, and b is a group of intervals, which do not mix" in message
+    assert "a is a store of residues, and b is a store of intervals, which do not mix" in message
 
 
 def test_a_log_speaks_of_options() -> None:

@@ -75,7 +75,7 @@ JOBS = {
     "mask": "eval a*a+a//a a=a -o y --mask m --overflow flag",
     "two": "eval -e b=a//2 -e c=a*a a=a -o b=y -o c=z",
     "divisor": "eval a//a a=a -o y",
-    "group": "eval g*g g=g -o y",
+    "intervals": "eval g*g g=g -o y",
     "cumsum": "cumsum a y",
     "convolve": "convolve a a -o y",
     "powmod": "powmod p -1 7 -o y",
@@ -92,7 +92,7 @@ JOBS = {
 
 
 def words_of(kind: str) -> list[str]:
-    prepare("interval" if kind == "group" else kind)
+    prepare("interval" if kind == "intervals" else kind)
     return JOBS[kind].split()
 
 
@@ -108,7 +108,7 @@ def test_a_command_that_fails_by_its_data_leaves_nothing(kind: str) -> None:
 @pytest.mark.parametrize("kind", JOBS)
 def test_what_was_to_be_replaced_stays(kind: str) -> None:
     words = words_of(kind)
-    (signed(SMALL) if kind != "group" else rd.IntervalRNSArray.from_rns(signed(SMALL))).to_zarr("y")
+    (signed(SMALL) if kind != "intervals" else rd.IntervalRNSArray.from_rns(signed(SMALL))).to_zarr("y")
     before = files()
     fail(*words, "--overwrite")
     assert files() == before

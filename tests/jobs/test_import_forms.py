@@ -179,14 +179,14 @@ def test_spaces_blank_lines_and_a_mark_are_taken_unless_strict() -> None:
 # ---- records ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("intervals", [False, True])
 def test_wide_records_are_written_and_read_a_few_at_a_time(
-    group: bool, monkeypatch: pytest.MonkeyPatch
+    intervals: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many numbers of the store a batch would have: all of these are 200 MB."""
     Path("n").write_bytes(TEXT)
     succeed("import", "n", "x.zarr", "--bits", 128)
-    if group:
+    if intervals:
         succeed("convert", "x.zarr", "g.zarr", "--to", "interval")
     width, most = 100_000, []
     converted = integer_writing.binary_records
@@ -197,7 +197,7 @@ def test_wide_records_are_written_and_read_a_few_at_a_time(
         return data
 
     monkeypatch.setattr(integer_writing, "binary_records", records)
-    succeed("export", "g.zarr" if group else "x.zarr", "r", "--binary", width)
+    succeed("export", "g.zarr" if intervals else "x.zarr", "r", "--binary", width)
     assert sum(most) == len(VALUES) * width
     assert max(most) <= 2**21
     found: list[int] = []

@@ -174,7 +174,7 @@ def test_what_was_changed_is_not_done(change: Any) -> None:
     assert "nothing to do" in succeed(*job, "--resume")
 
 
-def test_masks_and_groups_that_were_changed() -> None:
+def test_masks_and_intervals_that_were_changed() -> None:
     job = JOBS["eval with a mask"].split()
     succeed(*job)
     zarr.open_array("m")[5] = True
@@ -185,7 +185,7 @@ def test_masks_and_groups_that_were_changed() -> None:
     assert not zarr.open_array("m")[:].any()
     job = ["convert", "x", "g", "--to", "interval", "--resume"]
     succeed(*job)
-    Path("g/upp/c/2").unlink()
+    Path("g/c/0/2").unlink()
     assert "chunks of it are missing" in fail(*job)
 
 

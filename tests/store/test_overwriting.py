@@ -343,7 +343,7 @@ def test_a_replacement_is_interrupted_anywhere(url: str, monkeypatch: pytest.Mon
     assert {"old", "between"} <= set(states)
 
 
-# ---- Plain arrays, masks and groups -----------------------------------------------------------------------
+# ---- Plain arrays and masks -------------------------------------------------------------------------------
 
 
 def test_plain_arrays(path: str) -> None:
@@ -360,28 +360,6 @@ def test_plain_arrays(path: str) -> None:
     second.finish()
     assert np.asarray(zarr.open_array(path, mode="r")[...]).tolist() == [5, 6, 5, 6]
     assert files_beside(path) == {"c", "zarr.json"}
-
-
-def test_groups(local: str) -> None:
-    path = local
-    old, new = [1, -2] * 100, [-9, 4] * 200
-    rd.IntervalRNSArray.from_ints(old, MODULI).to_zarr(path, chunks=128)
-    y = rd.IntervalRNSArray.from_ints(new, MODULI, chunks=128)
-
-    def failing(block: NDArray[np.uint32], block_id: Any) -> NDArray[np.uint32]:
-        if block_id[1] == 2:
-            raise ZeroDivisionError("not this one")
-        return block
-
-    broken = rd.IntervalRNSArray(y.columns.map_blocks(failing, dtype=np.uint32), rd.IntervalRNS(MODULI))
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError, match="not this one"):
-            broken.to_zarr(path, chunks=128, overwrite=True)
-        assert rd.open_zarr(path).to_ints().tolist() == old
-    y.to_zarr(path, chunks=128, overwrite=True)
-    assert rd.open_zarr(path).to_ints().tolist() == new
-    assert rd.open_zarr(f"{path}/residues").to_ints().tolist() == list(map(abs, new))
-    assert files_beside(path) == {"zarr.json", "residues", "sign", "low", "upp", "exponent"}
 
 
 KINDS = {
@@ -464,16 +442,6 @@ def test_a_persisted_array_may_replace_its_store() -> None:
     x = rd.open_zarr("x.zarr").persist()
     (x + 1).to_zarr("x.zarr", overwrite=True)
     assert values_in("x.zarr") == [v + 1 for v in OLD]
-
-
-@pytest.mark.parametrize("made", [lambda y: y, lambda y: dask.optimize(y + 1)[0], lambda y: clone(y)])
-def test_groups_are_not_replaced_by_what_is_read_from_them(made: Any) -> None:
-    rd.IntervalRNSArray.from_ints(OLD, MODULI).to_zarr("g", chunks=128)
-    for y in (rd.open_zarr("g"), rd.IntervalRNSArray.from_rns(rd.open_zarr("g/residues"))):
-        with pytest.raises(StoreError, match="an array cannot overwrite the group that it is read from"):
-            made(y).to_zarr("g", chunks=128, overwrite=True)
-    with pytest.raises(StoreError, match="cannot overwrite the store that it is read from"):
-        made(rd.open_zarr("g")).to_rns(signed=False).to_zarr("g/residues", overwrite=True)
 
 
 def test_other_ways_to_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
