@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.help import RECORDS, options_of
+from rnsdask.cli.commands import RECORDS, Command, options_of, refuse, refusing
 from rnsdask.cli.options import (
     binary_options,
     json_option,
@@ -21,8 +20,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_log,
 )
-from rnsdask.cli.printing import counted, echo, output_errors
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import cost_text, counted, echo, output_errors, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.exporting import Form, Numbers
@@ -90,9 +88,6 @@ def export(
     texts: dict[str, Any] = {"hexadecimal": hexadecimal, **records}
     if not (residues or hexadecimal or width is not None):
         texts["kind"] = _form_of(output)
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array()
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.exporting import Numbers, OutputForm, export_integers
     from rnsdask.jobs.memory_plan import fitting
@@ -186,7 +181,7 @@ def _residue_writer(
 
 @contextmanager
 def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """What is written: a new file or standard output, compressed as the name says."""
+    """Open a new file or standard output, compressed as the name says."""
     from rnsdask.core.files import new_file
     from rnsdask.jobs.compression import compressing
 

@@ -5,15 +5,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import ENOENT
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.fields import field_options, read_fields
+from rnsdask.cli.commands import Command, refuse, refusing
+from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     binary_options,
     check_store_path,
@@ -30,8 +30,31 @@ from rnsdask.cli.options import (
     with_creation,
     with_log,
 )
-from rnsdask.cli.printing import CommandError, counted, echo
-from rnsdask.cli.streams import cost_text, is_done, open_input, print_json, size_text
+from rnsdask.cli.printing import (
+    CommandError,
+    cost_text,
+    counted,
+    echo,
+    is_done,
+    open_input,
+    print_json,
+    size_text,
+)
+from rnsdask.core.errors import InputError
+from rnsdask.core.file_formats import (
+    COMPRESSED,
+    MATRIX_MARKET,
+    NUMPY,
+    PARQUET,
+    RECORDS,
+    TEXT,
+    TEXTS,
+    ZIP,
+    format_of_begin,
+    format_of_name,
+    renamed,
+    uncompressed,
+)
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -106,9 +129,6 @@ def import_(
     if (column is not None or hexadecimal) and (residues or width is not None):
         refuse("--column and --hex exclude --binary and --residues")
     check_store_path(path)
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array()
     if residues:
         if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
             refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
@@ -305,7 +325,6 @@ class _Input:
         cls, source: str, path: str, told: dict[str, Any], signed: bool, system: "System | None"
     ) -> "Iterator[_Input]":
         """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
-        from rnsdask.cli.input_formats import kind_of_input
         from rnsdask.core.file_formats import PARQUET
         from rnsdask.jobs.compression import decompressed, first_bytes
         from rnsdask.jobs.importing import InputForm
@@ -375,7 +394,7 @@ def _check_form(form: "InputForm", name: str) -> None:
 def _tell_imported(
     source: str, path: str, done: "Transfer", cost: "Cost", as_json: bool, kind: str, **fields: Any
 ) -> None:
-    """Tell of a store that was made of an input; `kind` is what its bytes are."""
+    """Print that a store was made of an input; `kind` names the content of its bytes."""
     cost.record("import", done.count, done.bytes_read)
     if as_json:
         told = {"op": "import", "store": path, "input": source}
@@ -384,3 +403,56 @@ def _tell_imported(
     time_taken = cost_text(done.bytes_read, cost)
     echo(f"{path}: {counted(done.count, 'integers')}, {size_text(done.bytes_written)} {kind};")
     echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
+
+
+_READ = "import without --binary reads it"
+_WAYS = {
+    NUMPY: _READ,
+    ZIP: "in Python, from_ints takes integers that NumPy has loaded",
+    PARQUET: _READ,
+    MATRIX_MARKET: _READ,
+}
+_OTHER_WAY = "write its integers as text, one a line"
+
+
+def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
+    """Return what kind of integers an input has, by its first bytes.
+
+    Parameters
+    ----------
+    as_records : bool
+        Whether it is to be read as records without a header.
+
+    Raises
+    ------
+    InputError
+        If it is of a format that import does not read, or not as it is told to.
+    """
+    from rnsdask.jobs.matrix_market import is_matrix_market
+
+    if as_records:
+        _check_records(begin, name)
+        return RECORDS
+    if is_matrix_market(begin):
+        return MATRIX_MARKET
+    kind = format_of_begin(begin)
+    if kind in (None, NUMPY, PARQUET):
+        return kind or TEXT
+    way = _WAYS.get(kind, _OTHER_WAY)
+    raise InputError(f"{name}: its first bytes are those of {kind}, which import does not read; {way}")
+
+
+def _check_records(begin: bytes, name: str) -> None:
+    """Raise InputError if a file that is to be read as records without a header is of another format."""
+    if kind := format_of_begin(begin, of_records=True):
+        way = _WAYS.get(kind, _OTHER_WAY)
+        if kind in (f"data compressed by {by}" for by in COMPRESSED.values()):
+            suffix = next(suffix for suffix, by in COMPRESSED.items() if kind.endswith(by))
+            way = f"name it so that it ends in {suffix}, or decompress it"
+        problem = f"its first bytes are those of {kind}, and --binary reads records without a header"
+        raise InputError(f"{name}: {problem}; {way}")
+    if kind := format_of_name(name):
+        ending = PurePath(uncompressed(name).lower()).suffix
+        way = "import without --binary reads text; " if ending in TEXTS else ""
+        way += f"if it holds such records, name it otherwise, such as {renamed(name, '.bin')}"
+        raise InputError(f"{name}: its name is that of {kind}, not of records without a header; {way}")
