@@ -25,7 +25,7 @@ from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import FOOTPRINTS
-from rnsdask.fields.p_adic_plan import Plan, is_quicker
+from rnsdask.fields.p_adic import Plan, is_quicker
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming

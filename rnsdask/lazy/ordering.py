@@ -13,7 +13,6 @@ from rnsdask.interval_rns import sort as interval_sort
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.operands import is_number_array
-from rnsdask.positional import compare as positional_compare
 from rnsdask.positional import order as positional_order
 from rnsdask.positional.system import Positional
 from rnsdask.rns import compare, sort
@@ -48,7 +47,7 @@ def comparison(system: NumberSystem) -> Callable[[Array, Array], Array]:
     if isinstance(system, IntervalRNS):
         return partial(interval_compare.compare, moduli=system.moduli)
     if isinstance(system, Positional):
-        return partial(positional_compare.compare, system=system)
+        return partial(positional_order.compare, system=system)
     assert isinstance(system, RNS)
     return partial(compare.compare, system=system)
 

@@ -29,7 +29,8 @@ from rnsdask.lazy.operands import (
     with_axes,
     with_machine_integers,
 )
-from rnsdask.positional import arithmetic, bits, compare
+from rnsdask.positional import arithmetic, bits
+from rnsdask.positional import order as compare
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import RELATIONS, choose
 from rnsdask.rns.divide import Part

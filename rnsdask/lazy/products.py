@@ -29,7 +29,7 @@ from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.shape import along
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.positional import products as of_limbs
+from rnsdask.positional import arithmetic as of_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import axis_products
 from rnsdask.rns.products import combine, factors_of_chunk, result_of

@@ -19,7 +19,7 @@ from rnsdask.lazy.growing import grown, of_powers, of_sums
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.positional.scan import PositionalExtrema, PositionalProducts, PositionalSums
+from rnsdask.positional.reduce import PositionalExtrema, PositionalProducts, PositionalSums
 from rnsdask.positional.system import Positional
 from rnsdask.rns.axis_products import bound_of_products
 from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan, Scan
