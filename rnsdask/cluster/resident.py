@@ -17,27 +17,26 @@ def chunks_by_worker(words: da.Array) -> list[list[int]] | None:
     on one worker.
     """
     futures = _futures_of(words)
-    if len(futures) < 2 or not on_gpus(futures):
+    if len(futures) < 2 or not all(map(_is_on_gpu, futures)):
         return None
     client = futures[0].client
     if client is None or client.asynchronous:  # of its event loop, which cannot wait
         return None
-    keys = [future.key for future in futures]
     try:
-        holders = ask(client, "who_has", keys=keys)
+        holders = ask(client, client.who_has, futures)
     except SchedulerLostError:  # whoever computes the array is told
         return None
     groups: dict[str, list[int]] = {}
-    for number, key in enumerate(keys):
-        if not holders.get(key):
+    for number, future in enumerate(futures):
+        if not holders.get(future.key):
             return None
-        worker = min(holders[key], key=lambda address: len(groups.get(address, ())))
+        worker = min(holders[future.key], key=lambda address: len(groups.get(address, ())))
         groups.setdefault(worker, []).append(number)
-    return list(groups.values()) if len(groups) < len(keys) else None
+    return list(groups.values()) if len(groups) < len(futures) else None
 
 
 def _futures_of(words: da.Array) -> list[Any]:
-    """The futures that an array's chunks are, as after ``persist``, in C order; empty if they are others."""
+    """Return the futures that an array's chunks are, as after ``persist``, in C order; else nothing."""
     if "distributed" not in sys.modules:
         return []
     from distributed import Future
@@ -47,12 +46,7 @@ def _futures_of(words: da.Array) -> list[Any]:
     return chunks if all(isinstance(chunk, Future) for chunk in chunks) else []
 
 
-def on_gpus(futures: list[Any]) -> bool:
-    """Whether all of some futures are known to be in the memory of workers' GPUs."""
-    return not any(map(_is_elsewhere, futures))
-
-
-def _is_elsewhere(future: Any) -> bool:
-    """Whether a chunk is not, or not known to be, in the memory of a worker's GPU."""
+def _is_on_gpu(future: Any) -> bool:
+    """Return whether a chunk is known to be in the memory of a worker's GPU."""
     kind = future.type  # of the result, None until it is there
-    return future.status != "finished" or getattr(kind, "__module__", "").partition(".")[0] != "cupy"
+    return future.status == "finished" and getattr(kind, "__module__", "").partition(".")[0] == "cupy"

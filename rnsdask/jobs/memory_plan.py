@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MIB = 2**20
 
-_PROCESS_BYTES, _GPU_PROCESS_BYTES = 256 * _MIB, 1584 * _MIB
+_PROCESS_BYTES, _GPU_PROCESS_BYTES = 320 * _MIB, 1584 * _MIB
 """Bytes of a process with all libraries, without and with those of CUDA and pinned memory."""
 
 _DEVICE_BYTES = 256 * _MIB

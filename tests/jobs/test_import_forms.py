@@ -23,7 +23,7 @@ from documents import write_sealed
 import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.core.errors import InputError, JobError
-from rnsdask.jobs import integer_writing
+from rnsdask.jobs import exporting
 from rnsdask.jobs.compression import compressing, decompressed, first_bytes
 from rnsdask.jobs.integer_reading import BinaryReader, TextReader
 from rnsdask.jobs.matrix_market import is_matrix_market
@@ -189,20 +189,20 @@ def test_wide_records_are_written_and_read_a_few_at_a_time(
     if intervals:
         succeed("convert", "x.zarr", "g.zarr", "--to", "interval")
     width, most = 100_000, []
-    converted = integer_writing.binary_records
+    converted = exporting.binary_records
 
     def records(*args: Any, **options: Any) -> bytes:
         data = converted(*args, **options)
         most.append(len(data))
         return data
 
-    monkeypatch.setattr(integer_writing, "binary_records", records)
+    monkeypatch.setattr(exporting, "binary_records", records)
     succeed("export", "g.zarr" if intervals else "x.zarr", "r", "--binary", width)
     assert sum(most) == len(VALUES) * width
     assert max(most) <= 2**21
     found: list[int] = []
     with Path("r").open("rb") as stream:
-        reader = BinaryReader(stream, "r", width, 0, 2**128, signed=False)
+        reader = BinaryReader(stream, "r", 0, 2**128, width=width, signed=False)
         while batch := reader.read(len(VALUES)):
             assert len(batch) * width <= 2**21
             found += map(batch.value, range(len(batch)))
