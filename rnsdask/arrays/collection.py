@@ -19,11 +19,8 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
-from rnsdask.lazy.chunks import normalize_chunks, without_empty_chunks
-from rnsdask.lazy.compute import compute_by, get_of_this_process
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy, normalize_chunks, without_empty_chunks
 from rnsdask.lazy.number_chunks import joined, numbers_of, rebuilt
-from rnsdask.rns.remembered import now_constant
 
 Made = TypeVar("Made", bound="NumberCollection")
 
@@ -80,9 +77,8 @@ class NumberCollection(DaskMethodsMixin):
             words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
         elif isinstance(words, np.ndarray):
-            now_constant(words)
             words = words.view()
-            words.flags.writeable = False  # numbers never change, nor does what is known of them
+            words.flags.writeable = False  # numbers never change
         self._words = words
         self._system = system
         self._collection: da.Array | None = None
@@ -331,9 +327,6 @@ class NumberCollection(DaskMethodsMixin):
         JobError
             If a worker does not.
         """
-        get = get_of_this_process(self._words, kwargs) if self._is_lazy else None
-        if get is not None:
-            return self._with_words(compute_by(get, self._words))
         with checked_workers(kwargs.get("scheduler")):
             return self._with_words(self._words.compute(**kwargs)) if self._is_lazy else self
 

@@ -10,7 +10,6 @@ from rnsdask.arrays.collection import NumberCollection
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import convert, indexing
 from rnsdask.lazy import shape as shapes
-from rnsdask.lazy.in_memory import cut_in_memory
 from rnsdask.lazy.lazy_ints import LazyInts
 
 Made = TypeVar("Made", bound="ShapedArray")
@@ -33,8 +32,6 @@ class ShapedArray(NumberCollection):
             words = indexing.select(self._words, key)
         except indexing.UnknownLengthError:
             return self.compute_chunk_sizes()[key]
-        if isinstance(self._words, da.Array) and words.ndim > 1 and indexing.is_slices(key):
-            words = cut_in_memory(words, self._words)
         return self._part(words)
 
     @property

@@ -23,7 +23,7 @@ from rnsdask.cluster.failures import can_pass
 from rnsdask.cluster.scheduler import ask, check_connected, within_limit
 from rnsdask.core.errors import JobError
 from rnsdask.jobs.progress import Meter, TaskCounter, following
-from rnsdask.lazy.compute import own_threads
+from rnsdask.lazy.write import own_threads
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,

@@ -12,8 +12,8 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
 from rnsdask.core.ranges import Range
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.growing import grown, grows, known_ranges
-from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import (
     Numbers,

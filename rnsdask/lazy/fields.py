@@ -17,7 +17,7 @@ from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import (

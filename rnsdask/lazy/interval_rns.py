@@ -12,7 +12,7 @@ from rnsdask.core.place import Place
 from rnsdask.interval_rns import arithmetic, compare, convert, divide, extend, layout, widening
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,

@@ -10,7 +10,6 @@ from dask.delayed import single_key
 from numpy.typing import NDArray
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt, as_scalars
-from rnsdask.lazy.compute import compute_by, computed_by_holders, get_of_this_process
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array
 
@@ -49,14 +48,6 @@ class LazyInts(da.Array):
         """Make one of a Dask array, of one axis or more, of Python ints."""
         return cls.of(map_values(as_scalars, array, dtype=object))
 
-    def compute(self, **kwargs: Any) -> Any:
-        """Compute the integers, as any Dask array."""
-        get = get_of_this_process(self, kwargs)
-        if get is not None:
-            return compute_by(get, self)
-        found = None if self.ndim or kwargs else computed_by_holders(self)
-        return super().compute(**kwargs) if found is None else found  # type: ignore[no-untyped-call]
-
     def __dask_postcompute__(self) -> Any:
         # An integer is what its one task returns; by what Delayed gives too, Dask knows to add none.
         return super().__dask_postcompute__() if self.ndim else (single_key, ())  # type: ignore[no-untyped-call]
@@ -78,7 +69,7 @@ class LazyInts(da.Array):
             raise TypeError(
                 f"only an array of one number converts to a Python number, got shape {self.shape}"
             )
-        value = self.compute()
+        value = self.compute()  # type: ignore[no-untyped-call]
         return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
     def __int__(self) -> int:

@@ -11,7 +11,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,

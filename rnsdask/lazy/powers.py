@@ -14,8 +14,8 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns, positional
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_power, of_powers
-from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (

@@ -2,21 +2,19 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import product
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
-from dask.base import tokenize
+from dask.base import optimize, tokenize
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
-from rnsdask.cluster.resident import chunks_by_worker
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -24,9 +22,7 @@ from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy.fused import optimized
-from rnsdask.lazy.layer import TreeLayer
-from rnsdask.lazy.map import map_all_chunks, map_chunks, map_groups, map_values, places_of, reduce_chunks
+from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.positional import reduce as positional
 from rnsdask.positional.system import Positional
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
@@ -68,21 +64,9 @@ def tree_reduce(
     if not has_sizes(words):
         boxes = _combine_unplaced(_partial_results(words, options), operation)
         return map_values(_field_of, boxes, field=field, dtype=object)
-    if words.npartitions == 1:
-        place = replace(ALONE, index=(0,) * (words.ndim - 1))
-        return map_all_chunks(_reduce_all, words, places=(place,), field=field, **options)
-    groups = chunks_by_worker(words) if backend != "cpu" else None
-    if groups is None:
-        partials = _partial_results(words, options)
-    # Else fewer tasks: a GPU takes chunks one after the other anyway, and Dask longer for a task than that.
-    elif len(groups) == 1:
-        places = places_of(words, groups[0])
-        return map_all_chunks(_reduce_all, words, places=places, field=field, **options)
-    else:
-        partials = map_groups(_reduce_group, words, groups, **options)
+    partials = _partial_results(words, options)
     combine = partial(_combine_blocks, operation=operation, field=field)
-    axes = tuple(range(partials.ndim))
-    split_every = _together(split_every, _SPLIT_NUMBERS)
+    axes, split_every = tuple(range(partials.ndim)), _together(split_every, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
@@ -119,17 +103,9 @@ def grouped(
 ) -> da.Array:
     """What :func:`combine_groups` gives, as an array of one block for each group."""
     name = f"rns-groups-{tokenize(blocks, [*map(list, groups)], combine)}"
-    grid = blocks.numblocks
-
-    def key(number: int) -> tuple[Any, ...]:
-        return (blocks.name, *map(int, np.unravel_index(number, grid)))
-
-    layer: dict[Any, Any] = {
-        (name, i): (combine, [key(number) for number in group]) for i, group in enumerate(groups)
-    }
-    sources: list[Any] = [blocks]
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
-    return da.Array(graph, name, chunks=((1,) * len(groups),), dtype=object)
+    keys = keys_of(blocks)
+    tasks = {(i,): (combine, [keys[number] for number in group]) for i, group in enumerate(groups)}
+    return array_of_tasks(name, tasks, ((1,) * len(groups),), np.empty(0, dtype=object), blocks)
 
 
 def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
@@ -139,12 +115,13 @@ def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
     """
     if not arrays:
         return []
-    keys = [list(flatten(array.__dask_keys__())) for array in arrays]
-    merged = HighLevelGraph.merge(*(array.dask for array in arrays))
-    tasks = optimized(merged, [key for of_array in keys for key in of_array])
+    optimized = optimize(*arrays)
+    tasks = {key: task for array in optimized for key, task in dict(array.dask).items()}
     layer = f"rns-pieces-{tokenize([array.name for array in arrays])}"
     graph = HighLevelGraph.from_collections(layer, tasks, dependencies=())
-    return [[Delayed(key, graph, layer=layer) for key in of_array] for of_array in keys]
+    return [
+        [Delayed(key, graph, layer=layer) for key in flatten(array.__dask_keys__())] for array in optimized
+    ]
 
 
 def combine_results(results: Sequence[ReductionResult], operation: str) -> ReductionResult:
@@ -181,7 +158,7 @@ def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
         dtype=object,
         operation=operation,
     )
-    box: da.Array = boxes.reshape(1)[0]
+    box: da.Array = boxes[(0,) * boxes.ndim]
     return box
 
 
@@ -213,8 +190,6 @@ def combine_tree(
 ) -> da.Array:
     """Combine the partial results of chunks along axes with one associative function.
 
-    All levels of the tree are one layer of the graph.
-
     Parameters
     ----------
     combine : callable
@@ -228,25 +203,34 @@ def combine_tree(
     if not split and keepdims:
         return partials
     fan_in = max(2, int(_together(split_every, _SPLIT_EVERY) ** (1 / max(len(split), 1))))
-    token = tokenize(partials.name, combine, axes, fan_in, keepdims)
-    steps = [fan_in if axis in axes else 1 for axis in range(partials.ndim)]
-    source, counts, is_last = partials.name, partials.numblocks, False
-    layer: dict[Any, Any] = {}
-    while not is_last:
-        ranges = [_ranges(count, step) for count, step in zip(counts, steps, strict=True)]
-        counts = tuple(map(len, ranges))
-        is_last = all(counts[axis] == 1 for axis in axes)
-        target = f"{name}-{token}" if is_last else f"{name}-partial-{len(layer)}-{token}"
-        call = partial(_combine_neighbours, combine=combine, axes=axes, keepdims=keepdims or not is_last)
-        dropped = axes if is_last and not keepdims else ()
-        layer.update(_tree_level(call, source, target, ranges, dropped))
-        source = target
-    kept = [axis for axis in range(partials.ndim) if keepdims or axis not in axes]
-    chunks = tuple((1,) if axis in axes else partials.chunks[axis] for axis in kept)
-    sources: list[Any] = [partials]
-    graph = HighLevelGraph.from_collections(target, TreeLayer(layer), dependencies=sources)
-    meta = partials._meta if keepdims else np.empty((0,) * len(kept), dtype=partials.dtype)
-    return da.Array(graph, target, chunks, meta=meta)
+    reduced: da.Array = da.reduction(
+        partials,
+        _keep,
+        _Combine(combine, partials.dtype),
+        axis=axes,
+        keepdims=keepdims,
+        dtype=partials.dtype,
+        split_every=dict.fromkeys(axes, fan_in),
+        name=name,
+    )
+    return reduced
+
+
+@dataclass(frozen=True)
+class _Combine:
+    """A function that combines blocks, as Dask's reductions call it."""
+
+    function: Callable[..., Any]
+    dtype: np.dtype[Any]
+
+    def __call__(self, blocks: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if not any(blocks.shape):  # Dask asks for the type of the result
+            return np.empty_like(blocks, shape=(0,) * (blocks.ndim - (0 if keepdims else len(axis))))
+        return self.function(blocks, axis=axis, keepdims=keepdims)
+
+
+def _keep(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
+    return block
 
 
 def _together(split_every: int | None, otherwise: int) -> int:
@@ -261,35 +245,6 @@ def checked_split(split_every: Any) -> int | None:
     if count is not None and count < 1:
         raise ValueError(f"split_every must be at least 1, got {abbreviate(count)}")
     return count
-
-
-def _ranges(count: int, step: int) -> list[range]:
-    return [range(start, min(start + step, count)) for start in range(0, count, step)]
-
-
-def _tree_level(
-    call: Any, source: str, target: str, ranges: Sequence[Sequence[range]], dropped: Sequence[int]
-) -> dict[Any, Any]:
-    """One level of a tree: a task for each choice of a range of blocks along every axis."""
-    tasks = {}
-    for place in product(*(range(len(along)) for along in ranges)):
-        chosen = [along[i] for along, i in zip(ranges, place, strict=True)]
-        key = (target, *(i for axis, i in enumerate(place) if axis not in dropped))
-        # Tuples, for Dask's clone gives other keys to tasks that are these, and leaves those of its own type.
-        tasks[key] = (call, tuple(map(len, chosen)), *((source, *index) for index in product(*chosen)))
-    return tasks
-
-
-def _combine_neighbours(
-    counts: tuple[int, ...], *blocks: Any, combine: Any, axes: tuple[int, ...], keepdims: bool
-) -> Any:
-    """Combine blocks in C order, so many along each axis."""
-    joined = list(blocks)
-    for axis, count in reversed([*enumerate(counts)]):
-        if count > 1:
-            groups = range(0, len(joined), count)
-            joined = [np.concatenate(joined[start : start + count], axis=axis) for start in groups]
-    return combine(joined[0], axis=axes, keepdims=keepdims)
 
 
 def has_sizes(words: da.Array) -> bool:
@@ -312,24 +267,6 @@ def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
 
 def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any, Any]:
     return boxed(_reduce_chunk(block, place, **options), block.ndim)
-
-
-def _reduce_group(*blocks: Any, **options: Any) -> np.ndarray[Any, Any]:
-    return boxed(_reduce_together(blocks, **options), 1)
-
-
-def _reduce_all(chunks: Any, *, field: str | None, **options: Any) -> Any:
-    """Reduce all chunks of an array, which are in lists in lists."""
-    return _field_of(_reduce_together(list(flatten([chunks])), **options), field)
-
-
-def _reduce_together(
-    blocks: Sequence[Array], *, places: Sequence[Place], operation: str, **options: Any
-) -> ReductionResult:
-    """Reduce several chunks to one result."""
-    pairs = zip(blocks, places, strict=True)
-    results = [_reduce_chunk(block, place, operation, **options) for block, place in pairs]
-    return combine_results(results, operation)
 
 
 def _reduce_chunk(
