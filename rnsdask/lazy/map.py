@@ -35,15 +35,16 @@ PLANS_QUERIES = hasattr(da.Array, "expr")
 
 
 @dataclass(frozen=True, eq=False)
-class _Call:
+class Call:
     """A function with its options, which may hold integers of any size, and the chunks' grid if it asks."""
 
     function: Callable[..., Any]
     options: dict[str, Any]
-    grid: Grid | None
+    grid: Grid | None = None
     has_index: bool = False
 
     def __call__(self, *blocks: Any) -> Any:
+        """Call the function with the chunks, and where they lie if it asks."""
         options = self.options
         if self.has_index:
             index, blocks = blocks[0], blocks[1:]
@@ -124,14 +125,14 @@ def map_chunks(
         like = np.empty(0) if dtype.hasobject else _prototype(blocks)
     meta = np.empty((0,) * len(out), dtype=dtype, like=like)
     # The index of its chunk alone gives the result of arguments without axes its chunks.
-    call = _Call(function, options, grid, has_index=located or not lengths)
+    call = Call(function, options, grid, has_index=located or not lengths)
     mapped = _blockwise(call, name or _name_of(call, token, out, dtype, pairs), out, pairs, meta)
     # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]
 
 
 def _blockwise(
-    call: _Call, name: str, chunks: Sequence[Sequence[int]], pairs: Sequence[tuple[Any, Any]], meta: Any
+    call: Call, name: str, chunks: Sequence[Sequence[int]], pairs: Sequence[tuple[Any, Any]], meta: Any
 ) -> da.Array:
     """Make a Dask array of the results of a call, which has these chunks, for chunks that go together."""
     axes = tuple(range(len(chunks)))
@@ -177,7 +178,7 @@ def array_of_tasks(
         graph = HighLevelGraph.from_collections(name, layer, dependencies=collections)
         return da.Array(graph, name, tuple(map(tuple, chunks)), meta=meta)
     # An array of the same chunks says how Dask makes one of a graph.
-    like = _blockwise(_Call(_no_chunk, {}, None, has_index=True), name, chunks, [], meta)
+    like = _blockwise(Call(_no_chunk, {}, has_index=True), name, chunks, [], meta)
     rebuild, arguments = like.__dask_postpersist__()
     own = dict(zip(flatten(like.__dask_keys__()), tasks.values(), strict=True))
     given = {key: task for source in sources for key, task in dict(source.__dask_graph__()).items()}
@@ -195,7 +196,7 @@ def keys_of(array: da.Array) -> list[Any]:
 
 
 def _name_of(
-    call: _Call, token: str | None, chunks: tuple[Any, ...], dtype: np.dtype[Any], pairs: list[Any]
+    call: Call, token: str | None, chunks: tuple[Any, ...], dtype: np.dtype[Any], pairs: list[Any]
 ) -> str:
     """The name of what a call makes of arguments, which begins with a token or the function's name."""
     named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
@@ -292,7 +293,7 @@ def map_values(
     chunks : lengths of chunks along each axis, optional
         Those of the result, if not those of the values.
     """
-    call = _Call(function, options, Grid.of(values.chunks) if located else None, has_index=located)
+    call = Call(function, options, Grid.of(values.chunks) if located else None, has_index=located)
     pairs: list[tuple[Any, Any]] = [(values, tuple(range(values.ndim)))]
     meta = np.empty((0,) * values.ndim, dtype=dtype, like=np.empty(0) if like is None else like)
     lengths: tuple[Any, ...] = values.chunks if chunks is None else tuple(chunks)

@@ -15,6 +15,7 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
+from rnsdask.cluster.resident import chunks_by_worker
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -22,7 +23,7 @@ from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.positional import reduce as positional
 from rnsdask.positional.system import Positional
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
@@ -64,7 +65,9 @@ def tree_reduce(
     if not has_sizes(words):
         boxes = _combine_unplaced(_partial_results(words, options), operation)
         return map_values(_field_of, boxes, field=field, dtype=object)
-    partials = _partial_results(words, options)
+    # A GPU takes chunks one after the other anyway, and Dask longer for a task than that.
+    groups = chunks_by_worker(words) if backend != "cpu" else None
+    partials = _partial_results(words, options) if groups is None else _group_results(words, groups, options)
     combine = partial(_combine_blocks, operation=operation, field=field)
     axes, split_every = tuple(range(partials.ndim)), _together(split_every, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
@@ -133,6 +136,17 @@ def _partial_results(words: da.Array, options: dict[str, Any]) -> da.Array:
     """The result of each chunk, as an array of boxes."""
     function = _reduce_block if has_sizes(words) else _reduce_unplaced
     return reduce_chunks(function, words, located=True, **options)
+
+
+def _group_results(words: da.Array, groups: Sequence[Sequence[int]], options: dict[str, Any]) -> da.Array:
+    """Reduce groups of chunks, numbered in C order, each in one task: an array of boxes."""
+    grid, keys, indices = Grid.of(words.chunks[1:]), keys_of(words), list(np.ndindex(words.numblocks[1:]))
+    tasks = {}
+    for i, group in enumerate(groups):
+        places = tuple(grid.place(indices[number]) for number in group)
+        tasks[i,] = (Call(_reduce_group, {**options, "places": places}), *(keys[number] for number in group))
+    name = f"rns-reduce_group-{tokenize(words.name, groups, Call(_reduce_group, options))}"
+    return array_of_tasks(name, tasks, ((1,) * len(groups),), np.empty(0, dtype=object), words)
 
 
 def _check(words: da.Array, operation: str, backend: str) -> None:
@@ -267,6 +281,14 @@ def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
 
 def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any, Any]:
     return boxed(_reduce_chunk(block, place, **options), block.ndim)
+
+
+def _reduce_group(
+    *blocks: Any, places: Sequence[Place], operation: str, **options: Any
+) -> np.ndarray[Any, Any]:
+    pairs = zip(blocks, places, strict=True)
+    results = [_reduce_chunk(block, place, operation, **options) for block, place in pairs]
+    return boxed(combine_results(results, operation), 1)
 
 
 def _reduce_chunk(
