@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import dask
 import dask.array as da
 import numpy as np
+from dask.array.svg import svg
 from dask.array.utils import meta_from_array
 from dask.base import DaskMethodsMixin, normalize_token
 from numpy.typing import DTypeLike, NDArray
@@ -20,6 +21,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
 from rnsdask.lazy.chunks import as_lazy, normalize_chunks, without_empty_chunks
+from rnsdask.lazy.map import PLANS_QUERIES
 from rnsdask.lazy.number_chunks import joined, numbers_of, rebuilt
 
 Made = TypeVar("Made", bound="NumberCollection")
@@ -99,7 +101,8 @@ class NumberCollection(DaskMethodsMixin):
         A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
         """
         # Assigning to items of a Dask array changes it: here, a copy.
-        return self._words.copy() if self._is_lazy else self._words
+        # Arrays that are expressions cannot be assigned to.
+        return self._words.copy() if self._is_lazy and not PLANS_QUERIES else self._words
 
     @property
     def system(self) -> Any:
@@ -132,7 +135,7 @@ class NumberCollection(DaskMethodsMixin):
     def nbytes(self) -> int:
         """Bytes of all words, as :attr:`size`."""
         self._refuse_unknown("nbytes")
-        return int(self._words.nbytes)
+        return int(self._words.size) * self._words.dtype.itemsize
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:
@@ -152,12 +155,12 @@ class NumberCollection(DaskMethodsMixin):
     @property
     def npartitions(self) -> int:
         """Number of chunks; an array in memory has none."""
-        return self._words.npartitions  # type: ignore[no-any-return]
+        return math.prod(self._words.numblocks)
 
     @property
     def chunksize(self) -> tuple[int, ...]:
         """Greatest length of a chunk along each axis; an array in memory has none."""
-        return self._words.chunksize[1:]  # type: ignore[no-any-return]
+        return tuple(map(max, self.chunks))
 
     @property
     def blocks(self) -> "_Blocks[Self]":
@@ -244,13 +247,13 @@ class NumberCollection(DaskMethodsMixin):
 
     def _summary(self) -> str:
         """Return class, shape, system and chunks in one line."""
-        chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
+        chunks = f", chunksize={self.chunksize}" if self._is_lazy else ""
         return f"{type(self).__name__}<{self._kind}: shape={self.shape}, {self._system}{chunks}>"
 
     def _repr_inline_(self, max_width: int) -> str:
         """Return the line that xarray shows of a variable."""
         numbers = inline_text(self._words, self._system, max_width)
-        chunks = f"<chunksize={self._words.chunksize[1:]}>" if self._is_lazy else f"<shape={self.shape}>"
+        chunks = f"<chunksize={self.chunksize}>" if self._is_lazy else f"<shape={self.shape}>"
         return (f"{type(self).__name__}{chunks}" if numbers is None else numbers)[:max_width]
 
     def _repr_html_(self) -> str:
@@ -277,9 +280,7 @@ class NumberCollection(DaskMethodsMixin):
         if not self._is_lazy or not self._has_lengths:
             return ""
         try:
-            picture: str = da.Array({}, "numbers", self.chunks, dtype=object).to_svg(
-                size=dask.config.get("array.svg.size", 120)
-            )
+            picture: str = svg(self.chunks, size=dask.config.get("array.svg.size", 120))
         except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
             return ""
         return picture

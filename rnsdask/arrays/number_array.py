@@ -453,7 +453,7 @@ class NumberArray(ShapedArray):
 
     def storable_lengths(self) -> tuple[int, ...]:
         """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""
-        chunks: Any = "auto" if self.size == 0 else self._words.chunksize[1:]
+        chunks: Any = "auto" if self.size == 0 else self.chunksize
         return layout.normalize_chunks(chunks, self.shape, self._system.words32)
 
     def with_storable_chunks(self) -> Self:

@@ -43,7 +43,7 @@ class ShapedArray(NumberCollection):
         """An array of some of the numbers; of words without an axis of numbers, the number itself."""
         if words.ndim > 1:
             return self._with_words(words)
-        ints = convert.to_ints(self._with_words(words.reshape(-1, 1)))
+        ints = convert.to_ints(self._with_words(words[:, None]))
         if not isinstance(words, da.Array):
             return ints[0]
         number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))

@@ -5,12 +5,13 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import tokenize
 from dask.delayed import single_key
 from numpy.typing import NDArray
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt, as_scalars
-from rnsdask.lazy.map import map_values
+from rnsdask.lazy.map import PLANS_QUERIES, map_values
 from rnsdask.lazy.operands import is_number_array
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
@@ -39,7 +40,10 @@ class LazyInts(da.Array):
 
         `known_range` is that of the least and the greatest of them, if it is known.
         """
-        made: LazyInts = cls(array.dask, array.name, array.chunks, meta=array._meta)
+        if PLANS_QUERIES:
+            made: LazyInts = cls(array.expr)
+        else:
+            made = cls(array.dask, array.name, array.chunks, meta=meta_from_array(array))
         made.known_range = known_range
         return made
 

@@ -142,14 +142,22 @@ def _blockwise(
         call,
         axes,
         *chain.from_iterable(pairs),
-        name=name,
         adjust_chunks=dict(zip(axes, map(tuple, chunks), strict=True)),
         align_arrays=False,
         concatenate=True,
         dtype=meta.dtype,
         meta=meta,
+        **named(name),
     )
     return made
+
+
+def named(name: str) -> dict[str, str]:
+    """The option that names what ``da.blockwise`` makes.
+
+    An expression must have another name once Dask has rewritten it: there the name only begins so.
+    """
+    return {"token": name} if PLANS_QUERIES else {"name": name}
 
 
 def array_of_tasks(

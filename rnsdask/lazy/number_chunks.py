@@ -14,7 +14,7 @@ from dask.base import tokenize
 from rnsdask.backend import Array
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Grid, Place
-from rnsdask.lazy.map import array_of_tasks, keys_of
+from rnsdask.lazy.map import array_of_tasks, keys_of, named
 
 Make = Callable[..., Any]
 """The class of arrays of a number system, called with words and the system."""
@@ -26,7 +26,7 @@ def numbers_of(words: da.Array, make: Make, system: NumberSystem) -> da.Array:
     name = f"rns-numbers-{tokenize(words.name, system)}"
     call = partial(_number_chunk, make=make, system=system)
     meta = np.empty((0,) * (words.ndim - 1), dtype=object)
-    numbers: da.Array = da.blockwise(call, axes[1:], words, axes, name=name, dtype=object, meta=meta)
+    numbers: da.Array = da.blockwise(call, axes[1:], words, axes, dtype=object, meta=meta, **named(name))
     return numbers
 
 

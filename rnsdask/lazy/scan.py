@@ -90,7 +90,7 @@ def made_again(words: da.Array, time: int = 0) -> da.Array:
 
     Each `time` has keys of its own. Where Dask's arrays are expressions, it is the array itself.
     """
-    graph = words.__dask_graph__()
+    graph: Any = words.__dask_graph__()
     if PLANS_QUERIES:
         return words
     seed = tokenize(words.name, time)
