@@ -21,8 +21,8 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
 from rnsdask.lazy.chunks import as_lazy, normalize_chunks, without_empty_chunks
-from rnsdask.lazy.map import PLANS_QUERIES
-from rnsdask.lazy.number_chunks import joined, numbers_of, rebuilt
+from rnsdask.lazy.number_chunks import joined, joined_alone, numbers_of, rebuilt, words_in_chunk, words_of
+from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
 
 Made = TypeVar("Made", bound="NumberCollection")
 
@@ -67,6 +67,7 @@ class NumberCollection(DaskMethodsMixin):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        explain_methods(cls)
         if "system_type" in cls.__dict__:
             _ARRAY_TYPES.append(cls)
 
@@ -135,7 +136,7 @@ class NumberCollection(DaskMethodsMixin):
     def nbytes(self) -> int:
         """Bytes of all words, as :attr:`size`."""
         self._refuse_unknown("nbytes")
-        return int(self._words.size) * self._words.dtype.itemsize
+        return int(self._words.size * self._words.dtype.itemsize)
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:
@@ -313,8 +314,18 @@ class NumberCollection(DaskMethodsMixin):
     __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
     __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
 
+    def __dask_exprs__(self) -> list[Any] | None:
+        numbers: Any = self._numbers() if self._is_lazy and PLANS_QUERIES else None
+        return None if numbers is None else [numbers.expr]
+
+    def __dask_rebuild_from_exprs__(self, exprs: Any) -> Self:
+        made: Any = da.Array
+        like = meta_from_array(self._words)
+        return self._with_words(words_of(made(*exprs), self._system, like, words_in_chunk))
+
     def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return joined, (self._words.__dask_postcompute__(), type(self), self._system)
+        finish = joined_alone if PLANS_QUERIES else joined
+        return finish, (self._words.__dask_postcompute__(), type(self), self._system)
 
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         rebuild = self._numbers().__dask_postpersist__()
@@ -439,6 +450,9 @@ class NumberCollection(DaskMethodsMixin):
             )
 
 
+explain_methods(NumberCollection)
+
+
 class _Blocks(Generic[Made]):
     """The chunks of a lazy array, to be selected by an index."""
 
@@ -455,6 +469,7 @@ class _Blocks(Generic[Made]):
         """Number of chunks."""
         return math.prod(self.shape)
 
+    @explained
     def __getitem__(self, index: Any) -> Made:
         indices = index if isinstance(index, tuple) else (index,)
         return self._array._with_words(self._array._words.blocks[(slice(None), *indices)])

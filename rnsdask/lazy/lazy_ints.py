@@ -11,8 +11,9 @@ from dask.delayed import single_key
 from numpy.typing import NDArray
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt, as_scalars
-from rnsdask.lazy.map import PLANS_QUERIES, map_values
+from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array
+from rnsdask.lazy.planning import PLANS_QUERIES
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
 _LONG_BITS = 10_000
@@ -40,10 +41,13 @@ class LazyInts(da.Array):
 
         `known_range` is that of the least and the greatest of them, if it is known.
         """
-        if PLANS_QUERIES:
-            made: LazyInts = cls(array.expr)
-        else:
-            made = cls(array.dask, array.name, array.chunks, meta=meta_from_array(array))
+        kind: Any = cls
+        made_of: Any = array
+        made: LazyInts = (
+            kind(made_of.expr)
+            if PLANS_QUERIES
+            else kind(array.dask, array.name, array.chunks, meta=meta_from_array(array))
+        )
         made.known_range = known_range
         return made
 

@@ -26,12 +26,10 @@ from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
 from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.planning import PLANS_QUERIES
 
 # Python refuses to write longer integers in decimal, as Dask does for its tokens.
 _SHORT_BITS = 64
-
-PLANS_QUERIES = hasattr(da.Array, "expr")
-"""Whether Dask's arrays are expressions, as with its setting ``array.query-planning``."""
 
 
 @dataclass(frozen=True, eq=False)

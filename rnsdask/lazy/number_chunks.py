@@ -74,6 +74,12 @@ def joined(results: Any, finish_words: Any, make: Make, system: NumberSystem) ->
     return make(finish([_nested_words(results)], *arguments), system)
 
 
+def joined_alone(results: Any, *arguments: Any) -> Any:
+    """Make the same of the chunks of the one expression of an array."""
+    (chunks,) = results
+    return joined(chunks, *arguments)
+
+
 def _nested_words(results: Any) -> Any:
     return list(map(_nested_words, results)) if isinstance(results, list | tuple) else results.words
 

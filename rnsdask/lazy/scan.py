@@ -16,8 +16,9 @@ from rnsdask.backend import check_backend, to_backend
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.growing import grown, of_powers, of_sums
-from rnsdask.lazy.map import PLANS_QUERIES, keys_of, map_chunks, reduce_chunks
+from rnsdask.lazy.map import keys_of, map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.planning import PLANS_QUERIES
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.positional.scan import PositionalExtrema, PositionalProducts, PositionalSums
 from rnsdask.positional.system import Positional

@@ -220,7 +220,7 @@ def combine_tree(
     reduced: da.Array = da.reduction(
         partials,
         _keep,
-        _Combine(combine, partials.dtype),
+        _Combine(combine),
         axis=axes,
         keepdims=keepdims,
         dtype=partials.dtype,
@@ -235,11 +235,11 @@ class _Combine:
     """A function that combines blocks, as Dask's reductions call it."""
 
     function: Callable[..., Any]
-    dtype: np.dtype[Any]
 
     def __call__(self, blocks: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         if not any(blocks.shape):  # Dask asks for the type of the result
-            return np.empty_like(blocks, shape=(0,) * (blocks.ndim - (0 if keepdims else len(axis))))
+            ndim = blocks.ndim if keepdims else blocks.ndim - len(axis)
+            return np.empty((0,) * ndim, dtype=blocks.dtype, like=blocks)
         return self.function(blocks, axis=axis, keepdims=keepdims)
 
 
