@@ -102,7 +102,7 @@ def _mark_up(_app, _what, _name, _object, _options, lines):
 def _find_member(app, env, node, content):
     """Resolve a reference to a base class, which has no page, in the array type that inherits its members."""
     base, _, member = node.get("reftarget", "").lstrip(".").rpartition(".")
-    if node.get("refdomain") != "py" or base not in ("NumberArray", "RingArray", "ArithmeticArray"):
+    if node.get("refdomain") != "py" or base not in ("NumberArray", "IntegerArray"):
         return None
     for array in _ARRAYS:
         if hasattr(getattr(rnsdask, array), member):

@@ -48,7 +48,7 @@ from small_prime_ffts import VARIANTS, CpuTransforms, GpuTransforms
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of, to_backend
-from rnsdask.backend.cuda_layout import fermat_options
+from rnsdask.backend.cuda.layout import fermat_options
 from rnsdask.constants import mixed_radix_constants, reverse_constants
 
 # P3 and P4, and the fields of 32-bit digits with about as many bits.
@@ -135,7 +135,7 @@ def calls_by_number(
 ) -> dict[tuple[str, str], Callable[[], Any]]:
     """The same operations where the digits of a number lie together."""
     from rnsdask.backend.cuda.launching import BLOCKS_PER_PROCESSOR, processors
-    from rnsdask.backend.cuda_layout import BLOCK
+    from rnsdask.backend.cuda.layout import BLOCK
 
     module = compile_for_gpu(
         ROOT / "kernels" / "bench" / "fermat_layouts.cu", *fermat_options(field.constants)

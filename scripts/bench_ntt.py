@@ -82,7 +82,7 @@ def bench_gpu(lengths: list[int], elements: int) -> list[dict[str, Any]]:
     """A row for each prime, operation and length."""
     import cupy
 
-    from rnsdask.backend import cuda
+    from rnsdask.backend.cuda import kernels as cuda
 
     while 16 * elements > cupy.cuda.runtime.memGetInfo()[0]:
         elements //= 2

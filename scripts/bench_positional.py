@@ -37,8 +37,8 @@ from benchmarking import (
 from positional_figures import beside
 
 from rnsdask.backend import cpu, kernels_of
-from rnsdask.backend.cpu import positional_choice
-from rnsdask.backend.cuda_layout import MOST_POWER_WINDOW
+from rnsdask.backend.cpu import positional
+from rnsdask.backend.cuda.layout import MOST_POWER_WINDOW
 from rnsdask.backend.protocol import power_window
 from rnsdask.positional.arithmetic import apply
 from rnsdask.positional.divide import divmod_
@@ -68,11 +68,11 @@ def numbers_of(bits: int, count: int, seed: int) -> Any:
 
 def force(method: str) -> None:
     """Take no better instructions than those of one of the CPU's methods."""
-    positional_choice.best_method = method
+    positional.best_method = method
     for name, function in vars(cpu).copy().items():
         if name.startswith("montgomery_") or name == "positional_mod_add":
             setattr(cpu, name, partial(function, method=method))
-    cpu.most_product_limbs = positional_choice.MOST_PRODUCT_LIMBS[method]
+    cpu.most_product_limbs = positional.MOST_PRODUCT_LIMBS[method]
     if method == cpu.GMP:
         cpu.most_montgomery_limbs = 0
 

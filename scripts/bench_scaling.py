@@ -1,15 +1,17 @@
-"""Times MAX and SUM on Dask clusters of more and more workers: one GPU each, or one process each on a CPU.
+"""Times calls on Dask clusters of more and more workers: one GPU each, or one process each on a CPU.
 
-    python scripts/bench_scaling.py gpu --gib 96           1, 2, 4, 8 GPUs, as many as there are
+    python scripts/bench_scaling.py gpu                    1, 2, 4, 8 GPUs, as many as there are
     python scripts/bench_scaling.py cpu                    1, 2 processes of one thread
 
+MAX and SUM of resident and of stored data; and of resident data products, batches of transforms, one long
+transform over all workers, and determinants, whose results stay on the workers (scaling_results.py).
 "resident" data are chunks that the workers hold in the memory of their GPU, or in their own; "storage" is a
 local store, which a warm-up has brought into the page cache; GPUs read it by KvikIO where that is installed.
-Strong scaling is of --gib (--store-gib) in all, weak scaling of so much for each worker. A call is what a
-user's is: it builds the graph, has the cluster compute it, and fetches the result, which is compared with
-the one known. The speedup is how many times the rate of the least number of workers is reached, times that
-number; the efficiency is the speedup by the number of workers. Dask takes about a millisecond a task, so
-the chunks are few and large.
+Strong scaling is of --gib (--store-gib, --result-gib) in all, weak scaling of so much for each worker. A
+call is what a user's is: it builds the graph, has the cluster compute it, and fetches the result or waits
+until it is there; the result is compared with the one known. The speedup is how many times the rate of the
+least number of workers is reached, times that number; the efficiency is the speedup by the number of workers.
+Dask takes about a millisecond a task, so the chunks are few and large.
 
 Prints a table, and with --json FILE the same figures as JSON.
 """
@@ -26,6 +28,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 from benchmarking import (
@@ -38,7 +41,8 @@ from benchmarking import (
     time_in_turn,
     write_results,
 )
-from distributed import Client, Future, LocalCluster
+from distributed import Client, Future, LocalCluster, wait
+from scaling_results import Call, determinants, long_transform, products, transforms
 
 import rnsdask as rd
 from rnsdask.cluster.connecting import connect
@@ -47,15 +51,20 @@ from rnsdask.core.layout import CHUNK_MULTIPLE, default_chunk
 OPERATIONS = ("max", "sum")
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
 WORKERS = {"gpu": (1, 2, 4, 8), "cpu": (1, 2)}
-DEFAULT_GIB = {"gpu": (96.0, 48.0, 2.0), "cpu": (0.5, 0.0625, 0.25)}  # resident, a chunk of it, in the store
-BUDGET_SECONDS = {"gpu": 8.0, "cpu": 2.0}  # for the calls of one array; there may be fewer than --repeat
+# Of a worker: resident, in the store, and of the calls whose results stay; and log2 of the long transform.
+DEFAULT_SIZES = {"gpu": (64.0, 2.0, 12.0, 30), "cpu": (0.5, 0.25, 0.125, 20)}
+LONG_CHUNKS = 16  # of the long transform
+BUDGET_SECONDS = {"gpu": 3.0, "cpu": 2.0}  # for the calls of one array; there may be fewer than --repeat
 RELEASE_SECONDS = 30.0
+START = time.perf_counter()
 
 RUNS = {
     "cpu": ("cpu",),
     "gpu": ("gpu",),
-    "tiny": ("cpu --gib 0.001 --chunk-gib 0.0003 --store-gib 0.001 --set 8 --repeat 1",),
-    "tiny-gpu": ("gpu --gib 0.01 --chunk-gib 0.003 --store-gib 0.01 --set 8 --repeat 1 --workers 1",),
+    "tiny": ("cpu --gib 0.001 --store-gib 0.001 --result-gib 0.0002 --long 12 --set 8 --repeat 1",),
+    "tiny-gpu": (
+        "gpu --gib 0.01 --store-gib 0.01 --result-gib 0.01 --long 20 --set 8 --repeat 1 --workers 1",
+    ),
 }
 
 
@@ -80,7 +89,7 @@ def planted(moduli: rd.ModuliSet, chunk: int) -> int:
     return moduli.product - (moduli.product >> 30) + chunk
 
 
-def chunk_of_known(chunk: int, lengths: tuple[int, ...], moduli: rd.ModuliSet, gpu: bool) -> Any:
+def chunk_of_known(chunk: int, lengths: tuple[int, ...], moduli: rd.ModuliSet, *, gpu: bool) -> Any:
     """Residues of a chunk; a CuPy array is made on the GPU of the process that calls this."""
     if gpu:
         import cupy as xp
@@ -114,7 +123,8 @@ def known_results(moduli: rd.ModuliSet, lengths: tuple[int, ...]) -> dict[str, t
 def cluster_of(kind: str, workers: int) -> Iterator[Client]:
     """A client of a new cluster of this host, all of whose workers are there."""
     if kind == "gpu":
-        with connect(gpus=workers) as client:
+        # Dask's other way to exchange parts of chunks takes NumPy's arrays only.
+        with connect(gpus=workers) as client, dask.config.set({"array.rechunk.method": "tasks"}):
             client.wait_for_workers(workers)
             yield client
         return
@@ -126,28 +136,29 @@ def cluster_of(kind: str, workers: int) -> Iterator[Client]:
 
 @contextmanager
 def resident(
-    client: Client, make: Any, moduli: rd.ModuliSet, lengths: tuple[int, ...]
-) -> Iterator[rd.RNSArray]:
-    """An array whose chunk i is what ``make(i, lengths, moduli)`` returns on a worker, which keeps it.
+    client: Client, gpu: bool, make: Any, given: Any, lengths: tuple[int, ...], rows: int, *more: int
+) -> Iterator[da.Array]:
+    """Words (rows, length, *more): chunk i is what ``make(i, lengths, given, gpu=)`` returns on a worker.
 
-    Each worker makes as many as any other, neighbours of one another. In the end all are forgotten.
+    Each worker makes and keeps as many as any other, neighbours of one another. In the end all are forgotten.
     """
     addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    name = f"resident-{time.monotonic_ns()}"
-    keys = [(name, 0, i) for i in range(len(lengths))]
     homes = [addresses[i * len(addresses) // len(lengths)] for i in range(len(lengths))]
-    futures = {
-        key: client.submit(make, i, lengths, moduli, key=key, workers=[home], pure=False)
-        for i, (key, home) in enumerate(zip(keys, homes, strict=True))
-    }
+    futures = [
+        client.submit(make, i, lengths, given, gpu=gpu, workers=[home], pure=False)
+        for i, home in enumerate(homes)
+    ]
     try:
-        for future in futures.values():
-            if (error := future.exception()) is not None:  # it waits, and fetches no residues
+        for future in futures:
+            if (error := future.exception()) is not None:  # it waits, and fetches no words
                 raise error
-        meta = np.empty((0, 0), dtype=np.uint32)
-        yield rd.RNSArray(da.Array(futures, name, ((len(moduli),), lengths), meta=meta), rd.RNS(moduli))
+        # As `persist` gives it. Of joined arrays, chunks may go to another worker before they are used.
+        name, tail = f"resident-{time.monotonic_ns()}", (0,) * len(more)
+        chunks: dict[Any, Any] = {(name, 0, i, *tail): future for i, future in enumerate(futures)}
+        meta = np.empty((0,) * (2 + len(more)), dtype=np.uint32)
+        yield da.Array(chunks, name, ((rows,), lengths, *((axis,) for axis in more)), meta=meta)
     finally:
-        forget(client, list(futures.values()))
+        forget(client, futures)
 
 
 def forget(client: Client, futures: list[Future]) -> None:
@@ -179,6 +190,11 @@ def equal_chunks(moduli: rd.ModuliSet, gib: float, chunk_gib: float) -> tuple[in
     return (max(CHUNK_MULTIPLE, length),) * chunks
 
 
+def told(what: str) -> None:
+    """Say on standard error what has been measured, and after how many seconds of the process."""
+    print(f"{time.perf_counter() - START:6.1f} s: {what}", file=sys.stderr, flush=True)
+
+
 # ---- measuring ---------------------------------------------------------------------------------------------
 
 
@@ -193,6 +209,20 @@ def call_seconds(client: Client, x: rd.RNSArray, operation: str, known: int) -> 
     return seconds
 
 
+def result_seconds(client: Client, call: Call, checked: list[str]) -> float:
+    """Seconds until all chunks of a result are on the workers; RuntimeError if its ends are wrong."""
+    with client.as_current():
+        start = time.perf_counter()
+        result = client.persist(call.compute())
+        wait(result)
+        seconds = time.perf_counter() - start
+        if call.name not in checked:
+            checked.append(call.name)
+            if not call.check(result):
+                raise RuntimeError(f"{call.name} is wrong: {result!r}")
+    return seconds
+
+
 def time_reductions(client: Client, x: rd.RNSArray, kind: str, repeat: int) -> dict[str, Timing]:
     known = known_results(x.moduli, x.chunks[0])
     calls = {
@@ -202,20 +232,19 @@ def time_reductions(client: Client, x: rd.RNSArray, kind: str, repeat: int) -> d
     return time_in_turn(calls, repeat, BUDGET_SECONDS[kind])
 
 
-def rows_of(table: str, workers: int, x: rd.RNSArray, timings: dict[str, Timing]) -> list[dict[str, Any]]:
+def rows_of(table: str, workers: int, nbytes: int, timings: dict[str, Timing]) -> list[dict[str, Any]]:
     return [
         {
             "table": table,
-            "what": operation,
+            "what": what,
             "workers": workers,
-            "numbers": x.size,
-            "bytes": x.nbytes,
+            "bytes": nbytes,
             "ms": 1e3 * timing.median,
             "spread": timing.spread,
             "calls": len(timing.seconds),
-            "gb_per_s": x.nbytes / timing.median / 1e9,
+            "gb_per_s": nbytes / timing.median / 1e9,
         }
-        for operation, timing in timings.items()
+        for what, timing in timings.items()
     ]
 
 
@@ -224,11 +253,41 @@ def bench_resident(
 ) -> list[dict[str, Any]]:
     """Rows of strong and weak scaling; with one worker they are of the same calls."""
     rows: list[dict[str, Any]] = []
-    make = functools.partial(chunk_of_known, gpu=kind == "gpu")
     for names, times in sizes(workers):
-        with resident(client, make, moduli, lengths * times) as x:
+        with resident(client, kind == "gpu", chunk_of_known, moduli, lengths * times, len(moduli)) as words:
+            x = rd.RNSArray(words, rd.RNS(moduli))
             timings = time_reductions(client, x, kind, repeat)
-            rows += [row for name in names for row in rows_of(f"resident, {name}", workers, x, timings)]
+            told(f"resident, {workers} workers, {x.nbytes / GIB:.1f} GiB")
+            rows += [
+                row for name in names for row in rows_of(f"resident, {name}", workers, x.nbytes, timings)
+            ]
+            del words, x  # they hold the chunks
+    return rows
+
+
+def bench_results(
+    client: Client, kind: str, workers: int, moduli: rd.ModuliSet, size: tuple[float, int, int], repeat: int
+) -> list[dict[str, Any]]:
+    """Rows of calls whose results stay; `size`: GiB of a worker, chunks of them, log2 of the transform."""
+    rows: list[dict[str, Any]] = []
+    (gib, chunks, long), make = size, functools.partial(resident, client, kind == "gpu")
+    for names, times in sizes(workers):
+        much = gib * times, chunks * times
+        calls = [products(make, moduli, *much), transforms(make, *much), determinants(make, *much)]
+        if "strong scaling" in names:
+            calls.append(long_transform(make, long, LONG_CHUNKS))
+        for opened in calls:
+            with opened as call:
+                measure = functools.partial(result_seconds, client, call, [])
+                timings = time_in_turn({call.name: measure}, repeat, BUDGET_SECONDS[kind])
+                told(f"{call.name}, {workers} workers, {call.nbytes / GIB:.1f} GiB")
+                if call.name.startswith("one "):  # of one length on however many workers
+                    names = ("strong scaling",)
+                rows += [
+                    row
+                    for name in names
+                    for row in rows_of(f"results, {name}", workers, call.nbytes, timings)
+                ]
     return rows
 
 
@@ -240,7 +299,8 @@ def bench_storage(
     for names, times in sizes(workers):
         x = rd.open_zarr(path, backend=BACKENDS[kind])[: count * times]
         timings = time_reductions(client, x, kind, repeat)
-        rows += [row for name in names for row in rows_of(f"storage, {name}", workers, x, timings)]
+        told(f"storage, {workers} workers, {x.nbytes / GIB:.1f} GiB")
+        rows += [row for name in names for row in rows_of(f"storage, {name}", workers, x.nbytes, timings)]
     return rows
 
 
@@ -254,7 +314,7 @@ def with_speedups(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows, table by table, with what they gain over those of the least number of workers."""
     first: dict[tuple[str, str], dict[str, Any]] = {}
     done = []
-    for row in sorted(rows, key=lambda row: (row["table"], OPERATIONS.index(row["what"]), row["workers"])):
+    for row in sorted(rows, key=lambda row: (row["table"], row["what"], row["workers"])):
         base = first.setdefault((row["table"], row["what"]), row)
         speedup = row["gb_per_s"] / base["gb_per_s"] * base["workers"]
         done.append(row | {"speedup": speedup, "efficiency": speedup / row["workers"]})
@@ -273,27 +333,33 @@ def main() -> None:
     parser.add_argument("--set", default="64", help="size of one of Table 2's sets, or e.g. 2048b")
     parser.add_argument("--workers", help="e.g. 1,2,4; default as many GPUs as there are, or 1,2 processes")
     parser.add_argument(
-        "--gib", type=float, help="resident data of a worker; default 96 a GPU, 0.5 a process"
+        "--gib", type=float, help="resident data of a worker; default 64 a GPU, 0.5 a process"
     )
-    parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 48 on GPUs, else 1/16")
     parser.add_argument(
         "--store-gib", type=float, help="stored data of a worker; default 2, or 0.25 on a CPU"
+    )
+    parser.add_argument(
+        "--result-gib", type=float, help="an operand of a worker; default 12, or 0.125 on a CPU"
+    )
+    parser.add_argument(
+        "--long", type=int, help="log2 of the elements of the long transform; default 30 or 20"
     )
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
     options = parser.parse_args()
-    given = (options.gib, options.chunk_gib, options.store_gib)
-    defaults = DEFAULT_GIB[options.kind]
-    gib, chunk_gib, store_gib = (d if g is None else g for g, d in zip(given, defaults, strict=True))
+    given = (options.gib, options.store_gib, options.result_gib, options.long)
+    defaults = DEFAULT_SIZES[options.kind]
+    gib, store_gib, result_gib, long = (d if g is None else g for g, d in zip(given, defaults, strict=True))
     if options.workers:
         counts = tuple(sorted({int(count) for count in options.workers.split(",")}))
     else:
         most = max(1, gpus_here()) if options.kind == "gpu" else max(WORKERS["cpu"])
         counts = tuple(count for count in WORKERS[options.kind] if count <= most)
     moduli = moduli_set(options.set)
-    lengths = equal_chunks(moduli, gib, chunk_gib)
+    lengths = equal_chunks(moduli, gib, gib / max(counts))
     store_chunk_gib = min(default_chunk(len(moduli)) * 4 * len(moduli) / GIB, store_gib / max(counts))
     stored = equal_chunks(moduli, store_gib, store_chunk_gib)
+    size = (result_gib, 2 * max(counts), long)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder) / "x.zarr"
@@ -303,9 +369,9 @@ def main() -> None:
                 what = (client, options.kind, workers)
                 rows += bench_resident(*what, moduli, lengths, options.repeat)
                 rows += bench_storage(*what, path, sum(stored), options.repeat)
-    rows = with_speedups(rows)
-    print_rows(rows)
-    write_results(options.json, options.kind == "gpu", rows)
+                rows += bench_results(*what, moduli, size, options.repeat)
+                write_results(options.json, options.kind == "gpu", with_speedups(rows))  # it takes long
+    print_rows(with_speedups(rows))
 
 
 if __name__ == "__main__":

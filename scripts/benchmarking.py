@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import rnsdask as rd
-from rnsdask.backend.cuda_sources import NVRTC_OPTIONS, include_options, sources_digest
+from rnsdask.backend.cuda.sources import NVRTC_OPTIONS, include_options, sources_digest
 
 ROOT = Path(__file__).resolve().parents[1]
 GIB = 2**30

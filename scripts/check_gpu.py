@@ -181,7 +181,7 @@ JOBS = {
     "topk": "topk 7 x",
     "compare": "compare x y",
 }
-MEASURES = ("seconds", "retries", "read_limit", "of_read_limit", "backend")
+MEASURES = ("seconds", "retries", "backend")
 
 Outcome = dict[str, Any]
 

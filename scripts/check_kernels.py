@@ -7,7 +7,7 @@ Each source in ``kernels/cuda``, and each that only benchmarks use, is compiled 
 sm_80 and sm_90: by nvcc, where there is one, and by NVRTC, which compiles the kernels on a user's machine,
 where its wheel is installed (``nvidia-cuda-nvrtc-cu12`` or ``nvidia-cuda-nvrtc``). To have neither is a
 failure, and so is a kernel of the source that the machine code lacks, or a structure that does not lie as the
-dtype that Python fills (``rnsdask/backend/cuda_layout.py``).
+dtype that Python fills (``rnsdask/backend/cuda/layout.py``).
 """
 
 import argparse
@@ -22,8 +22,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from rnsdask.backend.cuda_layout import VARIANTS, assertions
-from rnsdask.backend.cuda_sources import (
+from rnsdask.backend.cuda.layout import VARIANTS, assertions
+from rnsdask.backend.cuda.sources import (
     COMPILE_OPTIONS,
     NVRTC_OPTIONS,
     include_options,

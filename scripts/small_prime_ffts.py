@@ -104,7 +104,7 @@ class GpuTransforms:
 
     def launch(self, name: str, threads: int, *arguments: Any) -> None:
         from rnsdask.backend.cuda.launching import BLOCKS_PER_PROCESSOR, processors
-        from rnsdask.backend.cuda_layout import BLOCK
+        from rnsdask.backend.cuda.layout import BLOCK
 
         blocks = min(-(-threads // BLOCK), BLOCKS_PER_PROCESSOR * processors(0))
         self._function(name)((blocks,), (BLOCK,), arguments)

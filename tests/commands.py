@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rnsdask.cli import main
 from rnsdask.store.location import JOB_KEY
 
-_MEASURES = ("seconds", "retries", "read_limit", "of_read_limit")
+_MEASURES = ("seconds", "retries")
 
 
 def without_dashboard(errors: str) -> str:

@@ -1,10 +1,11 @@
-"""Interruptions of what changes a remote place, after any of its requests."""
+"""Interruptions of what changes a place: after any request to a remote one, or any of the last renames."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rnsdask.store import ownership, replacing
+from rnsdask.store import appending
 from rnsdask.store.location import RemoteLocation
 
 
@@ -28,6 +29,21 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[int]:
             return change(*args, **options)
 
         monkeypatch.setattr(RemoteLocation, name, changing)
-    for module in (replacing, ownership):
-        monkeypatch.setattr(module, "_REQUESTS", 1)
+    monkeypatch.setattr(appending, "_REQUESTS", 1)
     return left
+
+
+def interrupting_renames(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Let the renames that put an array in its place end with an interruption after so many of them."""
+    rename, done = Path.rename, [0]
+
+    def renaming(self: Path, target: Any) -> Any:
+        if done[0] == after:
+            raise Interrupted
+        done[0] += 1
+        renamed = rename(self, target)
+        if done[0] == after == 2:
+            raise Interrupted
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", renaming)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rnsdask.backend import cuda_sources
+from rnsdask.backend.cuda import sources as cuda_sources
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rnsdask"
@@ -39,7 +39,7 @@ PACKAGES = (
 
 # The only users of a library: others reach it through them.
 USERS = {
-    "IPython": ("arrays.notebook", "jobs.progress"),
+    "IPython": ("arrays.showing", "jobs.progress"),
     "click": ("cli",),
     "cupy": ("backend",),
     "dask": ("cluster", "lazy", "arrays", "expressions", "jobs"),
@@ -47,11 +47,11 @@ USERS = {
     "distributed": ("cluster", "jobs"),
     "fsspec": ("store",),
     "kvikio": ("store.device_files",),
-    "matplotlib": ("arrays.plotting",),
+    "matplotlib": ("arrays.showing",),
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),
     "pandas": ("arrays.tables",),
-    "pyarrow": ("arrays.parquet", "arrays.tables"),
+    "pyarrow": ("arrays.tables",),
     "rich": ("jobs.progress",),
     "zarr": ("store",),
 }

@@ -2,6 +2,6 @@
 
 # All at once, so that an array of one kind can make one of another, wherever it comes from.
 from rnsdask.arrays import field_array, interval_rns_array, positional_array, rns_array  # noqa: F401
-from rnsdask.arrays.notebook import show_long_integers
+from rnsdask.arrays.showing import show_long_integers
 
 show_long_integers()

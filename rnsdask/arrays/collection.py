@@ -1,19 +1,16 @@
-"""What arrays of numbers are whatever words hold a number: words and a system, shape, a Dask collection."""
+"""What an array of numbers is: words and a number system, its shape and chunks, a Dask collection."""
 
 import math
 from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-import dask
 import dask.array as da
 import numpy as np
-from dask.array.svg import svg
 from dask.array.utils import meta_from_array
 from dask.base import DaskMethodsMixin, normalize_token
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from rnsdask.arrays.showing import inline_text, numbers_text
+from rnsdask.arrays import showing
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import with_article
@@ -27,14 +24,7 @@ from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
 Made = TypeVar("Made", bound="NumberCollection")
 
 _OF_CHUNKS = {"chunks", "numblocks", "npartitions", "chunksize", "blocks"}
-"""Attributes that arrays in memory have not."""
-
-_ARRAY_TYPES: list[Any] = []
-
-
-def array_type_of(system: NumberSystem) -> Any:
-    """The class of arrays of a number system."""
-    return next(kind for kind in _ARRAY_TYPES if isinstance(system, kind.system_type))
+"""Attributes that only lazy arrays have."""
 
 
 class NumberCollection(DaskMethodsMixin):
@@ -60,16 +50,16 @@ class NumberCollection(DaskMethodsMixin):
     __slots__ = ("_collection", "_system", "_words")
 
     system_type: ClassVar[type[NumberSystem]]
-    """The kind of system that the array's class has operations for."""
+    """The kind of system that the class is for. A class that names one is the array type of its systems."""
 
     _dasks_way: ClassVar[str] = "x.to_dask_array()"
-    """How people get a Dask array of Python ints."""
+    """How to get a Dask array of Python ints, for messages."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         explain_methods(cls)
         if "system_type" in cls.__dict__:
-            _ARRAY_TYPES.append(cls)
+            cls.system_type.array_type = cls
 
     def __init__(self, words: Any, system: NumberSystem) -> None:
         if not isinstance(system, self.system_type):
@@ -87,19 +77,19 @@ class NumberCollection(DaskMethodsMixin):
         self._collection: da.Array | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Arrays that are unpickled can be written to, until the class has made a view of them.
+        # NumPy arrays are writeable once unpickled; the constructor makes a read-only view of them again.
         return type(self), (self._words, self._system)
 
     def _with_words(self, words: Any) -> Self:
         return type(self)(words, self._system)
 
-    # ---- what it is ---------------------------------------------------------------------------------------
+    # ---- attributes ---------------------------------------------------------------------------------------
 
     @property
     def words(self) -> Any:
         """The words: NumPy, CuPy or Dask array of the system's `word_dtype`, shape (rows, *shape).
 
-        A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to one.
         """
         # Assigning to items of a Dask array changes it: here, a copy.
         # Arrays that are expressions cannot be assigned to.
@@ -134,9 +124,56 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all words, as :attr:`size`."""
+        """Bytes of all words; ValueError if a length is unknown."""
         self._refuse_unknown("nbytes")
         return int(self._words.size * self._words.dtype.itemsize)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements for NumPy and Dask, which take them for Python ints: object."""
+        return np.dtype(object)
+
+    @property
+    def _meta(self) -> NDArray[np.object_]:
+        """What Dask's own functions, which convert the numbers, find chunks to be."""
+        return np.empty((0,) * self.ndim, dtype=object)
+
+    @property
+    def _is_lazy(self) -> bool:
+        return isinstance(self._words, da.Array)
+
+    @property
+    def _has_lengths(self) -> bool:
+        """Whether the length along each axis is known."""
+        return not any(np.isnan(length) for length in self.shape)
+
+    def _find_lengths(self) -> None:
+        """Compute unknown lengths, for what needs them."""
+        if not self._has_lengths:
+            self.compute_chunk_sizes()
+
+    def _refuse_unknown(self, what: str) -> None:
+        """Raise ValueError if a length is unknown, for what must not compute anything."""
+        if not self._has_lengths:
+            raise ValueError(
+                f"{what} of an array of unknown length, shape {self.shape}: it was selected by a condition; "
+                "call compute_chunk_sizes() first"
+            )
+
+    def __sizeof__(self) -> int:
+        """Bytes in memory, by which Dask counts the chunks that a worker holds."""
+        return object.__sizeof__(self) + (0 if self._is_lazy else int(self._words.nbytes))
+
+    def __len__(self) -> int:
+        if np.isnan(self.shape[0]):
+            self._find_lengths()
+        return int(self._words.shape[1])
+
+    __repr__ = showing.describe
+    _repr_inline_ = showing.describe_inline
+    _repr_html_ = showing.describe_as_html
+
+    # ---- chunks -------------------------------------------------------------------------------------------
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:
@@ -173,13 +210,13 @@ class NumberCollection(DaskMethodsMixin):
             If the array is not chunked.
         """
         if not self._is_lazy:
-            raise AttributeError  # of which `__getattr__` makes one that says what to do
+            raise AttributeError  # `__getattr__` turns it into one that says what to do
         return _Blocks(self)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Say what to do where a function of Dask asks for what only Dask's arrays have."""
+            """Raise the AttributeError of what only Dask's arrays have, with the way to such an array."""
             kind = with_article(type(self))
             if hasattr(type(self), name) and name not in _OF_CHUNKS:
                 return object.__getattribute__(self, name)  # a property, which raises its own error again
@@ -196,95 +233,36 @@ class NumberCollection(DaskMethodsMixin):
                 obj=self,
             )
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the elements for NumPy and Dask, which take them for Python ints: object."""
-        return np.dtype(object)
+    def rechunk(self, chunks: layout.Chunks = "auto") -> Self:
+        """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
 
-    @property
-    def _meta(self) -> NDArray[np.object_]:
-        """What Dask's own functions, which convert the numbers, find chunks to be."""
-        return np.empty((0,) * self.ndim, dtype=object)
+        Parameters
+        ----------
+        chunks
+            As Dask takes them: one length for all axes or one for each, where -1 is the whole axis and None
+            what it is; the lengths of all chunks along an axis; a size such as ``"32MiB"``; a mapping from
+            some of the axes to these. ``"auto"``, of all axes, means 64 to 128 MiB.
 
-    @property
-    def _is_lazy(self) -> bool:
-        return isinstance(self._words, da.Array)
-
-    @property
-    def _kind(self) -> str:
-        """The library of the words, for people."""
-        return "dask" if self._is_lazy else type(self._words).__module__.partition(".")[0]
-
-    @property
-    def _has_lengths(self) -> bool:
-        """Whether the length along each axis is known."""
-        return not any(np.isnan(length) for length in self.shape)
-
-    def _find_lengths(self) -> None:
-        """Make sure that lengths are known, for what needs them; it computes those that are not."""
-        if not self._has_lengths:
-            self.compute_chunk_sizes()
-
-    def _refuse_unknown(self, what: str) -> None:
-        """Refuse what must not compute anything, if a length is unknown."""
-        if not self._has_lengths:
-            raise ValueError(
-                f"{what} of an array of unknown length, shape {self.shape}: it was selected by a condition; "
-                "call compute_chunk_sizes() first"
-            )
-
-    def __sizeof__(self) -> int:
-        """Bytes that it holds, for Dask counts those of the chunks that a worker has."""
-        return object.__sizeof__(self) + (0 if self._is_lazy else int(self._words.nbytes))
-
-    def __len__(self) -> int:
-        if np.isnan(self.shape[0]):
-            self._find_lengths()
-        return int(self._words.shape[1])
-
-    def __repr__(self) -> str:
-        numbers = numbers_text(self._words, self._system)
-        return self._summary() if numbers is None else f"{self._summary()}\n{numbers}"
-
-    def _summary(self) -> str:
-        """Return class, shape, system and chunks in one line."""
-        chunks = f", chunksize={self.chunksize}" if self._is_lazy else ""
-        return f"{type(self).__name__}<{self._kind}: shape={self.shape}, {self._system}{chunks}>"
-
-    def _repr_inline_(self, max_width: int) -> str:
-        """Return the line that xarray shows of a variable."""
-        numbers = inline_text(self._words, self._system, max_width)
-        chunks = f"<chunksize={self.chunksize}>" if self._is_lazy else f"<shape={self.shape}>"
-        return (f"{type(self).__name__}{chunks}" if numbers is None else numbers)[:max_width]
-
-    def _repr_html_(self) -> str:
-        size = dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown"
-        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size, **self._chunk_details()}
-        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
-        table = f"<table><caption>{type(self).__name__}</caption><tbody>{cells}</tbody></table>"
-        numbers = numbers_text(self._words, self._system)
-        shown = "" if numbers is None else f"<pre>{escape(numbers)}</pre>"
-        return table + shown + self._picture()
-
-    def _chunk_details(self) -> dict[str, str]:
-        """Name and value of what Dask shows of chunks and graph, for people."""
-        if not self._is_lazy:
-            return {}
-        count, layers = self.npartitions, len(getattr(self._words.dask, "layers", ()))
-        return {
-            "Chunk": f"{self.chunksize}, {count} chunk{'' if count == 1 else 's'}",
-            "Dask graph": f"{layers} layer{'' if layers == 1 else 's'}",
-        }
-
-    def _picture(self) -> str:
-        """Dask's picture of the chunks along the axes of the numbers, if there is one."""
-        if not self._is_lazy or not self._has_lengths:
-            return ""
+        Raises
+        ------
+        TypeError, ValueError
+            If they are none of these, or do not add up to the shape.
+        JobError
+            If there are more chunks than this process has memory for.
+        """
+        rows = self._system.rows
         try:
-            picture: str = svg(self.chunks, size=dask.config.get("array.svg.size", 120))
-        except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
-            return ""
-        return picture
+            lengths = ((rows,), *normalize_chunks(chunks, self.shape, self._system.words32, self._lengths))
+        except ValueError:
+            if self._has_lengths:
+                raise
+            self._find_lengths()
+            return self.rechunk(chunks)
+        return self._with_words(
+            self._words.rechunk(lengths) if self._is_lazy else as_lazy(self._words, lengths)
+        )
+
+    map_blocks = casting.map_blocks
 
     # ---- Dask collection ----------------------------------------------------------------------------------
 
@@ -292,7 +270,7 @@ class NumberCollection(DaskMethodsMixin):
         return type(self).__name__, normalize_token(self._words), normalize_token(self._system)
 
     def _numbers(self) -> da.Array:
-        """Return what the array is for Dask: its chunks are arrays of numbers, which functions know."""
+        """Return the Dask array whose chunks are arrays of numbers: what Dask's functions see."""
         if not self._is_lazy:
             raise TypeError(
                 f"{with_article(type(self))} in memory is no Dask collection; rechunk() makes it lazy, and "
@@ -337,7 +315,7 @@ class NumberCollection(DaskMethodsMixin):
         Raises
         ------
         JobError
-            If a worker does not.
+            If a worker runs another version.
         """
         with checked_workers(kwargs.get("scheduler")):
             return self._with_words(self._words.compute(**kwargs)) if self._is_lazy else self
@@ -348,7 +326,7 @@ class NumberCollection(DaskMethodsMixin):
             return self._with_words(self._words.persist(**kwargs)) if self._is_lazy else self
 
     def compute_chunk_sizes(self) -> Self:
-        """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
+        """Compute unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
 
         What needs them calls this itself: indices, ``len``, :meth:`rechunk` and others
         (docs/operations.md).
@@ -359,95 +337,6 @@ class NumberCollection(DaskMethodsMixin):
                 self._words = without_empty_chunks(self._words.copy().compute_chunk_sizes())
             self._collection = None
         return self
-
-    # ---- chunks -------------------------------------------------------------------------------------------
-
-    def rechunk(self, chunks: layout.Chunks = "auto") -> Self:
-        """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
-
-        Parameters
-        ----------
-        chunks
-            As Dask takes them: one length for all axes or one for each, where -1 is the whole axis and None
-            what it is; the lengths of all chunks along an axis; a size such as ``"32MiB"``; a mapping from
-            some of the axes to these. ``"auto"``, of all axes, means 64 to 128 MiB.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If they are none of these, or do not add up to the shape.
-        JobError
-            If there are more chunks than this process has memory for.
-        """
-        rows = self._system.rows
-        try:
-            lengths = ((rows,), *normalize_chunks(chunks, self.shape, self._system.words32, self._lengths))
-        except ValueError:
-            if self._has_lengths:
-                raise
-            self._find_lengths()
-            return self.rechunk(chunks)
-        return self._with_words(
-            self._words.rechunk(lengths) if self._is_lazy else as_lazy(self._words, lengths)
-        )
-
-    def map_blocks(
-        self,
-        function: Callable[..., Any],
-        *args: Any,
-        name: str | None = None,
-        token: str | None = None,
-        dtype: DTypeLike | None = None,
-        chunks: Any = None,
-        drop_axis: Any = None,
-        new_axis: Any = None,
-        enforce_ndim: bool = False,
-        meta: Any = None,
-        **options: Any,
-    ) -> Any:
-        """Apply a function to each chunk, by Dask's ``map_blocks``; of an array in memory, to it as a whole.
-
-        Parameters
-        ----------
-        function : callable
-            Called with an array in memory like this one, those of `args`, and `options`; with ``block_id=``
-            and ``block_info=`` if it has arguments of these names. It returns such an array, of the same
-            moduli set and range, or with `dtype` a NumPy or CuPy array.
-        *args
-            Lazy arrays, which it gets chunk by chunk, and anything else, which it gets as it is.
-        dtype : optional
-            Type of the array that it returns, if not an array of numbers. With object, arrays of integers
-            that it returns become Python ints.
-        chunks, drop_axis, new_axis, enforce_ndim
-            As Dask's: the shape of what it returns, if that is not the shape of the chunk.
-        name, token, meta
-            As Dask's. `meta` stands for `dtype` too.
-
-        Returns
-        -------
-        array like this one, or of `dtype`
-            Lazy if this one or one of `args` is. It has no bound.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the function returns anything else; for a lazy array when it is computed.
-        """
-        dasks = {"name": name, "token": token, "chunks": chunks, "drop_axis": drop_axis, "new_axis": new_axis}
-        dasks["enforce_ndim"] = enforce_ndim
-        return casting.map_blocks(self, function, args, dtype, meta, dasks, options)
-
-    def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
-        """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
-        if out is not None:
-            raise TypeError(
-                f"{function} of {with_article(type(self))} takes no out: its result is a new object"
-            )
-        if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(
-                f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}; give none "
-                "(xarray's mean and var give one but with skipna=False)"
-            )
 
 
 explain_methods(NumberCollection)

@@ -1,4 +1,4 @@
-"""Ways to make an array of numbers: from integers, from residues, at random, from a store."""
+"""Ways to make an array of numbers: from integers, residues, limbs, bytes, stores, at random, by filling."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any, SupportsIndex
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
-from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.interval_rns_array import open_group
+from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.rns_storage import read_words
 from rnsdask.backend import check_backend
@@ -26,23 +26,32 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.random import random_digits
 from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import normalize_chunks
-from rnsdask.lazy.foreign import encoded, residues_first
+from rnsdask.lazy.foreign import checked_bytes, checked_limbs, encoded, residues_first, words_of_limbs
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import (
+    Operand,
+    ends_of,
+    find_lengths,
+    is_lazy_integer,
+    lazy_column,
+)
 from rnsdask.positional.random import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
+from rnsdask.rns.promotion import least_system
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import flat_integers, system_of_range, system_that_holds
+from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
 
 Chunks = layout.Chunks
 
-# Seeds up to this length are in the names of arrays.
 _SEED_BITS = 128
+"""Bits of a seed that is drawn, and of the longest that is in the name of an array."""
 
 
 def from_ints(
@@ -110,7 +119,7 @@ def from_ints(
     system = as_system(moduli, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
     if not isinstance(system, RNS):
-        array = array_type_of(system)(words, system)
+        array = system.array_type(words, system)
         return array if chunks is None else array.rechunk(chunks)
     bound = convert.greatest_magnitude(flat)
     if system.bound is not None and bound > system.bound:
@@ -143,7 +152,7 @@ def _from_lazy_ints(
     like = np.empty(0, system.word_dtype)
     words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
     if not isinstance(system, RNS):
-        array = array_type_of(system)(words, system)
+        array = system.array_type(words, system)
     else:
         # What the type proves of the numbers; the bound of a system is checked.
         known = None if limits is None else max(int(limits.max), -int(limits.min))
@@ -156,25 +165,6 @@ def _moduli_of_bits(bits: SupportsIndex, moduli: object) -> ModuliSet:
     if moduli is not None:
         raise TypeError(f"give either bits or moduli, got bits={brief(bits)} and moduli={brief(moduli)}")
     return ModuliSet.for_bits(as_integer(bits, "bits"))
-
-
-def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
-    """The number system of a moduli set, with `signed` and `bound` if given; a system as it is.
-
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    ValueError
-        If what is given contradicts the system.
-    """
-    if not isinstance(moduli, NumberSystem):
-        signed = given.get("signed")
-        return RNS(moduli, False if signed is None else signed, given.get("bound"))
-    for name, value in given.items():
-        if value is not None and value != getattr(moduli, name, None):
-            raise ValueError(f"{name}={brief(value)} contradicts the number system {moduli!r}")
-    return moduli
 
 
 def from_residues(
@@ -254,6 +244,106 @@ def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> 
     return given, system_of(given, False if signed is None else signed, bound)
 
 
+def from_limbs(
+    limbs: Any,
+    moduli: ModuliSet | NumberSystem | None = None,
+    signed: bool | None = None,
+    *,
+    axis: int = -1,
+    chunks: Chunks | None = None,
+) -> Any:
+    """Make an array of integers from machine words, the least significant first.
+
+    Parameters
+    ----------
+    limbs : array of uint32 or uint64, shape (*shape, L)
+        NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array.
+    moduli : ModuliSet, RNS, IntervalRNS, Positional or PrimeFields, optional
+        The moduli set, or a number system. Without it ``ModuliSet.for_bits`` of the width of a number, which
+        holds every one.
+    signed : bool, optional
+        Two's complement, and the symmetric range. A signed system tells it itself.
+    axis : int
+        The axis of limbs.
+    chunks : "auto", int, or tuple of int, optional
+        Chunks along the axes of the numbers, which make a Dask array.
+
+    Returns
+    -------
+    RNSArray, IntervalRNSArray, PositionalArray or FieldArray
+        As the system is, on the processor of `limbs`; lazy if that is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If type, shape or axis is wrong, or `signed` contradicts the system.
+    ValueError
+        If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
+        array when it is computed.
+    """
+    limbs, axis = checked_limbs(limbs, axis)
+    return _from_words(limbs, axis, 8 * limbs.dtype.itemsize * limbs.shape[axis], moduli, signed, chunks)
+
+
+def from_bytes(
+    data: Any,
+    length: int | None = None,
+    byteorder: str = "little",
+    moduli: ModuliSet | NumberSystem | None = None,
+    signed: bool | None = None,
+    *,
+    chunks: Chunks | None = None,
+) -> Any:
+    """Make an array of integers from bytes, as ``int.from_bytes`` reads each.
+
+    Parameters
+    ----------
+    data : bytes-like, or array of uint8, shape (*shape, length)
+        A buffer of numbers one after the other; or an array as :func:`from_limbs` takes it.
+    length : int
+        Bytes of a number; of an array optional, for its last axis tells it.
+    byteorder : {"little", "big"}
+        Which byte comes first.
+    moduli, signed, chunks
+        As of :func:`from_limbs`.
+
+    Returns
+    -------
+    As of :func:`from_limbs`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`from_limbs`; or if the size of a buffer is not a multiple of `length`.
+    """
+    octets = checked_bytes(data, length, byteorder)
+    return _from_words(octets, octets.ndim - 1, 8 * octets.shape[-1], moduli, signed, chunks)
+
+
+def _from_words(
+    limbs: Any,
+    axis: int,
+    bits: int,
+    moduli: ModuliSet | NumberSystem | None,
+    signed: bool | None,
+    chunks: Chunks | None,
+) -> Any:
+    """An array of numbers of limbs of so many bits in all."""
+    array: Any
+    if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
+        is_signed = moduli.is_signed if signed is None else signed
+        array = moduli.array_type(words_of_limbs(limbs, moduli, is_signed, axis), moduli)
+    else:
+        system: RNS = as_system(ModuliSet.for_bits(bits) if moduli is None else moduli, signed=signed)
+        width_bound = 2 ** (bits - 1) if system.signed else 2**bits - 1
+        words = words_of_limbs(limbs, system, system.signed, axis)
+        if system.bound is not None and system.bound < width_bound:
+            array = RNSArray(words, system.with_bound(None)).with_bound(system.bound)
+        else:
+            array = RNSArray(words, system.with_bound(width_bound))
+    return array if chunks is None else array.rechunk(chunks)
+
+
 def random(
     moduli: Any = None,
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
@@ -325,7 +415,7 @@ def random(
         seed=seed,
         grid=tuple(map(len, lengths_of_chunks)),
     )
-    return array_type_of(system)(words, system)
+    return system.array_type(words, system)
 
 
 def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
@@ -437,4 +527,56 @@ def _open(location: store.Location, part: int | None, backend: str) -> Any:
 
 def open_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> Any:
     """Open a complete store, of which this is known, as :func:`open_zarr` does."""
-    return array_type_of(info.system)(read_words(info, part=part, backend=backend), info.system)
+    return info.system.array_type(read_words(info, part=part, backend=backend), info.system)
+
+
+def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> Any:
+    """One number in the shape of an array, as ``numpy.full_like``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The array, whose numbers are not looked at. Its length is found out if it is unknown.
+    fill_value : int
+        The number, in the array's range; it may be lazy, such as ``y.max()`` of a lazy array.
+    dtype : optional
+        Another type than object makes a plain array of it, with the same chunks.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        Of the same system, on the same processor, lazy with the same chunks if `x` or the number is. Its
+        bound is the number's magnitude, None of a lazy one. In memory it is a view, which takes no memory.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers, or the number no integer.
+    ValueError
+        If the number is out of range, of a lazy one when the array is computed.
+    """
+    if not isinstance(x, NumberArray):
+        raise TypeError(f"full_like takes an array of numbers, got {type(x).__name__}")
+    find_lengths(x)
+    if dtype is not None and np.dtype(dtype).kind != "O":
+        return np.full_like(x.words[0], fill_value, dtype=dtype)
+    system: Any = x.system
+    value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
+    if system.grows and (ends := ends_of(value)):
+        system = least_system(min(ends), max(ends), system.signed)
+    bound = None
+    if is_lazy_integer(value):
+        words = shapes.filled(x.words, lazy_column(value, system, x.ndim))
+    else:
+        words, bound = shapes.filled(x.words, system.column(value, x.ndim)), abs(value)
+    return type(x)(words, system.with_bound(bound) if isinstance(system, RNS) else system)
+
+
+def zeros_like(x: Any, dtype: DTypeLike | None = None) -> Any:
+    """Zeros in the shape of an array, as :func:`full_like`."""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Any, dtype: DTypeLike | None = None) -> Any:
+    """Ones in the shape of an array, as :func:`full_like`."""
+    return full_like(x, 1, dtype)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 from numpy.typing import DTypeLike
 
 from rnsdask.arrays import rns_storage
-from rnsdask.arrays.operators import deferring
-from rnsdask.arrays.ring_array import Axis, RingArray, without_axes
+from rnsdask.arrays.number_array import Axis, NumberArray, without_axes
+from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import as_bool, fewest_moduli
@@ -15,7 +15,7 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy import functions, powers
-from rnsdask.lazy.operands import Operand, is_number_array
+from rnsdask.lazy.operands import is_number_array
 from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
 
@@ -31,7 +31,7 @@ def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
     return method
 
 
-class FieldArray(RingArray):
+class FieldArray(NumberArray):
     """An array of elements of fields, with ``+ - * / **``, ``==`` and sums and products.
 
     Elements are those of n prime fields at once, or of one Fermat field. Operands are arrays of the same
@@ -148,13 +148,7 @@ class FieldArray(RingArray):
 
     # ---- division and powers ------------------------------------------------------------------------------
 
-    @deferring
-    def __truediv__(self, other: Operand) -> Any:
-        """Quotients; a divisor that is 0 in a field is a ZeroDivisionError, with its index in an array."""
-        return functions.divide(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Any:
-        return functions.divide(other, self)
+    __truediv__, __rtruediv__ = both_ways("truediv", functions.divide)
 
     def inverse(self) -> "FieldArray":
         """Inverse of each element; ZeroDivisionError if one is 0 in a field, with its index."""

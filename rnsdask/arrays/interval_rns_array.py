@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
-from rnsdask.arrays.elementary_array import ElementaryArray
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.backend import backend_name
@@ -59,7 +59,7 @@ def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
     return x.moduli.bits + x.size.bit_length()
 
 
-class IntervalRNSArray(ElementaryArray):
+class IntervalRNSArray(IntegerArray):
     """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
 
     The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
@@ -202,18 +202,18 @@ class IntervalRNSArray(ElementaryArray):
 
     # Methods of a wider signed RNSArray, but for reductions of all numbers, which stored intervals decide.
 
-    max = _reduction(RNSArray.max, "value", "max")
-    min = _reduction(RNSArray.min, "value", "min")
-    sum = _reduction(RNSArray.sum, "value", "sum")
-    argmax = _reduction(RNSArray.argmax, "index", "max")
-    argmin = _reduction(RNSArray.argmin, "index", "min")
+    max = _reduction(IntegerArray.max, "value", "max")
+    min = _reduction(IntegerArray.min, "value", "min")
+    sum = _reduction(IntegerArray.sum, "value", "sum")
+    argmax = _reduction(IntegerArray.argmax, "index", "max")
+    argmin = _reduction(IntegerArray.argmin, "index", "min")
 
-    topk = _through_rns(RNSArray.topk)
-    argtopk = _through_rns(RNSArray.argtopk)
-    cumsum = _through_rns(RNSArray.cumsum, _bits_of_sum)
-    var = _through_rns(RNSArray.var)
-    cummax = _through_rns(RNSArray.cummax)
-    cummin = _through_rns(RNSArray.cummin)
+    topk = _through_rns(IntegerArray.topk)
+    argtopk = _through_rns(IntegerArray.argtopk)
+    cumsum = _through_rns(IntegerArray.cumsum, _bits_of_sum)
+    var = _through_rns(IntegerArray.var)
+    cummax = _through_rns(IntegerArray.cummax)
+    cummin = _through_rns(IntegerArray.cummin)
 
     def cumprod(
         self,
@@ -259,16 +259,10 @@ class IntervalRNSArray(ElementaryArray):
             If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
             is computed.
         """
-        if not isinstance(moduli, ModuliSet):
-            raise TypeError(f"moduli must be a ModuliSet, got {type(moduli).__name__}")
+        check_moduli_set(moduli)
         return IntervalRNSArray(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))
 
-    def shrink(self, moduli: ModuliSet) -> "IntervalRNSArray":
-        """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
-        check_moduli_set(moduli)
-        if len(moduli) > len(self.moduli):
-            raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
-        return self.extend(moduli)
+    shrink = RNSArray.shrink
 
 
 def open_group(location: store.Location, backend: str = "cpu") -> IntervalRNSArray:

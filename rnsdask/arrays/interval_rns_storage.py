@@ -34,7 +34,7 @@ class ColumnsWriter(store.ArrayWriter):
     """Writes chunks of columns to a group, as `store.StoreWriter` those of residues to a store."""
 
     def __init__(self, group: store.GroupWriter, moduli: ModuliSet) -> None:
-        super().__init__(group.owner, None)
+        super().__init__(group.target)
         self._group, self._moduli = group, moduli
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
@@ -65,7 +65,8 @@ class ColumnsWriter(store.ArrayWriter):
         """List the indices of the chunks that are not written yet, in C order."""
         return self._group.missing_chunks()
 
-    def _remove(self) -> None:
+    def discard(self) -> None:
+        """Remove what is written."""
         self._group.remove()
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
@@ -117,10 +118,9 @@ def open_stored(location: store.Location) -> Stored:
 
 
 def append(info: store.GroupInfo, system: IntervalRNS, axis: int, length: int) -> ColumnsWriter:
-    """Begin a group of more numbers along an axis, which replaces this one."""
-    residues = _system_of_residues(system)
-    writer = store.append_group(info, residues, axis, length, layout.PART_DTYPES)
-    return ColumnsWriter(writer, system.moduli)
+    """Refuse to append to a group."""
+    del system, axis, length
+    raise StoreError(f"{info.path}: nothing can be appended to a group; write it anew")
 
 
 def _system_of_residues(system: IntervalRNS) -> RNS:

@@ -1,32 +1,33 @@
-"""What arrays of numbers give others: Python ints, machine words, stores, NumPy's and Dask's protocols."""
+"""NumberArray: what arrays of every number system have: indexing, shapes, ring operators, conversion."""
 
-import operator
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
+import dask.array as da
 import numpy as np
-from dask.base import compute
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from rnsdask import store
-from rnsdask.arrays import protocols, tables
-from rnsdask.arrays.shaped_array import ShapedArray
+from rnsdask.arrays import conversion, protocols, tables
+from rnsdask.arrays.collection import NumberCollection
+from rnsdask.arrays.protocols import both_ways, comparison
 from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
-from rnsdask.backend import to_backend
-from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
-from rnsdask.core.errors import brief, with_article
-from rnsdask.core.moduli import ModuliSet
-from rnsdask.lazy import casting as casting_of
-from rnsdask.lazy import convert, foreign, indexing, rounding
+from rnsdask.core.axes import axis_indices
+from rnsdask.core.errors import with_article
+from rnsdask.core.moduli import as_integer
+from rnsdask.lazy import convert, foreign, functions, indexing, matmul
+from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.operands import is_true
+from rnsdask.lazy.tree import checked_split
 
-_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+Axis: TypeAlias = int | tuple[int, ...]
+Made = TypeVar("Made", bound="NumberArray")
 
 
-class NumberArray(ShapedArray):
-    """An array of numbers of any number system, with all that needs no arithmetic."""
+class NumberArray(NumberCollection):
+    """An array of numbers with NumPy's indexing and shapes, ``+ - *``, ``@``, ``== !=``, and ways out."""
 
     __slots__ = ()
 
@@ -34,12 +35,12 @@ class NumberArray(ShapedArray):
     """How arrays of the class are stored."""
 
     def __bool__(self) -> bool:
-        """Whether the only number is not 0, as NumPy has it; computes a lazy array.
+        """Whether the only number is not 0, as in NumPy; computes a lazy array.
 
         Raises
         ------
         ValueError
-            If there are none or more numbers than one.
+            If the array has no number, or more than one.
         """
         self._find_lengths()
         count = self.size
@@ -49,12 +50,11 @@ class NumberArray(ShapedArray):
         return bool(self.to_ints().item())
 
     def __contains__(self, value: Any) -> bool:
-        """Whether a number equals a value, as NumPy has it; computes a lazy array."""
-        found: Any = self == value
-        return bool(found.any())
+        """Whether a number equals a value, as in NumPy; computes a lazy array."""
+        return is_true((self == value).any())
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate along the first axis: Python ints of an array of one axis, else arrays.
+        """Iterate along the first axis: Python ints if it is the only axis, else arrays.
 
         A lazy array of one axis is computed chunk by chunk; the parts of others are lazy, as Dask's.
         """
@@ -63,7 +63,7 @@ class NumberArray(ShapedArray):
             return (self[i] for i in range(len(self)))
         if not self._is_lazy:
             return iter(self.to_ints())
-        blocks = self._with_words(self._words).blocks  # which stay as they are when sizes are found out
+        blocks = self._with_words(self._words).blocks  # a copy: finding lengths changes self in place
         return (number for i in range(blocks.size) for number in blocks[i].to_ints())
 
     @property
@@ -73,296 +73,40 @@ class NumberArray(ShapedArray):
 
     @property
     def imag(self) -> Any:
-        """Zeros. xarray takes for an array what has `real` and `imag`, and makes Python ints of the rest."""
+        """Zeros in the shape of the array."""
+        # xarray keeps as they are only arrays that have `real` and `imag`.
         return np.zeros_like(self)  # type: ignore[call-overload,unused-ignore]
 
-    # ---- as NumPy's numbers -------------------------------------------------------------------------------
+    # ---- indexing -----------------------------------------------------------------------------------------
 
-    def to_ints(self) -> NDArray[np.object_]:
-        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
-        ints = convert.to_ints(self)
-        if self._is_lazy:
-            with checked_workers():
-                ints = ints.compute()
-        return np.asarray(ints)
-
-    def to_residues(
-        self,
-        moduli: ModuliSet | Iterable[SupportsIndex],
-        *,
-        axis: int = 0,
-        dtype: DTypeLike | None = None,
-        overflow: str = "raise",
-    ) -> Any:
-        """Residues of the numbers under any moduli up to 2**64, as :func:`.from_residues` reads them.
-
-        Parameters
-        ----------
-        moduli : ModuliSet or iterable of int
-            Pairwise coprime integers from 2 to 2**64.
-        axis : int
-            The axis of residues in the result: 0 for ``(k, *shape)``, -1 for ``(*shape, k)``.
-        dtype : integer type, optional
-            Without it uint32 if no modulus is greater than 2**32, else uint64.
-        overflow : {"raise", "wrap"}
-            Numbers must be in the range of these moduli, the symmetric one if this array may have negative
-            numbers, for from no other can they be read back. With ``"wrap"`` they need not be.
-
-        Returns
-        -------
-        NumPy, CuPy or Dask array
-            Lazy if this array is. Residues of negative numbers are not negative, as Python's remainders.
+    def __getitem__(self, key: Any) -> Any:
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask).
 
         Raises
         ------
-        TypeError, ValueError
-            If an argument is wrong.
-        ValueError
-            If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
-            array when it is computed.
+        IndexError, TypeError, ValueError
+            As NumPy.
         """
-        return foreign.to_residues(self, moduli, axis, dtype, overflow)
+        try:
+            words = indexing.select(self._words, key)
+        except indexing.UnknownLengthError:
+            return self.compute_chunk_sizes()[key]
+        return self._part(words)
 
-    def to_limbs(self, bits: int = 32, *, count: int | None = None, axis: int = -1) -> Any:
-        """The numbers as machine words, the least significant first, as :func:`.from_limbs` reads them.
+    @property
+    def vindex(self) -> "_Points[Self]":
+        """Select numbers point by point, as Dask's ``vindex``: the axis of the points comes first."""
+        return _Points(self)
 
-        In two's complement if the range has negative numbers.
-
-        Parameters
-        ----------
-        bits : {32, 64}
-            Bits of a limb, of uint32 or uint64.
-        count : int, optional
-            Limbs of a number; without it as many as hold the whole range.
-        axis : int
-            The axis of limbs in the result.
-
-        Returns
-        -------
-        NumPy, CuPy or Dask array of shape (*shape, count)
-            Lazy if this array is.
-
-        Raises
-        ------
-        ValueError
-            If a number does not fit, naming the first one's flat index, the first in its chunk; for a Dask
-            array when it is computed.
-        """
-        return foreign.to_limbs(self, bits, count, axis)
-
-    def to_bytes(self, length: int | None = None, byteorder: str = "little") -> Any:
-        """The numbers as bytes, uint8 of shape (*shape, length), as :func:`.from_bytes` reads them.
-
-        In two's complement if the range has negative numbers. ``x.to_bytes(8).tobytes()`` is a buffer.
-
-        Parameters
-        ----------
-        length : int, optional
-            Bytes of a number; without it as many as hold the whole range.
-        byteorder : {"little", "big"}
-            Which byte comes first.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`to_limbs`.
-        """
-        return foreign.to_bytes(self, length, byteorder)
-
-    def astype(
-        self,
-        dtype: DTypeLike,
-        copy: bool = True,  # noqa: ARG002  (the result is a new object)
-        *,
-        casting: str = "safe",
-    ) -> Any:
-        """The numbers in another type: exactly, or as floats where `casting` says that they may be rounded.
-
-        Parameters
-        ----------
-        dtype
-            object for Python ints; a type of integers; bool, which is whether a number is not 0; or, with
-            ``casting="unsafe"``, float32 or float64.
-        copy : bool
-            There for NumPy and xarray; the result is a new array in any case.
-        casting : {"safe", "unsafe", "no", "equiv", "same_kind"}
-            With ``"unsafe"`` floats are taken too: each number is rounded to the nearest, of two to the even
-            one, as Python's ``float`` does. Integers never wrap, and with all others nothing is rounded.
-
-        Returns
-        -------
-        array of `dtype`, of the same shape
-            NumPy, or CuPy for other types than object if the words are; lazy on Dask.
-
-        Raises
-        ------
-        TypeError
-            If it is another type, or a type of floats without ``casting="unsafe"``, or elements of fields are
-            to be rounded.
-        ValueError
-            If `casting` is none of these words.
-        OverflowError
-            If a number does not fit, or is beyond the greatest float, where NumPy would give an infinity. It
-            names the number's flat index, the first in its chunk; for a lazy array when it is computed.
-        """
-        if casting not in _CASTINGS:
-            raise ValueError(
-                f"casting must be one of {', '.join(map(repr, _CASTINGS))}, got {brief(casting)}"
-            )
-        wanted = np.dtype(dtype)
-        if wanted.kind == "O":
-            return self._lazy_ints() if self._is_lazy else self.to_ints()
-        if wanted.kind == "b":
-            nonzero: Any = self
-            return nonzero != 0
-        if wanted.kind == "f" and casting == "unsafe":
-            return rounding.to_floats(self, wanted)
-        return casting_of.to_machine_integers(self, wanted)
-
-    def to_numpy(self, dtype: DTypeLike | None = None, *, casting: str = "safe") -> NDArray[Any]:
-        """The numbers as a NumPy array of int64, or of uint64 where that holds them and int64 does not.
-
-        Matplotlib calls it, as in ``plt.plot(x)`` and ``plt.hist(x)``. Computes a lazy array.
-
-        Parameters
-        ----------
-        dtype, casting
-            Another type, as :meth:`astype` takes it: ``x.to_numpy(float, casting="unsafe")`` rounds.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :meth:`astype`.
-        OverflowError
-            If the type, or neither of the two, holds all numbers; it names what takes such numbers.
-        """
-        if dtype is not None:
-            (found,) = compute(self.astype(dtype, casting=casting))
-            return found if isinstance(found, np.ndarray) else np.asarray(to_backend(found, "cpu"))
-        for kind in (np.int64, np.uint64):
-            try:
-                (found,) = compute(casting_of.to_machine_integers(self, np.dtype(kind)))
-            except OverflowError:
-                continue
-            return np.asarray(to_backend(found, "cpu"))
-        raise OverflowError(
-            "the numbers do not fit into 64 bits: x.plot.hist() and x.plot.line() draw them, rd.histogram(x) "
-            "counts them, x.log2() gives float64 and x.to_ints() Python ints"
-        )
-
-    def to_pandas(self) -> Any:
-        """A Series of an array of one axis, a DataFrame of one of two; computes a lazy array.
-
-        It has the type that pandas gives a list of the same ints: int64 where that holds all numbers, else
-        uint64, else object, of Python ints. ``rd.from_ints`` reads a Series. Elements of fields are the
-        integers of :meth:`to_ints`. It needs pandas.
-
-        Raises
-        ------
-        ImportError
-            If there is no pandas.
-        ValueError
-            If the array has no axes, or more than two.
-        """
-        return tables.to_pandas(self)
-
-    def to_arrow(self, type: Any = None) -> Any:  # noqa: A002  (as pyarrow calls it)
-        """The numbers as an array of Arrow; computes a lazy array. ``pa.array(x)`` does the same.
-
-        It has the first of these types that holds all numbers: int64, uint64, decimal128(38, 0),
-        decimal256(76, 0), and large_string, of decimal digits. ``rd.from_ints`` reads each of them. Elements
-        of fields are the integers of :meth:`to_ints`. It needs pyarrow.
-
-        Parameters
-        ----------
-        type : pyarrow.DataType, optional
-            Another type: of integers, decimals without fraction, or text.
-
-        Raises
-        ------
-        ImportError
-            If there is no pyarrow.
-        TypeError
-            If `type` is another one.
-        ValueError
-            If the array has not one axis.
-        OverflowError
-            If a number does not fit into `type`; it names its index.
-        """
-        return tables.to_arrow(self, type)
-
-    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002
-        """Arrow's conversion, ``pyarrow.array(x)``: :meth:`to_arrow`."""
-        return self.to_arrow(type)
-
-    def to_parquet(
-        self,
-        path: str | os.PathLike[str],
-        column: str = "value",
-        *,
-        type: Any = None,  # noqa: A002
-        overwrite: bool = False,
-    ) -> None:
-        """Write the numbers to a Parquet file of one column, as :func:`.read_parquet` reads it.
-
-        A lazy array is computed some chunks at a time, in order, and each chunk is a row group; what several
-        chunks need is computed for each time again, unless it was made :meth:`persist` or stored before. It
-        needs pyarrow.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A local file, which gets its name when it is whole.
-        column : str
-            The column's name.
-        type : pyarrow.DataType, optional
-            The column's type, as :meth:`to_arrow` takes it. Without it that of an array in memory is the
-            one that it has there. The numbers of a lazy array are not known yet: the type is the first that
-            holds all numbers up to its bound, or, if it has none, all of its number system.
-        overwrite : bool
-            Replace a file that is there.
-
-        Raises
-        ------
-        ImportError, TypeError, ValueError, OverflowError
-            As :meth:`to_arrow`. No file is written then.
-        JobError
-            If there is a file at `path`, and `overwrite` is false.
-        """
-        tables.to_parquet(self, path, column, type, overwrite)
-
-    def tolist(self) -> list[Any]:
-        """All numbers as nested lists of Python ints; computes a lazy array."""
-        found: list[Any] = self.to_ints().tolist()
-        return found
-
-    def item(self, *args: Any) -> int:
-        """One number as a Python int, as ``ndarray.item``; computes a lazy array's.
-
-        Parameters
-        ----------
-        *args
-            Nothing, of an array of one number; or a flat (C order) index; or an index of each axis.
-
-        Raises
-        ------
-        ValueError
-            If the array has more numbers than one, or the number of indices is not that of axes.
-        IndexError
-            If an index is out of bounds.
-        """
-        self._find_lengths()
-        if not args and self.size != 1:
-            raise ValueError(f"item() takes an array of one number, got shape {self.shape}; name an index")
-        index = args[0] if len(args) == 1 else args or (0,) * self.ndim
-        if isinstance(index, tuple):
-            if len(index) != self.ndim:
-                raise ValueError(f"item() takes an index of each of {self.ndim} axes, got {brief(index)}")
-            return int(self[tuple(map(operator.index, index))])
-        flat = operator.index(index)
-        if not -self.size <= flat < self.size:
-            raise IndexError(f"index {flat} is out of bounds for size {self.size}")
-        return int(self[np.unravel_index(flat % self.size, self.shape)])
+    def _part(self, words: Any) -> Any:
+        """Return an array of some of the numbers; of words without an axis of numbers, the number itself."""
+        if words.ndim > 1:
+            return self._with_words(words)
+        ints = convert.to_ints(self._with_words(words[:, None]))
+        if not isinstance(words, da.Array):
+            return ints[0]
+        number = ints.map_blocks(conversion.only_item, drop_axis=0, dtype=object, meta=np.empty((), object))
+        return LazyInts.of(number, getattr(self._system, "known_range", None))
 
     def nonzero(self) -> tuple[Any, ...]:
         """Indices of the numbers that are not 0, an int64 array for each axis; as ``numpy.nonzero``.
@@ -370,10 +114,252 @@ class NumberArray(ShapedArray):
         Those of a lazy array have an unknown length.
         """
         self._find_lengths()
-        numbers: Any = self
-        return indexing.nonzero(numbers != 0)
+        return indexing.nonzero(self != 0)
 
-    # ---- storage ------------------------------------------------------------------------------------------
+    # ---- shape --------------------------------------------------------------------------------------------
+
+    # Each follows NumPy's method of its name: arguments, results and errors. Where no axis would be left, the
+    # result is the number itself, as that of an index. Lazy on Dask, with the same bound.
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """The numbers in C order in another shape, given as a tuple or as integers, one of which may be -1.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not hold as many numbers, or the order is not ``"C"``.
+        """
+        self._check_reshape(order)
+        return self._part(shapes.reshape(self._words, shape[0] if len(shape) == 1 else shape))
+
+    def ravel(self, order: str = "C") -> Any:
+        """The numbers in C order along one axis."""
+        self._check_reshape(order)
+        return self._with_words(shapes.reshape(self._words, -1))
+
+    def _check_reshape(self, order: str) -> None:
+        if order != "C":
+            raise ValueError(f"order must be 'C', got {order!r:.40}; transpose the array first for another")
+        self._find_lengths()
+
+    def flatten(self, order: str = "C") -> Self:
+        """The numbers in C order along one axis, in memory of their own."""
+        flat: Self = self.ravel(order)
+        return flat.copy()
+
+    def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
+        """The same numbers in memory of their own, as if anybody could write to either."""
+        return self._with_words(self._words.copy())
+
+    @property
+    def T(self) -> Self:  # noqa: N802  (NumPy's name)
+        """The array with its axes in reverse order."""
+        return self.transpose()
+
+    def transpose(self, *axes: Any) -> Self:
+        """The array with its axes in another order: reversed, or as given, a tuple or integers.
+
+        Raises
+        ------
+        ValueError
+            If not each axis is named once; AxisError, which is one, if there is no such axis.
+        """
+        return self._with_words(shapes.transpose(self._words, axes))
+
+    def swapaxes(self, axis1: int, axis2: int) -> Self:
+        """The array with two axes exchanged; AxisError if there is no such axis."""
+        return self._with_words(shapes.swapaxes(self._words, axis1, axis2))
+
+    def squeeze(self, axis: Axis | None = None) -> Any:
+        """The array without the axes of length 1, or without those given.
+
+        Raises
+        ------
+        ValueError
+            If an axis given has another length; AxisError if there is no such axis.
+        """
+        self._find_lengths()
+        return self._part(shapes.squeeze(self._words, axis))
+
+    def flip(self, axis: Axis | None = None) -> Self:
+        """The array in reverse order along all axes, or along those given; as ``numpy.flip``."""
+        self._find_lengths()
+        return self._with_words(shapes.flip(self._words, axis))
+
+    def roll(self, shift: Any, axis: Axis | None = None) -> Self:
+        """The array shifted along axes, or in C order; what leaves it at one end enters at the other.
+
+        As ``numpy.roll``.
+
+        Raises
+        ------
+        TypeError
+            If a shift is no integer.
+        ValueError
+            If shifts and axes do not go together; AxisError, which is one, if there is no such axis.
+        """
+        self._find_lengths()
+        return self._with_words(shapes.roll(self._words, shift, axis))
+
+    def take(self, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> Any:
+        """The numbers at indices along an axis, or in C order.
+
+        Parameters
+        ----------
+        indices : integers, of any shape
+            An index from the end may be negative. A Dask array makes the result lazy.
+        axis : int, optional
+            The axis, in whose place the axes of `indices` come.
+        out, mode
+            There for NumPy, whose ``np.take(x, indices)`` gives them; None and ``"raise"``.
+
+        Raises
+        ------
+        IndexError
+            If an index is out of bounds; for a Dask array of indices when the result is computed.
+        TypeError
+            If indices are no integers.
+        ValueError
+            If the mode is another; AxisError, which is one, if there is no such axis.
+        """
+        self._check_numpys("take", out)
+        if mode != "raise":
+            raise ValueError(f"mode must be 'raise', got {mode!r:.40}")
+        self._find_lengths()
+        return self._part(shapes.take(self._words, indices, axis))
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Self:
+        """Each number repeated, along an axis or in C order.
+
+        Parameters
+        ----------
+        repeats : int, or sequence of int
+            How often each number, or each place along the axis, comes.
+        axis : int, optional
+            The axis.
+
+        Raises
+        ------
+        TypeError
+            If `repeats` are no integers.
+        ValueError
+            If they are negative or do not suit the axis; AxisError, which is one, if there is no such axis.
+        """
+        self._find_lengths()
+        return self._with_words(shapes.repeat(self._words, repeats, axis))
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """The numbers whose indices along two axes differ by `offset`, as ``ndarray.diagonal``.
+
+        Returns
+        -------
+        array like this one
+            Without the two axes, and with one more, the last, along the diagonal; lazy if this array is.
+
+        Raises
+        ------
+        ValueError
+            If the axes are the same, or a length is unknown; AxisError, which is one, if there is no such
+            axis.
+        """
+        self._find_lengths()
+        return self._with_words(shapes.diagonal(self._words, as_integer(offset, "offset"), axis1, axis2))
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, out: None = None) -> Any:
+        """Sum of the numbers of a diagonal, as :meth:`diagonal` and `sum` take and give them."""
+        self._check_numpys("trace", out)
+        return self.diagonal(offset, axis1, axis2).sum(-1)
+
+    # ---- ring ---------------------------------------------------------------------------------------------
+
+    __add__, __radd__ = both_ways("add", functions.add)
+    __sub__, __rsub__ = both_ways("sub", functions.subtract)
+    __mul__, __rmul__ = both_ways("mul", functions.multiply)
+    __matmul__, __rmatmul__ = both_ways("matmul", matmul.matmul)
+
+    def __neg__(self) -> Any:
+        return functions.negative(self)
+
+    def __pos__(self) -> Self:
+        return self
+
+    # An operand of another type is an error for == too: False would be no answer. As in NumPy and Dask, ==
+    # does not return one bool, so there can be no hash.
+    __eq__, __ne__ = comparison("eq", "=="), comparison("ne", "!=")
+    __hash__ = None  # type: ignore[assignment]
+
+    def any(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
+        """Whether some number is not 0, of all or along axes.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to reduce; all without it.
+        out : None
+            There for NumPy, whose ``np.any(x)`` gives it.
+        keepdims : bool
+            Keep the axes reduced, with length 1.
+        split_every : int, optional
+            How many partial results a task of the tree combines, on Dask.
+
+        Returns
+        -------
+        bool or Boolean array
+            Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
+
+        Raises
+        ------
+        ValueError
+            If an axis is wrong.
+        """
+        return self._truth("any", axis, out, keepdims, split_every)
+
+    def all(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
+        """Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."""
+        return self._truth("all", axis, out, keepdims, split_every)
+
+    def _truth(self, name: str, axis: Axis | None, out: None, keepdims: bool, split_every: int | None) -> Any:
+        """Reduce where numbers are not 0 by NumPy's, CuPy's or Dask's method."""
+        self._check_numpys(name, out)
+        axes, count = self._axes(axis), checked_split(split_every)
+        options = {"split_every": max(2, count)} if self._is_lazy and count is not None else {}
+        is_nonzero = self != 0
+        found = getattr(is_nonzero, name)(axis=axes, keepdims=keepdims, **options) if axes else is_nonzero
+        return found if found.ndim or self._is_lazy else bool(found)
+
+    def _axes(self, axis: Axis | None) -> tuple[int, ...]:
+        """Check the axes to reduce; ascending. Without axes each number is its own result."""
+        axes = tuple(range(self.ndim)) if axis is None else axis_indices(axis, self.ndim)
+        return tuple(sorted(axes))
+
+    # ---- conversion ---------------------------------------------------------------------------------------
+
+    to_ints = conversion.to_ints
+    tolist = conversion.tolist
+    item = conversion.item
+    astype = conversion.astype
+    to_numpy = conversion.to_numpy
+    to_dask_array = conversion.to_dask_array
+    to_residues = foreign.to_residues
+    to_limbs = foreign.to_limbs
+    to_bytes = foreign.to_bytes
+    to_pandas = tables.to_pandas
+    to_arrow = __arrow_array__ = tables.to_arrow
+    to_parquet = tables.to_parquet
 
     def to_zarr(
         self,
@@ -465,32 +451,9 @@ class NumberArray(ShapedArray):
             return self
         return self.rechunk(layout.storable_chunks(self.chunks, self.shape, self._system.words32))
 
-    # ---- protocols of NumPy and Dask ----------------------------------------------------------------------
+    # ---- protocols of NumPy -------------------------------------------------------------------------------
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
-        name = with_article(type(self))
-        if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(
-                f"{name} converts to dtype object only, got {np.dtype(dtype)}; x.astype(dtype) converts what "
-                'fits, x.astype(float, casting="unsafe") rounds, and x.to_zarr(path) stores the numbers, '
-                "which xarray does not"
-            )
-        if copy is False:
-            raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")
-        return self.to_ints()
-
-    def to_dask_array(self) -> LazyInts:
-        """The numbers as a Dask array of Python ints, which is what ``da.asarray(x)`` gives.
-
-        Dask's own functions, such as ``da.concatenate``, calculate with such; NumPy's and this package's stay
-        with residues. docs/numpy.md lists all of Dask's.
-        """
-        return self._lazy_ints()
-
-    def _lazy_ints(self) -> LazyInts:
-        lazy = self if self._is_lazy else self.rechunk()
-        return LazyInts.of_ints(convert.to_ints(lazy))
+    __array__ = conversion.as_array
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Functions of NumPy such as ``np.add``; see :mod:`.protocols`."""
@@ -501,3 +464,33 @@ class NumberArray(ShapedArray):
     ) -> Any:
         """Functions of NumPy such as ``np.concatenate``; see :mod:`.protocols`."""
         return protocols.apply_function(function, types, args, kwargs)
+
+    def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
+        """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
+        if out is not None:
+            raise TypeError(
+                f"{function} of {with_article(type(self))} takes no out: its result is a new object"
+            )
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(
+                f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}; give none "
+                "(xarray's mean and var give one but with skipna=False)"
+            )
+
+
+class _Points(Generic[Made]):
+    """An array whose axes with indices come before those with slices."""
+
+    def __init__(self, array: Made) -> None:
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Any:
+        given = key if isinstance(key, tuple) else (key,)
+        indices = [*given, *(slice(None),) * (self._array.ndim - len(given))]
+        axes = sorted(range(len(indices)), key=lambda axis: isinstance(indices[axis], slice))
+        return self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
+
+
+def without_axes(array: Any, axes: tuple[int, ...]) -> Any:
+    """Leave out axes of length 1."""
+    return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]

@@ -3,8 +3,7 @@
 from typing import Any, ClassVar
 
 from rnsdask.arrays import rns_storage
-from rnsdask.arrays.collection import array_type_of
-from rnsdask.arrays.scanned_array import ScannedArray
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.lazy import positional
@@ -12,7 +11,7 @@ from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
 
-class PositionalArray(ScannedArray):
+class PositionalArray(IntegerArray):
     """An array of exact integers of a fixed number of bits: limbs of 32 bits, the least significant first.
 
     It has what residues lack, bits and quick comparison. Operands are arrays of as many bits and the same
@@ -81,4 +80,4 @@ class PositionalArray(ScannedArray):
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
         # Residues without negative numbers take limbs without them.
         source = self.to_positional(self.bits, False) if self.signed and not wanted else self
-        return array_type_of(system)(positional.words_in(source, system), system)
+        return system.array_type(positional.words_in(source, system), system)

@@ -1,4 +1,4 @@
-"""NumPy's protocols: what ``np.add(x, y)``, ``np.add.reduce(x)`` and ``np.max(x)`` do with arrays of numbers.
+"""NumPy's protocols, such as ``np.add(x, y)`` and ``np.max(x)`` of arrays of numbers, and binary operators.
 
 A function of NumPy is found by its name: as a public function of the package, or as a method of the array.
 What has neither is refused, for NumPy itself would make Python ints of all residues, unasked.
@@ -6,9 +6,10 @@ What has neither is refused, for NumPy itself would make Python ints of all resi
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
-from typing import Any
+from numbers import Number
+from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
@@ -18,7 +19,9 @@ from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
-from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array
+from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array, is_true
+
+_Function: TypeAlias = Callable[..., Any]
 
 # ---- ufuncs -----------------------------------------------------------------------------------------------
 
@@ -273,7 +276,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: AR
         )
     find_lengths(*filter(is_number_array, (x, y)))
     lengths = y.words.shape[1:] if is_number_array(y) else np.shape(y)
-    return x.words.shape[1:] == lengths and bool(functions.relate(x, "==", y).all())
+    return x.words.shape[1:] == lengths and is_true(functions.relate(x, "==", y).all())
 
 
 def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ARG001  (whatever is beside numbers)
@@ -309,7 +312,7 @@ def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
 
 def _checked_to_be(condition: Any, *, value: bool, problem: str) -> Any:
     """A Boolean array of which each element is a value; TypeError if one is not."""
-    if not bool((condition == value).all()):
+    if not is_true((condition == value).all()):
         raise TypeError(problem)
     return condition
 
@@ -358,6 +361,95 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "sort": _sorting("sort"),
     "where": _where,
 }
+
+
+# ---- operators --------------------------------------------------------------------------------------------
+
+_MIRRORED = {
+    **{"__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__"},
+    **{"__eq__": "__eq__", "__ne__": "__ne__"},
+}
+"""Comparisons, and what the other operand has for each. Its other operators are ``__radd__`` and so on."""
+
+_UFUNCS: dict[str, np.ufunc] = {
+    **{"__add__": np.add, "__sub__": np.subtract, "__mul__": np.multiply, "__matmul__": np.matmul},
+    **{"__truediv__": np.true_divide, "__floordiv__": np.floor_divide, "__mod__": np.remainder},
+    **{"__divmod__": np.divmod, "__pow__": np.power},
+    **{"__lshift__": np.left_shift, "__rshift__": np.right_shift},
+    **{"__and__": np.bitwise_and, "__or__": np.bitwise_or, "__xor__": np.bitwise_xor},
+    **{"__lt__": np.less, "__le__": np.less_equal, "__gt__": np.greater, "__ge__": np.greater_equal},
+    **{"__eq__": np.equal, "__ne__": np.not_equal},
+}
+
+
+def both_ways(name: str, function: _Function) -> tuple[_Function, _Function]:
+    """Return the operator of a function of two operands, ``__name__``, and the reflected one."""
+
+    def method(self: Any, other: Any) -> Any:
+        return function(self, other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        return function(other, self)
+
+    method.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
+    method.__doc__ = reflected.__doc__ = function.__doc__
+    return deferring(method), reflected
+
+
+def comparison(name: str, symbol: str) -> _Function:
+    """Return the operator ``__name__`` that compares with another operand as a symbol says."""
+
+    def method(self: Any, other: Any) -> Any:
+        return functions.relate(self, symbol, other)
+
+    method.__name__ = f"__{name}__"
+    method.__doc__ = f"Whether each number is {symbol} an operand, exactly: a Boolean array."
+    return deferring(method)
+
+
+def deferring(operator: _Function) -> _Function:
+    """Make a binary operator leave operands of other libraries to their own operators.
+
+    It returns NotImplemented for an operand of a type that the package does not know, if that has the
+    reflected operator. As in NumPy (NEP 13), one without the operator but with ``__array_ufunc__`` is left to
+    its ufunc, and one with ``__array_ufunc__ = None`` is not taken for an integer. The operator refuses all
+    others itself, by an error that says what it takes.
+    """
+    name = operator.__name__
+    reflected = _MIRRORED.get(name, f"__r{name[2:]}")
+
+    @wraps(operator)
+    def method(self: Any, other: Any, *options: Any) -> Any:
+        if _is_taken(other):
+            return operator(self, other, *options)
+        kind: Any = type(other)
+        if _has(kind, reflected):
+            if name not in ("__eq__", "__ne__"):
+                return NotImplemented
+            # Where both operands decline, Python compares identities, and its False would be no answer.
+            answer = getattr(kind, reflected)(other, self)
+            return operator(self, other, *options) if answer is NotImplemented else answer
+        if not hasattr(kind, "__array_ufunc__"):
+            return operator(self, other, *options)
+        return NotImplemented if kind.__array_ufunc__ is None else _UFUNCS[name](self, other)
+
+    return method
+
+
+def _is_taken(other: Any) -> bool:
+    """Whether an operator takes or refuses an operand without asking which operators that one has."""
+    kind: Any = type(other)
+    if hasattr(kind, "__array_ufunc__"):
+        return is_known(kind)
+    priority = getattr(other, "__array_priority__", None)
+    if priority is not None:
+        return not priority > 0  # that of NumPy's arrays
+    return kind.__module__ == "builtins" or issubclass(kind, Number) or hasattr(kind, "__index__")
+
+
+def _has(kind: type, method: str) -> bool:
+    """Whether a type has a method of its own, not the comparison that every object has."""
+    return any(method in vars(base) for base in kind.__mro__[:-1])  # getattr would find the metaclass's too
 
 
 # ---- both -------------------------------------------------------------------------------------------------

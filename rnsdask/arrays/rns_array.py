@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, SupportsIndex
 
 from rnsdask.arrays import rns_storage
-from rnsdask.arrays.scanned_array import ScannedArray
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
@@ -16,7 +16,7 @@ from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 
 
-class RNSArray(ScannedArray):
+class RNSArray(IntegerArray):
     """An array of exact integers in a residue number system.
 
     It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
@@ -129,9 +129,7 @@ class RNSArray(ScannedArray):
         """
         return convert.interval_evaluation(self, accuracy)
 
-    def is_even(self) -> Any:
-        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
-        return divide.is_even(self)
+    is_even = divide.is_even
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 
@@ -155,14 +153,13 @@ class RNSArray(ScannedArray):
             If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
             is computed.
         """
-        if not isinstance(moduli, ModuliSet):
-            raise TypeError(f"moduli must be a ModuliSet, got {type(moduli).__name__}")
+        check_moduli_set(moduli)
         bound, words = self.bound, convert.change_moduli(self, moduli)
         if bound is None and moduli.product > self.moduli.product:
             bound = self.system.greatest_magnitude
         return RNSArray(words, RNS(moduli, self.signed, bound))
 
-    def shrink(self, moduli: ModuliSet) -> "RNSArray":
+    def shrink(self, moduli: ModuliSet) -> Any:
         """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
         check_moduli_set(moduli)
         if len(moduli) > len(self.moduli):

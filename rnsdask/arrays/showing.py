@@ -1,34 +1,108 @@
-"""Numbers of an array as text that people read: few of them, and the ends of long ones.
+"""What people see of arrays: numbers as text and tables, their pictures, and long integers in notebooks.
 
-The work is bounded whatever the size of an array: only numbers that are shown are fetched and converted, and
-none that is yet to be computed.
+The work of text is bounded whatever the size of an array: only numbers that are shown are fetched and
+converted, and none that is yet to be computed.
 """
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Sequence
+from fractions import Fraction
+from html import escape
 from itertools import accumulate, product
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
+from dask.array.svg import svg
+from dask.base import compute
 from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
 from rnsdask.core.integer_text import brief_decimal, number_text
+from rnsdask.lazy.histogram import histogram
+from rnsdask.lazy.logarithm import log2 as logarithms
 
-# Numbers that are shown at most, and their words of 32 bits, unless these are of one or two numbers.
 _MOST_NUMBERS = 36
-_MOST_WORDS = 2**16
+"""Numbers that are shown at most."""
 
-# Numbers that are converted together: so few of many moduli need no tables.
+_MOST_WORDS = 2**16
+"""Words of 32 bits of the numbers shown at most, unless these are of one or two numbers."""
+
 _BATCH = 8
+"""Numbers that are converted together: so few of many moduli need no tables."""
 
 _EDGE_ITEMS = (3, 2, 1)
 """Numbers at either end of an axis that is too long to be shown, as many of these as fit."""
 
 _ELLIPSIS = "…"
 _WIDTH = 79
+
+_MOST_ITEMS = 100
+"""Items of the longest array of objects that a notebook shows whole."""
+
+_MOST_BITS = 1000
+"""Bits of the greatest number that an axis shows as it is: Matplotlib adds margins to what doubles hold."""
+
+_MOST_POINTS = 10**6
+"""Numbers that a line has at most, each of which becomes a Python int and a double."""
+
+
+# ---- text of an array -------------------------------------------------------------------------------------
+
+
+def describe(x: Any) -> str:
+    """Class, shape, system and chunks in one line, then the numbers that are in memory."""
+    numbers = numbers_text(x._words, x._system)
+    return _summary(x) if numbers is None else f"{_summary(x)}\n{numbers}"
+
+
+def _summary(x: Any) -> str:
+    library = "dask" if x._is_lazy else type(x._words).__module__.partition(".")[0]
+    chunks = f", chunksize={x.chunksize}" if x._is_lazy else ""
+    return f"{type(x).__name__}<{library}: shape={x.shape}, {x._system}{chunks}>"
+
+
+def describe_inline(x: Any, max_width: int) -> str:
+    """Return the line that xarray shows of a variable."""
+    numbers = inline_text(x._words, x._system, max_width)
+    chunks = f"<chunksize={x.chunksize}>" if x._is_lazy else f"<shape={x.shape}>"
+    return (f"{type(x).__name__}{chunks}" if numbers is None else numbers)[:max_width]
+
+
+def describe_as_html(x: Any) -> str:
+    """Return a table of shape, system and chunks, the numbers, and Dask's picture of the chunks."""
+    size = dask.utils.format_bytes(x.nbytes) if x._has_lengths else "unknown"
+    rows = {"Shape": x.shape, **x._system.details(), "Bytes": size, **_chunk_details(x)}
+    cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+    table = f"<table><caption>{type(x).__name__}</caption><tbody>{cells}</tbody></table>"
+    numbers = numbers_text(x._words, x._system)
+    shown = "" if numbers is None else f"<pre>{escape(numbers)}</pre>"
+    return table + shown + _picture(x)
+
+
+def _chunk_details(x: Any) -> dict[str, str]:
+    """Name and value of what Dask shows of chunks and graph."""
+    if not x._is_lazy:
+        return {}
+    count, layers = x.npartitions, len(getattr(x._words.dask, "layers", ()))
+    return {
+        "Chunk": f"{x.chunksize}, {count} chunk{'' if count == 1 else 's'}",
+        "Dask graph": f"{layers} layer{'' if layers == 1 else 's'}",
+    }
+
+
+def _picture(x: Any) -> str:
+    """Dask's picture of the chunks along the axes of the numbers, if there is one."""
+    if not x._is_lazy or not x._has_lengths:
+        return ""
+    try:
+        picture: str = svg(x.chunks, size=dask.config.get("array.svg.size", 120))
+    except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
+        return ""
+    return picture
 
 
 def numbers_text(words: Any, system: Any) -> str | None:
@@ -142,3 +216,182 @@ def _nested(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int =
         else:
             line += ", " + part
     return "\n".join([*lines, line + "]"])
+
+
+# ---- notebooks ------------------------------------------------------------------------------------------
+
+
+def show_long_integers() -> None:
+    """Register formatters that abbreviate integers which Python refuses to write, where IPython runs.
+
+    In lists, tuples, dictionaries and arrays of objects too. All others it shows as before.
+    """
+    if "IPython" not in sys.modules:
+        return
+    from IPython import get_ipython
+
+    if (shell := get_ipython()) is None:
+        return
+    formatter = shell.display_formatter.formatters["text/plain"]
+    for kind in (int, Fraction, np.ndarray):
+        formatter.for_type(kind, _print)
+
+
+def _print(value: Any, printer: Any, _cycle: bool) -> None:
+    """Print a value as IPython's pretty printers do."""
+    try:
+        text = repr(value)
+    except ValueError:
+        text = _abbreviated(value)
+    printer.text(text)
+
+
+def _abbreviated(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        items = np.array2string(
+            value, separator=", ", prefix="array(", formatter={"all": _abbreviated}, threshold=_MOST_ITEMS
+        )
+        return f"array({items}, dtype={value.dtype})"
+    if isinstance(value, int):
+        return number_text(value)
+    if isinstance(value, Fraction):
+        return f"Fraction({number_text(value.numerator)}, {number_text(value.denominator)})"
+    return f"{value!r}"
+
+
+# ---- pictures -------------------------------------------------------------------------------------------
+
+
+class Plot:
+    """Pictures of an array's numbers: ``x.plot.hist()``, ``x.plot.line()``.
+
+    An axis has doubles. Where numbers are beyond their range, it shows them divided by a power of two, which
+    its label names. A lazy array is computed.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def hist(
+        self,
+        bins: Any = 10,
+        *,
+        range: Any = None,  # noqa: A002  (as of rd.histogram)
+        log2: bool = False,
+        ax: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Draw how many numbers are in each bin, counted exactly.
+
+        Parameters
+        ----------
+        bins, range
+            As :func:`.histogram` takes them; with `log2` as ``numpy.histogram``, of the logarithms.
+        log2 : bool
+            Show the distribution of the logarithms to the base 2, for numbers of very different sizes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; without it the current axes.
+        **options
+            Of Matplotlib's ``stairs``, such as ``color``.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib is not installed.
+        TypeError, ValueError
+            As :func:`.histogram`; or if a logarithm is asked for of a number that is not positive.
+        """
+        axes = _axes(ax)
+        if log2:
+            counts, edges = np.histogram(self._logarithms(), bins, range)
+            label = "log2 of the numbers"
+        else:
+            counts, exact_edges = compute(*histogram(self._array, bins, range))
+            shift = _shift(exact_edges)
+            edges, label = _scaled(exact_edges, shift), _label("numbers", shift)
+        axes.stairs(counts, edges, **{"fill": True, **options})
+        axes.set_xlabel(label)
+        axes.set_ylabel("count")
+        return axes
+
+    def line(self, *, log2: bool = False, ax: Any = None, **options: Any) -> Any:
+        """Draw the numbers of one axis against their index.
+
+        Parameters
+        ----------
+        log2 : bool
+            Draw the logarithms to the base 2.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; without it the current axes.
+        **options
+            Of Matplotlib's ``plot``, such as ``color`` and ``marker``.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib is not installed.
+        ValueError
+            If the array has several axes, or more than a million numbers, or a logarithm is asked for of a
+            number that is not positive.
+        """
+        array = self._array
+        if array.ndim != 1:
+            raise ValueError(f"plot.line draws numbers along one axis, got shape {array.shape}; select some")
+        if len(array) > _MOST_POINTS:
+            way = f"x[::{-(-len(array) // _MOST_POINTS)}].plot.line() draws some of them"
+            raise ValueError(f"plot.line draws at most {_MOST_POINTS} numbers, got {len(array)}; {way}")
+        axes = _axes(ax)
+        if log2:
+            values, label = self._logarithms(), "log2 of the number"
+        else:
+            integers = array.to_ints()
+            shift = _shift(integers)
+            values, label = _scaled(integers, shift), _label("number", shift)
+        axes.plot(values, **options)
+        axes.set_xlabel("index")
+        axes.set_ylabel(label)
+        return axes
+
+    def _logarithms(self) -> Any:
+        """The logarithms of all numbers in one NumPy array (N,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            (found,) = compute(logarithms(self._array))
+        flat = (found.get() if hasattr(found, "get") else found).ravel()
+        if not np.isfinite(flat).all():
+            place = int((~np.isfinite(flat)).argmax())
+            raise ValueError(f"log2=True is for positive numbers; the one at flat index {place} is not")
+        return flat
+
+
+def _axes(ax: Any) -> Any:
+    """The axes to draw on."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ImportError("pictures need Matplotlib: pip install 'rnsdask[plot]'") from None
+    return pyplot.gca()
+
+
+def _shift(integers: Any) -> int:
+    """The bits by which integers are shifted so that doubles hold all; 0 if they do as they are."""
+    bits = max((abs(value).bit_length() for value in integers), default=0)
+    return bits if bits > _MOST_BITS else 0
+
+
+def _scaled(integers: Any, shift: int) -> Any:
+    """Integers divided by a power of two, each rounded once."""
+    return np.array([float(Fraction(value, 1 << shift)) for value in integers])
+
+
+def _label(what: str, shift: int) -> str:
+    return f"{what} / 2**{shift}" if shift else what

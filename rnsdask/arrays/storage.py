@@ -97,6 +97,8 @@ def to_zarr(
             raise StoreError(f"{location.path}: it exists; replace it with overwrite=True")
         store.check_can_write(location)
         array._find_lengths()
+    if append_dim is not None:
+        store.settle(location)
     if append_dim is not None and (mode == "r+" or store.exists(location)):
         return _append(array, location, append_dim, chunks, compute)
     source, lengths = _storable(array, chunks)

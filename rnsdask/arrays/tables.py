@@ -1,27 +1,30 @@
-"""Numbers as columns of tables: Series and DataFrames of pandas, arrays of Arrow, Parquet files."""
+"""Numbers as columns of tables: Series and DataFrames of pandas, arrays of Arrow, Parquet files both ways."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
+from numpy.typing import NDArray
 
 from rnsdask.cluster.workers import checked_workers
-from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.errors import InputError, abbreviate, brief
 from rnsdask.core.files import new_file
 from rnsdask.core.integer_text import to_decimal
-from rnsdask.core.moduli import as_bool
+from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import range_of_arrow
+from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
 
-if TYPE_CHECKING:
-    from rnsdask.arrays.number_array import NumberArray
+_Path: TypeAlias = str | os.PathLike[str]
 
 _MACHINE_TYPES = (np.dtype(np.int64), np.dtype(np.uint64))
 
@@ -51,8 +54,20 @@ def machine_type(lowest: int, highest: int) -> np.dtype[Any] | None:
 # ---- pandas -----------------------------------------------------------------------------------------------
 
 
-def to_pandas(x: "NumberArray") -> Any:
-    """Make a Series or a DataFrame, as :meth:`.NumberArray.to_pandas` says."""
+def to_pandas(x: Any) -> Any:
+    """A Series of an array of one axis, a DataFrame of one of two; computes a lazy array.
+
+    It has the type that pandas gives a list of the same ints: int64 where that holds all numbers, else
+    uint64, else object, of Python ints. ``rd.from_ints`` reads a Series. Elements of fields are the
+    integers of :meth:`to_ints`. It needs pandas.
+
+    Raises
+    ------
+    ImportError
+        If there is no pandas.
+    ValueError
+        If the array has no axes, or more than two.
+    """
     try:
         import pandas
     except ImportError:
@@ -72,17 +87,38 @@ def _ends(ints: Sequence[int]) -> tuple[int, int]:
 # ---- Arrow ------------------------------------------------------------------------------------------------
 
 
-def to_arrow(x: "NumberArray", wanted: Any) -> Any:
-    """Make an array of Arrow, as :meth:`.NumberArray.to_arrow` says."""
+def to_arrow(x: Any, type: Any = None) -> Any:  # noqa: A002  (as pyarrow calls it)
+    """The numbers as an array of Arrow; computes a lazy array. ``pa.array(x)`` does the same.
+
+    It has the first of these types that holds all numbers: int64, uint64, decimal128(38, 0),
+    decimal256(76, 0), and large_string, of decimal digits. ``rd.from_ints`` reads each of them. Elements
+    of fields are the integers of :meth:`to_ints`. It needs pyarrow.
+
+    Parameters
+    ----------
+    type : pyarrow.DataType, optional
+        Another type: of integers, decimals without fraction, or text.
+
+    Raises
+    ------
+    ImportError
+        If there is no pyarrow.
+    TypeError
+        If `type` is another one.
+    ValueError
+        If the array has not one axis.
+    OverflowError
+        If a number does not fit into `type`; it names its index.
+    """
     pyarrow_for("to_arrow")
     _check_column(x, "Arrow's arrays have")
-    if wanted is not None:
-        check_arrow_type(wanted)
+    if type is not None:
+        check_arrow_type(type)
     ints = x.to_ints().tolist()
-    return arrow_array(ints, arrow_type(*_ends(ints)) if wanted is None else wanted)
+    return arrow_array(ints, arrow_type(*_ends(ints)) if type is None else type)
 
 
-def _check_column(x: "NumberArray", owner: str) -> None:
+def _check_column(x: Any, owner: str) -> None:
     if x.ndim != 1:
         raise ValueError(f"{owner} one axis, got shape {x.shape}; x.ravel() has one")
 
@@ -160,25 +196,55 @@ def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callabl
 
 
 def to_parquet(
-    x: "NumberArray", path: str | os.PathLike[str], column: str, wanted: Any, overwrite: bool
+    x: Any,
+    path: _Path,
+    column: str = "value",
+    *,
+    type: Any = None,  # noqa: A002
+    overwrite: bool = False,
 ) -> None:
-    """Write a Parquet file, as :meth:`.NumberArray.to_parquet` says."""
+    """Write the numbers to a Parquet file of one column, as :func:`.read_parquet` reads it.
+
+    A lazy array is computed some chunks at a time, in order, and each chunk is a row group. What several
+    chunks need is computed again each time, unless it was persisted (:meth:`persist`) or stored before. It
+    needs pyarrow.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A local file, which gets its name when it is whole.
+    column : str
+        The column's name.
+    type : pyarrow.DataType, optional
+        The column's type, as :meth:`to_arrow` takes it. Without it that of an array in memory is the
+        one that it has there. The numbers of a lazy array are not known yet: the type is the first that
+        holds all numbers up to its bound, or, if it has none, all of its number system.
+    overwrite : bool
+        Replace a file that is there.
+
+    Raises
+    ------
+    ImportError, TypeError, ValueError, OverflowError
+        As :meth:`to_arrow`. No file is written then.
+    JobError
+        If there is a file at `path`, and `overwrite` is false.
+    """
     pyarrow_for("to_parquet")
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a str or path-like, got {type(path).__name__}")
+        raise TypeError(f"path must be a str or path-like, got {path.__class__.__name__}")
     if not isinstance(column, str):
-        raise TypeError(f"column must be a name, got {brief(column)} of type {type(column).__name__}")
+        raise TypeError(f"column must be a name, got {brief(column)} of type {column.__class__.__name__}")
     overwrite = as_bool(overwrite, "overwrite")
     _check_column(x, "a column of Parquet has")
-    if wanted is not None:
-        check_arrow_type(wanted)
+    if type is not None:
+        check_arrow_type(type)
     with new_file(Path(path), overwrite=overwrite) as stream:
         if not x._is_lazy:
-            array = to_arrow(x, wanted)
+            array = to_arrow(x, type)
             with parquet_writer(stream, column, array.type) as write:
                 write(array)
             return
-        kind = arrow_type(*known_range(x.system)) if wanted is None else wanted
+        kind = arrow_type(*known_range(x.system)) if type is None else type
         with parquet_writer(stream, column, kind) as write:
             for array in _arrow_chunks(x, kind):
                 write(array)
@@ -210,3 +276,120 @@ def _arrow_chunks(x: Any, kind: Any) -> Iterator[Any]:
 
 def _arrow_of_block(ints: Any, kind: Any, first: int) -> Any:
     return arrow_array(ints.tolist(), kind, first)
+
+
+@dataclass(frozen=True)
+class _RowGroup:
+    """A row group of a file, which had this size and time of modification."""
+
+    path: str
+    number: int
+    rows: int
+    state: tuple[int, int]
+
+
+def read_parquet(
+    path: _Path | Iterable[_Path],
+    column: str,
+    moduli: ModuliSet | NumberSystem | None = None,
+    signed: bool | None = None,
+) -> Any:
+    """Open a column of Parquet files as a lazy array; it needs pyarrow.
+
+    Parameters
+    ----------
+    path : str, path-like, or iterable of them
+        A local file, or several whose rows come one after the other. On a cluster the workers read them.
+    column : str
+        The column: of integers, of decimals without fraction, or of text as :func:`.from_ints` reads it.
+    moduli : ModuliSet, RNS or IntervalRNS, optional
+        The moduli set, or a number system. Without it the fewest 32-bit moduli that hold every number of the
+        column's type; text has no such limit.
+    signed : bool, optional
+        Symmetric range; a system or the type tells it itself.
+
+    Returns
+    -------
+    RNSArray, or of an IntervalRNS an IntervalRNSArray
+        Of one axis, with a chunk for each row group that has rows.
+
+    Raises
+    ------
+    ImportError
+        If there is no pyarrow.
+    InputError
+        If a file is no Parquet file or has no such column. When a chunk is computed: if the file was changed
+        since, or a value is missing, no integer or out of range.
+    TypeError, ValueError
+        If the column has another type, or is of text and there are no moduli.
+    """
+    if not isinstance(path, str | os.PathLike | Iterable):
+        raise TypeError(f"path must be a Parquet file's path, or several, got {type(path).__name__}")
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not paths:
+        raise ValueError("path must name at least one Parquet file, got none")
+    described = [_described(str(Path(one).absolute()), column) for one in paths]
+    system: Any = _system([kind for kind, _ in described], column, moduli, signed)
+    groups = tuple(group for _, some in described for group in some if group.rows)
+    if not groups:
+        words = np.empty((system.rows, 0), dtype=system.word_dtype)
+    else:
+        words = map_chunks(
+            _read_block,
+            rows=system.rows,
+            chunks=(tuple(group.rows for group in groups),),
+            dtype=system.word_dtype,
+            located=True,
+            groups=groups,
+            column=column,
+            system=system,
+        )
+    array = system.array_type(words, system)
+    return array if groups else array.rechunk("auto")
+
+
+def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
+    """The type of a column of a file, and the file's row groups."""
+    pyarrow = pyarrow_for("reading Parquet")
+    try:
+        status = Path(path).stat()
+        with pyarrow.parquet.ParquetFile(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+            rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    except pyarrow.ArrowInvalid as error:
+        raise InputError(f"{path}: it is no Parquet file: {error}") from None
+    if schema.names.count(column) != 1:
+        raise InputError(f"{path}: it has no column {column!r:.80}, or several; it has {brief(schema.names)}")
+    state = status.st_size, status.st_mtime_ns
+    return schema.field(column).type, [_RowGroup(path, i, n, state) for i, n in enumerate(rows)]
+
+
+def _system(
+    kinds: list[Any], column: str, moduli: ModuliSet | NumberSystem | None, signed: bool | None
+) -> NumberSystem:
+    """The system given, or the one of all numbers that a column's types can hold."""
+    ranges = [range_of_arrow(kind) for kind in kinds]
+    if moduli is not None:
+        system: NumberSystem = as_system(moduli, signed=signed)
+        return system
+    known = [limits for limits in ranges if limits is not None]
+    if len(known) < len(ranges):
+        raise ValueError(f"column {column!r:.80} is text, whose numbers may have any size: give the moduli")
+    lowest, highest = min(low for low, _ in known), max(high for _, high in known)
+    return system_of_range(lowest, highest, signed).with_bound(max(highest, -lowest))
+
+
+def _read_block(
+    *, groups: tuple[_RowGroup, ...], column: str, system: NumberSystem, place: Place
+) -> NDArray[Any]:
+    group = groups[place.index[0]]
+    status = Path(group.path).stat()
+    if (status.st_size, status.st_mtime_ns) != group.state:
+        raise InputError(f"{group.path}: it was changed since it was opened")
+    with pyarrow_for("reading Parquet").parquet.ParquetFile(group.path) as file:
+        values = file.read_row_group(group.number, columns=[column]).column(0)
+    try:
+        flat, _ = flat_integers(values)
+        return system.encode(flat)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{group.path}: row group {group.number}, column {column!r:.80}: {error}") from None

@@ -86,9 +86,9 @@ def _kernels_of_type(array_type: type) -> Kernels:
 
         return cpu
     if _top_package(array_type.__module__) == "cupy":
-        from rnsdask.backend import cuda
+        from rnsdask.backend.cuda import kernels
 
-        return cuda
+        return kernels
     raise TypeError(f"residues must be a NumPy or CuPy array, got {array_type.__name__}")
 
 
@@ -116,9 +116,9 @@ def import_cupy() -> None:
 def prepare_gpu() -> None:
     """Have a thread make ready what the first use of this process's GPU takes, if there is CuPy."""
     with suppress(ImportError):
-        from rnsdask.backend.cuda import first_use
+        from rnsdask.backend.cuda import files
 
-        first_use.prepare()
+        files.prepare()
 
 
 @functools.cache
@@ -223,9 +223,9 @@ def padded(array: Array, shape: Sequence[int]) -> Array:
         larger = np.zeros(shape, array.dtype)
         larger[tuple(map(slice, array.shape))] = array
         return larger
-    from rnsdask.backend.cuda import padding
+    from rnsdask.backend.cuda import copies
 
-    return padding.padded(array, shape)
+    return copies.padded(array, shape)
 
 
 def check_backend(backend: str) -> None:

@@ -43,12 +43,11 @@ def compare(
     if integer is None:
         _check_alike(path, first, other, arrays[1])
     second = arrays[1] if integer is None else integer
-    paths = [source.residues.path for source in sources]
     work = work_on(sources[0].info, "compare", stores=len(arrays))
     with connection as client, fitting(work, client, backend=backend):
         lazy = count_orders(first, second)
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
-        with measured(client, paths) as cost:
+        with measured() as cost:
             counts = compute(lazy, client, progress=progress, label="compare", **amount).item()
     # An integer that no number of the store can be is compared without reading it.
     layers = lazy.dask.layers.keys()

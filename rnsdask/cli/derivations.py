@@ -56,11 +56,10 @@ def derive(
     check_target(path, prepared.sources)
     if is_done(operation, path, prepared.identity, mode, as_json):
         return
-    paths = [source.residues.path for source in prepared.sources]
     with (
         connection as client,
         fitting(prepared.work, client, backend=backend),
-        measured(client, paths) as cost,
+        measured() as cost,
     ):
         done = derivation.write(prepared, path, client, progress=progress, **mode)
     tell_derived(operation, sources, path, done, cost, as_json, shape=prepared.array.shape)
@@ -248,9 +247,6 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
     about: dict[str, Any] = {
         name: None if integer is None else hex(integer) for name, integer in given.items()
     }
-    # One kernel raises numbers modulo one odd integer, and another inverts them.
-    by_kernels = not stores and (given["modulus"] or 0) % 2 == 1
-    about["arrays_held"] = 14 if not by_kernels else 4 if (given["exponent"] or 0) < 0 else 0
     derive("powmod", [base, *(paths[name] for name in stores)], path, make, **about, **options)
 
 
@@ -278,7 +274,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
     """
 
     def make(*arrays: Any) -> Any:
-        from rnsdask.arrays.joining import concatenate
+        from rnsdask.arrays.functions import concatenate
         from rnsdask.core.errors import with_article
 
         kinds = dict.fromkeys(map(type, arrays))

@@ -184,7 +184,7 @@ def eval_(
     with (
         connection as client,
         fitting(prepared.work, client, backend=backend),
-        measured(client, prepared.paths) as cost,
+        measured() as cost,
     ):
         done = evaluation_run.run(prepared, wanted, written, client, backend=backend, **options)
     nbytes = prepared.bytes_read(list(done))

@@ -194,11 +194,10 @@ def _compute_integers(
     if targets and all(are_done):
         tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
         return
-    read = [source.residues.path for source in sources]
     with (
         connection as client,
         fitting(problem.work, client, backend=backend),
-        measured(client, read) as cost,
+        measured() as cost,
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         failure, done = "", []

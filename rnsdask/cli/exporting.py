@@ -26,8 +26,8 @@ from rnsdask.cli.printing import counted, echo, output_errors
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.cluster.memory import Work
     from rnsdask.jobs.integer_writing import Form
+    from rnsdask.jobs.memory_plan import Work
     from rnsdask.jobs.writing import Transfer
     from rnsdask.store import StoreInfo
 
@@ -105,7 +105,7 @@ def export(
     amount = {"numbers": job.count, "nbytes": job.nbytes}
     with (
         fitting(job.work),
-        measured(paths=[job.path]) as cost,
+        measured() as cost,
         metered("export", job.count, **amount, shown=progress) as meter,
         opened as stream,
     ):
@@ -166,11 +166,10 @@ def _form_of(output: str) -> "Form":
 
 @dataclass(frozen=True)
 class _Export:
-    """What is to be written: by a job that takes a stream; how much it is, and where it is read."""
+    """An export: a function that writes to a stream, what it writes, how much, and its memory."""
 
     write: Callable[..., "Transfer"]
     what: str
-    path: str
     count: int
     nbytes: int
     work: "Work"
@@ -184,7 +183,7 @@ def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
     if found is None:
         return None
     write = partial(found.export, **texts)
-    return _Export(write, "values", found.array.path, found.array.count, found.nbytes, found.work)
+    return _Export(write, "values", found.array.count, found.nbytes, found.work)
 
 
 def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
@@ -223,7 +222,7 @@ def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":
 def _of_store(info: "StoreInfo", write: Callable[..., "Transfer"]) -> _Export:
     from rnsdask.jobs.memory_plan import work_on
 
-    return _Export(write, "integers", info.path, info.count, info.nbytes, work_on(info, "export"))
+    return _Export(write, "integers", info.count, info.nbytes, work_on(info, "export"))
 
 
 @contextmanager

@@ -245,9 +245,8 @@ def _import_integers(
         shape = shape or own
         with refusing():
             lengths = integers.consecutive_chunks(chunks, shape, system.rows)
-        how: dict[str, Any] = {"cut": 1, "held": getattr(reader, "held", 0)}
-        how["kind"] = memory_plan.kind_of([system])
-        work = memory_plan.describe("import", system.rows, lengths, lengths, **how)
+        held = getattr(reader, "held", 0)
+        work = memory_plan.describe("import", [system], lengths, lengths, stores=0, held=held)
         with (
             memory_plan.fitting(work),
             metered("import", size, nbytes=size or 0, shown=progress) as meter,
@@ -282,7 +281,7 @@ def check_can_begin(path: str, *, overwrite: bool, resume: bool) -> None:
     from rnsdask import store
 
     if not resume:
-        store.check_place(store.locate(path), overwrite=overwrite)
+        store.check_can_begin(store.locate(path), overwrite=overwrite)
 
 
 class _Input:

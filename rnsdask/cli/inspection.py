@@ -28,14 +28,15 @@ def info(path: str, as_json: bool) -> None:
     from rnsdask.store.metadata import load
     from rnsdask.store.paths import locate
     from rnsdask.store.plain import describe_plain
+    from rnsdask.store.target import find_described
 
-    job = job_of(locate(path))
-    values = describe_plain(path)
+    job, place = job_of(locate(path)), locate(path).path
+    described = find_described(locate(path))
+    values = describe_plain(described)
     if values is not None:
-        _describe_values({**values, "job": job}, as_json)
+        _describe_values({**values, "store": place, "job": job}, as_json)
         return
-    kind, found, complete = describe_group(path) or (None, *load(locate(path)))
-    place = locate(path).path
+    kind, found, complete = describe_group(described) or (None, *load(described))
     if as_json:
         group = {} if kind is None else {"group": kind}
         print_json(
@@ -144,7 +145,6 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     from rnsdask import store
     from rnsdask.arrays import interval_rns_storage
     from rnsdask.fields.finite_fields import FiniteFields
-    from rnsdask.interval_rns import layout
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
@@ -155,18 +155,15 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     described: store.StoreInfo | store.GroupInfo
     if store.describe_group(path) is None:
         described = found = store.open_info(path, (RNS, FiniteFields, Positional))
-        work = memory_plan.work_on(found, "verify")
     else:
         described = interval_rns_storage.open_info(path)
         found = described.residues
-        # Residues and headers, and those of a new evaluation beside them.
-        rows = 2 * layout.rows_of(found.moduli)
-        work = memory_plan.describe("verify", rows, found.shape, found.chunks, direct=False)
+    work = memory_plan.work_on(described, "verify")
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         connection as client,
         memory_plan.fitting(work, client),
-        measured(client, [found.path]) as cost,
+        measured() as cost,
         metered("verify", found.n_chunks, **amount, shown=progress) as meter,
     ):
         problems = [*map(in_options, problems_of(described, client, advance=meter.advance))]

@@ -179,7 +179,7 @@ def _computed(
         array = source.array(part=part, backend=backend)
         lazy = function(array, backend=backend)
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        with measured(client, [source.residues.path]) as cost:
+        with measured() as cost:
             found = compute(lazy, client, progress=progress, label=operation, **amount)
     cost.record(operation, array.size, array.nbytes)
     return found, array.nbytes, cost

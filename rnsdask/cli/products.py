@@ -45,7 +45,7 @@ def prod(
         found = array.prod(overflow=overflow, **where)
         wanted = list(found) if overflow == "flag" else [found]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        with naming(f"prod of {path}"), measured(client, [source.residues.path]) as cost:
+        with naming(f"prod of {path}"), measured() as cost:
             value, *flagged = compute(wanted, client, progress=progress, label="prod", **amount)
     cost.record("prod", array.size, array.nbytes)
     text = to_decimal(value)

@@ -94,7 +94,7 @@ def random(
         seed = click.get_current_context().meta[DRAWN_SEED] = creation.fresh_seed()
     with refusing():
         array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
-    work = memory_plan.describe("random", system.rows, array.shape, array.words.chunksize[1:])
+    work = memory_plan.describe("random", [system], array.shape, array.words.chunksize[1:], stores=0)
     about = {"shape": lengths, "chunks": array.words.chunksize[1:], **system_parameters(system)}
     identity = job_identity("random", {}, seed=seed, **about)
     if is_done("random", path, identity, mode, as_json):
@@ -102,7 +102,7 @@ def random(
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
     if is_told:  # before a job that may be cut off, and goes on with the same seed only
         options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
-    with connection as client, memory_plan.fitting(work, client), measured(client) as cost:
+    with connection as client, memory_plan.fitting(work, client), measured() as cost:
         transfer = write_array(array, path, client, **options)
     cost.record("random", array.size, array.nbytes, seed=seed)
     if as_json:

@@ -74,7 +74,7 @@ def _reduce_store(
         if name == "bound" and isinstance(array.system, RNS):
             array = _whole(array)
         how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "info": found.info}
-        with naming(f"{name} of {path}"), measured(client, [found.residues.path]) as cost:
+        with naming(f"{name} of {path}"), measured() as cost:
             result = reduce(array, name, client, backend=backend, **how)
     done = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
     cost.record(name, array.size, array.nbytes, **done)

@@ -65,7 +65,7 @@ def _write_scan(
         connection as client,
         fitting(work_on(opened.info, name), client, backend=backend),
         naming(f"{name} of {source}"),
-        measured(client, [opened.residues.path]) as cost,
+        measured() as cost,
     ):
         done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
     done = replace(done, bytes_read=2 * array.nbytes)

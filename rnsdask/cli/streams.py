@@ -32,8 +32,6 @@ def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
 def cost_text(nbytes: int, cost: "Cost") -> str:
     """Write what a job took, and the rate at which it went through so many bytes."""
     parts = [f"{cost.seconds:.3f} s", f"{size_text(nbytes / max(cost.seconds, 1e-9))}/s"]
-    if cost.of_read_limit is not None:
-        parts.append(f"{100 * cost.of_read_limit:.0f} % of the read limit")
     if cost.retries:
         parts.append("1 retry" if cost.retries == 1 else f"{cost.retries} retries")
     return ", ".join(parts)

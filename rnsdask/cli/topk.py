@@ -41,7 +41,7 @@ def topk(
             )
         found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        with measured(client, [source.residues.path]) as cost:
+        with measured() as cost:
             values, indices = compute(found, client, progress=progress, label="topk", **amount)
     cost.record("topk", array.size, array.nbytes)
     texts = [to_decimal(value) for value in values]

@@ -58,11 +58,10 @@ def ntt(
     check_target(path, [opened])
     if is_done("ntt", path, prepared.identity, mode, as_json):
         return
-    paths = [opened.residues.path, *prepared.places(path)]
     with (
         connection as client,
         fitting(prepared.work, client, backend=backend),
-        measured(client, paths) as cost,
+        measured() as cost,
     ):
         done = write_transform(prepared, path, client, progress=progress, **mode)
     read = "read" if prepared.passes == 1 else f"read in {prepared.passes} passes"

@@ -4,8 +4,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
 
-from rnsdask.cluster.memory import GRAPH_BYTES
 from rnsdask.core.errors import JobError
+
+GRAPH_BYTES = 16 * 1024
+"""Bytes of Dask's graph and state for each chunk, in the process that holds the graph."""
 
 _FEW_CHUNKS = 2**14
 """Chunks whose graph fits everywhere."""

@@ -6,28 +6,29 @@ functions that build them are cached, so the copies on a GPU can be cached by in
 """
 
 from rnsdask.constants.arithmetic import SumCheck, WindowCheck, modulus_table, sum_check, window_check
-from rnsdask.constants.byte_proof import ByteProofConstants, byte_proof_constants
 from rnsdask.constants.convert import (
-    ExtensionConstants,
-    ForwardConstants,
-    ReverseConstants,
-    extension_constants,
-    forward_constants,
-    limbs_of,
-    reverse_constants,
-)
-from rnsdask.constants.decimal import (
     DECIMAL_BASE,
     DECIMAL_DIGITS,
     DecimalConstants,
+    ExtensionConstants,
+    ForwardConstants,
+    MixedRadixConstants,
+    ReverseConstants,
+    WideDigitConstants,
+    WideForwardConstants,
     decimal_constants,
     decimal_forward_constants,
+    digits_to_residues,
+    extension_constants,
+    forward_constants,
+    limbs_of,
+    mixed_radix_constants,
+    reverse_constants,
+    wide_digit_constants,
+    wide_forward_constants,
 )
-from rnsdask.constants.digit_proof import ProofConstants, proof_constants
 from rnsdask.constants.factors import last_residues
-from rnsdask.constants.fermat import FermatConstants, FermatPass, fermat_root
-from rnsdask.constants.fermat_limbs import radix_division
-from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
+from rnsdask.constants.fermat import FermatConstants, FermatPass, fermat_root, radix_division
 from rnsdask.constants.int8_product import (
     INT8_BYTES,
     INT8_GREATEST,
@@ -41,31 +42,41 @@ from rnsdask.constants.int8_product import (
     int8_constants,
     small_moduli_for,
 )
-from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
-from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
-from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
-from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
+from rnsdask.constants.keys import (
+    FIXED_POINT_BITS,
+    KEY_BITS,
+    MAX_EXPONENT,
+    FixedPointConstants,
+    IntervalConstants,
+    KeyConstants,
+    ProductBounds,
+    directed,
+    fixed_point_constants,
+    interval_constants,
+    key_constants,
+    product_bounds,
+    sufficient_prefix,
+)
 from rnsdask.constants.ntt import (
+    THREE_PRIMES,
+    ThreePrimeConstants,
     TransformConstants,
     TwiddleFactors,
+    three_prime_constants,
     transform_constants,
     twiddle_factors,
     twist_factors,
 )
-from rnsdask.constants.remainders import RemainderConstants, remainder_constants
-from rnsdask.constants.three_primes import THREE_PRIMES, ThreePrimeConstants, three_prime_constants
-from rnsdask.constants.wide_residues import (
-    WideDigitConstants,
-    WideForwardConstants,
-    digits_to_residues,
-    wide_digit_constants,
-    wide_forward_constants,
-)
-from rnsdask.constants.word_proof import (
+from rnsdask.constants.proofs import (
+    ByteProofConstants,
+    ProofConstants,
     WordProofConstants,
+    byte_proof_constants,
+    proof_constants,
     short_word_proof_constants,
     word_proof_constants,
 )
+from rnsdask.constants.remainders import RemainderConstants, remainder_constants
 
 __all__ = [
     "DECIMAL_BASE",

@@ -1,4 +1,9 @@
-"""Tables that several kernels use: residues' upper ends and factors for Shoup's multiplication."""
+"""Tables that are kept for the process, factors of multiplication by constants, geometric progressions."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, wraps
+from threading import Lock
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,3 +43,75 @@ def word_factors(moduli: ModuliSet) -> NDArray[np.uint32]:
     """Factors of 1, 2**32 and 2**64 modulo each: those of the words of a sum of products; shape (n, 6)."""
     sizes = np.array(list(moduli), dtype=np.uint64)
     return factors_of_powers(np.ones_like(sizes), 2**32, 3, sizes)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Slot(Generic[T]):
+    """Where one table will be."""
+
+    def __init__(self) -> None:
+        self._made: list[T] = []
+        self._lock = Lock()
+
+    def get(self, make: Callable[[], T]) -> T:
+        if not self._made:
+            with self._lock:
+                if not self._made:
+                    self._made.append(make())
+        return self._made[0]
+
+
+def kept(function: Callable[P, T]) -> Callable[P, T]:
+    """Keep the latest results of a function of moduli sets, whose tables are large.
+
+    Threads that ask for the same one wait for the first of them: alone, ``functools.lru_cache`` would have
+    each make its own. Who asks for another one does not wait.
+    """
+    slots: Any = lru_cache(CACHED_SETS)(lambda *_, **__: _Slot[T]())
+    finding = Lock()
+
+    @wraps(function)
+    def find(*args: P.args, **kwargs: P.kwargs) -> T:
+        with finding:
+            slot: _Slot[T] = slots(*args, **kwargs)
+        return slot.get(lambda: function(*args, **kwargs))
+
+    return find
+
+
+class kept_property(Generic[T]):  # noqa: N801  (as functools.cached_property)
+    """A table that an object of constants makes at first use, once: other threads wait for it."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._key = f"_{name}"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        slot: _Slot[T] = instance.__dict__.setdefault(self._key, _Slot())
+        return slot.get(lambda: self._make(instance))
+
+
+def progressions(
+    starts: NDArray[np.uint32] | Sequence[int],
+    ratios: NDArray[np.uint32] | Sequence[int],
+    count: int,
+    primes: Iterable[int],
+) -> NDArray[np.uint32]:
+    """Geometric progressions ``start * ratio**k`` for k < count, (n, count, *rest), of (n, *rest) of both."""
+    start, ratio = (np.array(given, dtype=np.uint64) for given in (starts, ratios))
+    sizes = np.array(list(primes), dtype=np.uint64).reshape(-1, *(1,) * start.ndim)
+    terms = np.empty((len(start), count, *start.shape[1:]), dtype=np.uint64)
+    terms[:, 0] = start
+    known, power = 1, ratio[:, None]
+    while known < count:
+        more = min(known, count - known)
+        # Both factors are below 2**32.
+        terms[:, known : known + more] = terms[:, :more] * power % sizes
+        known, power = known + more, power * power % sizes
+    return terms.astype(np.uint32)

@@ -1,12 +1,14 @@
-"""Coefficients of the fixed-point evaluation, and the 64-bit keys that reductions compare and add."""
+"""Constants of what tells where numbers are in their range: keys, fixed point and intervals."""
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.constants.factors import CACHED_SETS, factors_of_powers, last_residues
 from rnsdask.core.coprime import product
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
@@ -134,3 +136,117 @@ def _scaled_key_constants(moduli: ModuliSet, scale: int, offset: int, highest: i
         slack,
         slack if wraps else 0,
     )
+
+
+FIXED_POINT_BITS = (64, 96, 128)
+_FIXED_POINT_ROOM = 24
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPointConstants:
+    """Coefficients for an evaluation of ``2**scale * X/M`` with `bits` fraction bits, as 32-bit words."""
+
+    moduli: ModuliSet
+    bits: int
+    scale: int
+    width: int
+    coefficients: NDArray[np.uint32]
+
+
+@lru_cache(CACHED_SETS)
+def fixed_point_constants(moduli: ModuliSet, bits: int | None = None, scale: int = 0) -> FixedPointConstants:
+    """Constants of the fixed-point evaluation; without `bits`, the fewest that leave 24 good ones.
+
+    Raises
+    ------
+    ValueError
+        If `bits` is not 64, 96 or 128, or `scale` is negative.
+    """
+    if bits is not None and bits not in FIXED_POINT_BITS:
+        raise ValueError(f"fraction bits must be one of {FIXED_POINT_BITS}, got {bits}")
+    if scale < 0:
+        raise ValueError(f"scale must not be negative, got {scale}")
+    for candidate in FIXED_POINT_BITS if bits is None else (bits,):
+        coefficients = key_coefficients(moduli, candidate, scale)
+        width = coefficient_slack(moduli, candidate, scale)
+        if width << _FIXED_POINT_ROOM <= 1 << candidate:
+            break
+    words = [[c >> 32 * k & 0xFFFFFFFF for k in range(candidate // 32)] for c in coefficients]
+    return FixedPointConstants(moduli, candidate, scale, width, np.array(words, dtype=np.uint32))
+
+
+INTERVAL_POWERS = 64
+"""Powers of two in a table of the floating-point evaluation (kPowers in the kernels)."""
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalConstants:
+    """Tables of the floating-point evaluation; a factor is a pair (value, Shoup quotient) of uint32.
+
+    ``inverses[i]`` holds ``|w_i 2**(64 k)|`` for every k that a refinement may need, ``powers[i]`` holds
+    ``|2**k|`` for k < 64, both modulo m_i and flattened; ``last[i]`` is m_i - 1; ``reciprocals[i]`` is 1/m_i
+    rounded down and up.
+    """
+
+    moduli: ModuliSet
+    last: NDArray[np.uint32]
+    inverses: NDArray[np.uint32]
+    powers: NDArray[np.uint32]
+    reciprocals: NDArray[np.float64]
+
+
+@lru_cache(CACHED_SETS)
+def interval_constants(moduli: ModuliSet) -> IntervalConstants:
+    """Constants of the floating-point evaluation with all of `moduli`."""
+    sizes = np.array(list(moduli), dtype=np.uint64)
+    inverses = np.array(list(moduli.partial_inverses), dtype=np.uint64)
+    # A shift is below log2(M), which leaves a multiple of 2**shift * X below M.
+    blocks = (moduli.bits - 1) // INTERVAL_POWERS + 1
+    return IntervalConstants(
+        moduli,
+        last_residues(moduli),
+        factors_of_powers(inverses, 2**INTERVAL_POWERS, blocks, sizes),
+        factors_of_powers(np.uint64(1) % sizes, 2, INTERVAL_POWERS, sizes),
+        np.array([directed(Fraction(1, m)) for m in moduli], dtype=np.float64),
+    )
+
+
+def directed(value: Fraction) -> tuple[float, float]:
+    """Greatest double not above and least double not below a positive `value` of moderate size."""
+    nearest = float(value)
+    exact = Fraction(nearest)
+    low = nearest if exact <= value else math.nextafter(nearest, 0.0)
+    upp = nearest if exact >= value else math.nextafter(nearest, math.inf)
+    return low, upp
+
+
+MAX_EXPONENT = 2**29
+"""Exponents of intervals are at most this in magnitude: those of every result then fit 32 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProductBounds:
+    """Bounds of M: ``low * 2**exponent <= M <= upp * 2**exponent``, upp from 1/2 to less than 1."""
+
+    moduli: ModuliSet
+    low: float
+    upp: float
+    exponent: int
+
+
+@lru_cache(CACHED_SETS)
+def product_bounds(moduli: ModuliSet) -> ProductBounds:
+    """Bounds of the dynamic range M.
+
+    Raises
+    ------
+    ValueError
+        If M has so many bits that the exponent of a result would not fit 32 bits.
+    """
+    if moduli.bits >= MAX_EXPONENT:
+        raise ValueError(f"intervals are for M of fewer than {MAX_EXPONENT} bits, got {moduli.bits}")
+    exponent = moduli.bits
+    low, upp = directed(Fraction(moduli.product, 2**exponent))
+    if upp == 1.0:
+        low, upp, exponent = low / 2, upp / 2, exponent + 1
+    return ProductBounds(moduli, low, upp, exponent)

@@ -1,4 +1,4 @@
-"""Constants of number-theoretic transforms: roots of unity, powers of them, scales of inverse ones."""
+"""Constants of number-theoretic transforms, and of convolution by three of them."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.constants.progressions import progressions
+from rnsdask.constants.arithmetic import modulus_table
+from rnsdask.constants.factors import CACHED_SETS, progressions, shoup_factors
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import root_of_unity
 
@@ -104,3 +104,73 @@ def _factors(
     ratios = progressions(a, c, columns, moduli)
     table = progressions(np.ones_like(ratios), ratios, size, moduli)
     return TwiddleFactors(moduli, a, b, c, table)
+
+
+# Tables of powers of roots of unity (twiddle factors), as pairs for multiplication by them.
+#
+# For primes below 2**31 a pair is that of Shoup, ``(w, floor(w 2**32 / p))``. If a set has greater primes, it
+# is that of Montgomery for all: ``v = w 2**32`` modulo p, and ``v / p`` modulo 2**32; all must be odd.
+
+
+def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np.uint32]:
+    """Factors for transforms of a length, of roots of that order: shape (n, length, 2).
+
+    That at ``half + k`` is of the power k of a root of order ``2 half``, for every power of two ``half``.
+    """
+    values = np.zeros((len(primes), length), dtype=np.uint32)
+    if length > 1:
+        values[:, length // 2 :] = progressions([1] * len(primes), roots, length // 2, primes)
+    half = length // 4
+    while half > 0:
+        values[:, half : 2 * half] = values[:, 2 * half : 4 * half : 2]
+        half //= 2
+    return _pairs(values, primes)
+
+
+def power_factors(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint32]:
+    """Factors of ``start root**k`` for k below a power of two: shape (n, count, 2)."""
+    return _pairs(progressions(starts, roots, count, primes), primes)
+
+
+def is_narrow(primes: list[int]) -> bool:
+    """Whether pairs are those of Shoup."""
+    return max(primes) < 2**31
+
+
+def _pairs(values: NDArray[np.uint32], primes: list[int]) -> NDArray[np.uint32]:
+    sizes, shifted = np.array(primes, dtype=np.uint64)[:, None], values.astype(np.uint64) << np.uint64(32)
+    if is_narrow(primes):
+        return np.stack([values, (shifted // sizes).astype(np.uint32)], axis=-1)
+    inverses = np.array([pow(p, -1, 2**32) for p in primes], dtype=np.uint32)[:, None]
+    values = (shifted % sizes).astype(np.uint32)
+    return np.stack([values, values * inverses], axis=-1)
+
+
+THREE_PRIMES = ModuliSet([469762049, 1811939329, 2013265921])
+"""The primes below 2**31, ascending, that have transforms of length 2**26.
+
+Their product is above 2**90, so that sums of 2**26 products of any two 32-bit words are below it.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class ThreePrimeConstants:
+    """What takes residues modulo `THREE_PRIMES` to those modulo each m.
+
+    ``primes`` is the kernels' ``ThreePrimes``, 9 words; ``weights`` (n, 6) their ``PrimeWeights``.
+    """
+
+    primes: NDArray[np.uint32]
+    weights: NDArray[np.uint32]
+
+
+@lru_cache(CACHED_SETS)
+def three_prime_constants(moduli: ModuliSet) -> ThreePrimeConstants:
+    """Constants for any moduli up to 2**32."""
+    p0, p1, p2 = THREE_PRIMES
+    inverses = shoup_factors([pow(p0, -1, p1), pow(p0, -1, p2), pow(p1, -1, p2)], [p1, p2, p2])
+    last = np.array([p0 - 1, p1 - 1, p2 - 1], dtype=np.uint32)
+    factors = np.array([(p0 % m, p0 * p1 % m) for m in moduli], dtype=np.uint32)
+    return ThreePrimeConstants(
+        np.concatenate([last, inverses.ravel()]), np.concatenate([modulus_table(moduli), factors], axis=1)
+    )

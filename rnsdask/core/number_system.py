@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ class NumberSystem(ABC):
     An array of numbers is an array of words, ``(rows, *shape)``, and its system. Operations ask the system;
     two operands go together when their systems have :meth:`same_numbers`.
     """
+
+    array_type: ClassVar[Any]
+    """The class of arrays of the system, which puts itself here."""
 
     range_kind: str = ""
     """What an error calls the range, such as "signed"."""

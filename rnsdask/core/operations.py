@@ -1,8 +1,8 @@
-"""The element-wise operations: what each is in Python integers."""
+"""The element-wise operations, what each is in Python integers; and the memory of every operation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -46,3 +46,62 @@ OPERATIONS = {
     )
 }
 """The operations by name."""
+
+
+class Footprint(NamedTuple):
+    """Memory that a task of an operation takes beside the chunks that it reads.
+
+    Attributes
+    ----------
+    arrays : int
+        Arrays of a chunk's size, those of its results and of what is written among them.
+    words : int
+        Words for each number beside these, whatever the number's size: keys, indices, flags, Python ints.
+    """
+
+    arrays: int
+    words: int
+
+
+_BY_INTEGERS = 100
+"""Words for each number where Python ints are made of all of them."""
+
+FOOTPRINTS = {
+    # Reductions and scans.
+    **dict.fromkeys(("max", "min", "sum"), Footprint(0, 12)),
+    "bound": Footprint(3, 12),
+    "prod": Footprint(3, 30),
+    "topk": Footprint(6, 60),
+    **dict.fromkeys(("compare", "stats", "hist"), Footprint(0, 30)),
+    **dict.fromkeys(("cumsum", "cummax", "cummin"), Footprint(4, 60)),
+    # Other words, another order, other chunks.
+    **dict.fromkeys(("extend", "shrink", "convert"), Footprint(4, 30)),
+    **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), Footprint(3, 0)),
+    "random": Footprint(2, 4),
+    **dict.fromkeys(("import", "export"), Footprint(2, 4)),
+    "residues": Footprint(6, 4),
+    "verify": Footprint(0, 6),
+    # Products and matrices; images of matrices, and their number, come on top.
+    "ntt": Footprint(6, 0),
+    "convolve": Footprint(17, 10),
+    "powmod": Footprint(17, 16),
+    "eval": Footprint(1, 0),  # and what its steps take
+    **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20)),
+    # Steps of expressions.
+    **dict.fromkeys(("floor_divide", "remainder"), Footprint(4, 60)),
+    **dict.fromkeys(("muladd", "mulsub"), Footprint(7, 30)),
+    **dict.fromkeys(("left_shift", "right_shift"), Footprint(3, 60)),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "invert"), Footprint(1, 0)),
+    **dict.fromkeys(
+        ("gcd", "lcm", "isqrt", "bit_length", "bitwise_count", "is_even"), Footprint(4, _BY_INTEGERS)
+    ),
+    **dict.fromkeys(("mod_add", "mod_subtract", "mod_multiply", "mod_inverse"), Footprint(4, _BY_INTEGERS)),
+    **dict.fromkeys(("power", "pow", "mod_power", "matmul"), Footprint(16, _BY_INTEGERS)),
+}
+"""Footprints of jobs by the names of their commands, and of the steps of expressions by theirs."""
+
+STEP = Footprint(1, 30)
+"""Footprint of any other step of an expression."""
+
+LONG_ROWS, LONG_PRODUCT = 2047, Footprint(5, 0)
+"""Limbs above which products are formed by transforms, and what those take beside the step's footprint."""

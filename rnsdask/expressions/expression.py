@@ -11,6 +11,7 @@ import numpy as np
 
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core.operations import FOOTPRINTS, LONG_PRODUCT, LONG_ROWS, STEP
 from rnsdask.core.overflow import errstate
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression
@@ -31,13 +32,17 @@ class Evaluation:
     mask : Boolean array or None
         With ``overflow="flag"``: where the exact result of an operation was out of range; its shape
         broadcasts to that of `value`. None if no operation can overflow.
-    applied : tuple of str
-        The operations of `functions.py` that the expression itself applies, in their order.
+    words : int
+        Words for each number of `value`, if an operation of the expression makes it: 0 of an operand.
+    peak : int
+        Most words for each number that are alive at one time while the expression is computed, beside its
+        operands: intermediate results, however wide, and what the operations themselves hold.
     """
 
     value: Any
     mask: Any = None
-    applied: tuple[str, ...] = ()
+    words: int = 0
+    peak: int = 0
 
 
 def evaluate(expression: Expression, operands: Mapping[str, Any], overflow: str = "raise") -> Evaluation:
@@ -62,14 +67,13 @@ def evaluate(expression: Expression, operands: Mapping[str, Any], overflow: str 
         operands do not fit one another. If arrays are lazy, nothing has been computed.
     """
     values = {
-        name: value if isinstance(value, Evaluation) else Evaluation(value)
+        name: replace(value, words=0, peak=0) if isinstance(value, Evaluation) else Evaluation(value)
         for name, value in operands.items()
     }
-    meaning = _Arrays(values, overflow)
-    value = walk(expression, values, meaning)
+    value = walk(expression, values, _Arrays(values, overflow))
     if isinstance(value, int):
         raise expression.error(expression.body, "it has no array, only integers")
-    return replace(value, applied=tuple(meaning.applied))
+    return value
 
 
 class _Arrays:
@@ -79,7 +83,6 @@ class _Arrays:
         arrays = (operand.value for operand in operands.values())
         self.numbers: list[Any] = [array for array in arrays if isinstance(array, NumberArray)]
         self.overflow = overflow
-        self.applied: list[str] = []
 
     def kind(self, value: Evaluation) -> str:
         if isinstance(value.value, NumberArray):
@@ -96,7 +99,6 @@ class _Arrays:
         return True
 
     def apply(self, name: str, *values: int | Evaluation) -> Evaluation:
-        self.applied.append(name)
         masks = [v.mask for v in values if isinstance(v, Evaluation) and v.mask is not None]
         if name == "matmul" and masks:
             # A mask of an operand says nothing about single sums of its products.
@@ -115,7 +117,9 @@ class _Arrays:
         if isinstance(result, tuple):
             result, mask = result
             masks.append(mask)
-        return Evaluation(result, reduce(operator.or_, masks) if masks else None)
+        mask = reduce(operator.or_, masks) if masks else None
+        words, peak = _memory(name, result, [v for v in values if isinstance(v, Evaluation)])
+        return Evaluation(result, mask, words, peak)
 
     def as_numbers(self, arrays: list[Any], needed: bool) -> list[Any]:
         """Make numbers of small integers beside numbers; `needed` is whether they must become such."""
@@ -138,10 +142,32 @@ class _Arrays:
         if mask is not None:
             broadcast = da.broadcast_to if isinstance(mask, da.Array) else np.broadcast_to
             mask = select(broadcast(mask, array.shape)[None], key)[0]
-        if isinstance(array, NumberArray):
-            return Evaluation(array[key], mask)
-        return Evaluation(select(array[None], key)[0], mask)
+        part = array[key] if isinstance(array, NumberArray) else select(array[None], key)[0]
+        words = _words_of(part)
+        return Evaluation(part, mask, words, max(value.peak, value.words + words))
 
+
+def _words_of(value: Any) -> int:
+    """Words of 32 bits for each number of an array; one of Booleans or of signs."""
+    return value.system.words32 if isinstance(value, NumberArray) else 1
+
+
+def _memory(name: str, result: Any, arguments: list[Evaluation]) -> tuple[int, int]:
+    """Words for each number of a step's result, and the most that are alive until it is made.
+
+    The arguments are made one after the other, in any order; all are alive while the step is computed.
+    """
+    words, waiting = _words_of(result), sum(argument.words for argument in arguments)
+    rows = max([words, *(_words_of(argument.value) for argument in arguments)])
+    steps = [FOOTPRINTS.get(name, STEP)]
+    if rows > LONG_ROWS and name in _PRODUCTS:
+        steps.append(LONG_PRODUCT)
+    held = sum(step.arrays * rows + step.words for step in steps)
+    before = (argument.peak + waiting - argument.words for argument in arguments)
+    return words, max([waiting + words + held, *before])
+
+
+_PRODUCTS = ("multiply", "fma", "muladd", "mulsub", "power", "matmul")
 
 # Small integers are compared as they are.
 _OF_SIGNS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")

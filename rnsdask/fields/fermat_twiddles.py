@@ -16,7 +16,7 @@ _TABLE_WORDS = 2**18
 
 @dataclass(frozen=True, eq=False)
 class FermatTwiddles:
-    """Factors ``a**i * b**r * c**(i r)`` of a Fermat field, as :class:`.twiddles.Factors` says."""
+    """Factors ``a**i * b**r * c**(i r)`` of a Fermat field, as :class:`.ntt.Factors` says."""
 
     field: FermatConstants
     a: int

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dask.core import flatten
 
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.cluster.memory import Work
+from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
 from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
 
@@ -30,7 +31,7 @@ class Derivation:
     Attributes
     ----------
     operation : str
-        What makes it, one of the names in :data:`.memory.OPERATIONS`.
+        What makes it, one of the names in :data:`.FOOTPRINTS`.
     array : RNSArray, IntervalRNSArray or FieldArray
         Itself, with chunks that a store can have.
     sources : tuple of Source
@@ -59,7 +60,6 @@ def prepare(
     backend: str = "cpu",
     method: str = "words",
     waiting: Callable[..., int] = lambda *_: 0,
-    arrays_held: int = 0,
     **parameters: Any,
 ) -> Derivation:
     """Check what is to be made of some stores.
@@ -75,8 +75,6 @@ def prepare(
     waiting
         Called with the same arrays; it gives how many numbers wait for others in memory, beside those of
         chunks that are cut and joined.
-    arrays_held
-        Arrays as large as a chunk that a task holds beside those of all jobs of the operation.
     parameters
         What else the result depends on; JSON can write it.
 
@@ -94,7 +92,6 @@ def prepare(
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
     work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays))
-    work = replace(work, arrays=arrays_held)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
@@ -108,15 +105,15 @@ def _work(
     everything = [*arrays, made, array]
     largest = max(everything, key=lambda one: (math.prod(one.words.chunksize[1:]), one.size))
     chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
-    rows = max(one.system.words32 for one in everything)
+    systems = [one.system for one in everything]
+    rows = max(system.words32 for system in systems)
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    kinds = [memory_plan.kind_of([one.system for one in some]) for some in (arrays, everything)]
-    # Whatever is made of residues.
-    kind = kinds[0] if kinds[0] == "residues" else kinds[1]
-    how: dict[str, Any] = {"direct": direct, "held": held, "kind": kind}
-    return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
+    # Powers modulo limbs have tables on a GPU.
+    workspace = MOST_POWER_TABLES if operation == "powmod" else 0
+    how: dict[str, Any] = {"direct": direct, "held": held, "workspace": workspace}
+    return memory_plan.describe(operation, systems, largest.shape, chunks, **how)
 
 
 def _alive(source: Any, array: Any) -> int:

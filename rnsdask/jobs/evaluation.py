@@ -10,17 +10,19 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.cluster.memory import Work
+from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product
+from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.expressions.expression import Evaluation, evaluate
-from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
+from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import most_alive
+from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.operands import Operand, aligned, bytes_read
 from rnsdask.jobs.sources import check_overflow
 from rnsdask.positional.system import Positional
@@ -28,35 +30,6 @@ from rnsdask.rns.system import RNS
 
 SINGLE = ""
 """The name of the result of an expression without one."""
-
-_BY_INTEGERS = {
-    "limbs": {"lcm"},
-    "residues": set(FORMS)
-    - {"add", "subtract", "negative", "multiply", "fma", "floor_divide", "remainder", "where", "abs", "sign"}
-    - {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
-    - {"logical_and", "logical_or", "logical_xor", "logical_not", "maximum", "minimum"},
-}
-"""Operations of each kind of numbers that may make Python ints of operands."""
-
-_HELD_BY_LIMBS = {
-    **dict.fromkeys(("floor_divide", "remainder", "gcd", "power"), 4),
-    **dict.fromkeys(("mod_add", "mod_subtract"), 4),
-    **dict.fromkeys(("muladd", "mulsub"), 7),
-    **dict.fromkeys(("where", "sign", "bitwise_count", "bit_length"), 0),
-    **dict.fromkeys(("left_shift", "mod_multiply"), 3),
-    "mod_inverse": 4,
-    **dict.fromkeys(("mod_power", "pow", "matmul"), 16),
-}
-"""Arrays as large as a chunk that operations of limbs hold beside operands and result.
-
-Others hold one if the result is numbers.
-"""
-
-_SHORT = 2047
-"""Limbs of the longest products that all processors form without transforms."""
-
-_HELD_BY_TRANSFORMS = dict.fromkeys(("multiply", "fma", "muladd", "mulsub", "power", "matmul"), 5)
-"""What products of longer ones hold in addition."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +86,6 @@ class PreparedExpressions:
     stores: dict[str, store.StoreInfo | store.GroupInfo | store.PlainInfo]
     overflow: str
     extension: Extension | None
-
-    @property
-    def paths(self) -> list[str]:
-        """The stores whose reads are counted."""
-        return list(dict.fromkeys(operand.path for operand in self.operands))
 
     @property
     def called(self) -> str:
@@ -212,7 +180,7 @@ def prepare(
         expressions,
         evaluations,
         tuple(opened.values()),
-        _work(expressions, evaluations, opened, together, overflow),
+        _work(expressions, evaluations, opened, together),
         {name: operand.info for name, operand in operands.items()},
         overflow,
         extension,
@@ -245,53 +213,30 @@ def _work(
     evaluations: Mapping[str, Evaluation],
     opened: Mapping[str, Operand],
     together: Mapping[str, Operand],
-    overflow: str,
 ) -> Work:
     """Describe the job by the largest chunks, and the most words of a number, that there are."""
     blocks = [operand.words for operand in together.values()]
     largest = max(blocks, key=lambda words: words.size)
-    made = [evaluation.value for evaluation in evaluations.values()]
-    grown = [value.system.rows for value in made if isinstance(value, NumberArray) and value.system.grows]
-    rows = max(*(int(words.shape[0]) for words in blocks), *grown, 1)
+    arrays = [*(one.array for one in together.values()), *(one.value for one in evaluations.values())]
+    systems = [array.system for array in arrays if isinstance(array, NumberArray)]
+    rows = max((system.words32 for system in systems), default=1)
+    # Results, also those that others use, are alive until the last one is made.
+    steps = sum(evaluation.words for evaluation in evaluations.values())
+    steps += max(evaluation.peak for evaluation in evaluations.values())
     parts = [evaluation for name, evaluation in evaluations.items() if _selections(expressions[name])]
-    held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * largest.itemsize
-    systems = [operand.array.system for operand in together.values() if operand.is_number]
-    applied = {name for evaluation in evaluations.values() for name in evaluation.applied}
-    kind = memory_plan.kind_of(systems)
-    if overflow == "wrap":
-        applied -= {"muladd", "mulsub"}  # whose differences may be of integers far out of range
-    if applied & _BY_INTEGERS.get(kind, set()):
-        kind = ""
     return memory_plan.describe(
         "eval",
-        rows,
+        systems,
         largest.shape[1:],
         tuple(max(1, int(length)) for length in largest.chunksize[1:]),
         stores=len(opened),
         direct=all(operand.has_chunk_files for operand in opened.values()),
-        # Operands in other moduli are alive beside the results.
-        arrays=(_alive_of_limbs(expressions, evaluations, rows) if kind == "limbs" else _alive(expressions))
-        + sum(not operand.has_chunk_files or operand.rows != rows for operand in opened.values()),
-        held=held,
-        kind=kind,
+        # Operands in other moduli are alive beside those that are read.
+        arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
+        words=steps,
+        held=sum(_alive_of_parts(one.value) for one in parts) * rows * RESIDUE_DTYPE.itemsize,
+        workspace=MOST_POWER_TABLES,
     )
-
-
-def _alive(expressions: Mapping[str, Expression]) -> int:
-    """How many results are alive at one time, for each may be until the last one is made."""
-    return sum(expression.operations for expression in expressions.values())
-
-
-def _alive_of_limbs(
-    expressions: Mapping[str, Expression], evaluations: Mapping[str, Evaluation], rows: int
-) -> int:
-    """The same of limbs: results that are numbers, and the most that one operation holds besides."""
-    applied = [name for evaluation in evaluations.values() for name in evaluation.applied]
-    makes = {name: int(FORMS[name].result == NUMBERS) for name in applied}
-    longer = _HELD_BY_TRANSFORMS if rows > _SHORT else {}
-    held = (_HELD_BY_LIMBS.get(name, makes[name]) + longer.get(name, 0) for name in applied)
-    made = sum(makes[name] for name in applied) + sum(map(_selections, expressions.values()))
-    return made + max(held, default=0)
 
 
 def _alive_of_parts(value: Any) -> int:

@@ -20,10 +20,11 @@ from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
-from rnsdask.cluster.memory import Work
+from rnsdask.constants import INT8_WORKSPACE, LU_WORKSPACE
 from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.bivariate_resultant import known_bound as bivariate_bound
 from rnsdask.fields.exact_elimination import known_bound
 from rnsdask.fields.exact_polynomials import sylvester_bound
@@ -32,6 +33,7 @@ from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
 from rnsdask.jobs.identity import job_identity, result_identity
+from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source
 from rnsdask.jobs.sources import check_targets as check_places
 from rnsdask.jobs.writing import Transfer, continues, write_array
@@ -59,7 +61,7 @@ class Problem:
     Attributes
     ----------
     operation : str
-        One of the names in :data:`.memory.OPERATIONS`.
+        One of the names in :data:`.FOOTPRINTS`.
     sources : tuple of Source
         The operands.
     make : callable
@@ -144,14 +146,10 @@ def _work(
         tables = 0 if operation == "resultant" else _of_primes(operation, arrays)
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     held = each * sum(int(result.size) for result in results)
-    how: dict[str, Any] = {
-        "direct": direct,
-        "stores": len(sources),
-        "arrays": -(-words // rows),
-        "held": held,
-        "constants": tables,
-    }
-    return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
+    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held, "constants": tables}
+    how["arrays"] = FOOTPRINTS[operation].arrays + -(-words // rows)
+    how["workspace"] = INT8_WORKSPACE + LU_WORKSPACE // 8
+    return memory_plan.describe(operation, [largest.system], largest.shape, chunks, **how)
 
 
 def _greatest_result(operation: str, arrays: Sequence[Any], variables: int) -> int:
@@ -280,7 +278,7 @@ def check_targets(
             is_done = store.is_completed_by(place, identity, overwrite=overwrite)
         if not is_done:
             is_resumed = continues(path, identity, overwrite=overwrite, resume=resume)
-            store.check_place(place, overwrite=overwrite, resume=is_resumed, job_identity=identity)
+            store.check_can_begin(place, overwrite=overwrite, resume=is_resumed, job_identity=identity)
         done.append(is_done)
     return done
 

@@ -198,7 +198,7 @@ class _Target:
     def begin(self, nonzero: int | None) -> None:
         """Create the store before anything is read, if its shape is known; else look whether that can be."""
         if self._shape is None:
-            store.check_place(store.locate(self._path), overwrite=self._overwrite)
+            store.check_can_begin(store.locate(self._path), overwrite=self._overwrite)
         else:
             self._create(self._shape, nonzero)
 

@@ -1,91 +1,247 @@
-"""Whether a job fits into the memory of where it shall run; if need be with fewer threads, or in parts."""
+"""Memory of a job before it runs: fewer threads, then parts of chunks, then a refusal.
+
+A task holds the chunks that it reads, the arrays of a chunk's size that its operation takes (the table in
+:mod:`rnsdask.core.operations`), and batches of numbers that are decided exactly or are text. A process holds
+that for each of its threads.
+"""
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import dask
 from dask.system import CPU_COUNT
 
 from rnsdask import store
-from rnsdask.arrays.rns_storage import kvikio_is_wanted
-from rnsdask.cluster.limits import process_limit
-from rnsdask.cluster.memory import Place, Work, chunk_lengths
+from rnsdask.backend import free_device_bytes
+from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
 from rnsdask.cluster.scheduler import workers_of
 from rnsdask.cluster.workers import ask_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError
+from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.core.messages import tell
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.interval_rns.layout import rows_of
+from rnsdask.core.operations import FOOTPRINTS
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.log import record
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 
 if TYPE_CHECKING:
     from distributed import Client
 
-# These run on the host whatever the processor of others.
-_HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
+_MIB = 2**20
 
-# These go through their chunks one by one.
-_SERIAL_OPERATIONS = ("import", "export")
+_PROCESS_BYTES, _GPU_PROCESS_BYTES = 256 * _MIB, 1584 * _MIB
+"""Bytes of a process with all libraries, without and with those of CUDA and pinned memory."""
+
+_DEVICE_BYTES = 256 * _MIB
+"""Bytes on a GPU for compiled kernels, constants, and what CuPy's pool loses to fragments."""
+
+_THREAD_BYTES = 8 * _MIB
+"""Bytes of buffers of fixed size for each thread."""
+
+_BATCH_ARRAYS, _BATCH_BYTES = 12, 256 * _MIB
+"""Memory of the numbers that a task decides exactly, or converts, at a time: at most so many times its chunk,
+and so many bytes."""
+
+_PAIR_BYTES = 32
+"""Bytes of a thread's tables for each pair of moduli."""
+
+_COPIES = 2
+"""Arrays of a chunk's size for each store that is read: the chunk, and a copy where the edge cuts it."""
+
+_CODEC_COPIES = 4
+"""Arrays more for each store whose chunks go through Zarr's codecs: as fetched, and after each codec."""
 
 _THREADS_OF_A_GPU = 16
-"""Threads that serve the GPU of this process: one of them writes a tenth of what its bus can."""
+"""Threads that serve the GPU of this process: one of them moves a tenth of what its bus can."""
+
+_HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
+_SERIAL_OPERATIONS = ("import", "export")
 
 _INT_BYTES, _INT_BYTES_OF_WORD = 160, 10
-"""Half of what a Python int, its index and its text take where many are sorted, and of it for each word."""
+"""Half of the bytes of a Python int with index and text where many are sorted, and of it for each word."""
 
 _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
 
 
+@dataclass(frozen=True)
+class Work:
+    """A job, as far as its memory depends on it.
+
+    Attributes
+    ----------
+    operation : str
+        What it does, as messages call it.
+    rows, numbers : int
+        Words of a number, and numbers of a chunk, or of the part of it that a task reads.
+    chunks : int
+        How many there are.
+    arrays, words : int
+        Arrays of a chunk's size that a task holds beside what it reads, and words for each number beside
+        these: keys, indices, flags.
+    stores : int
+        Stores of which a task reads a chunk.
+    direct : bool
+        Whether chunks are files that are read and written without Zarr's codecs.
+    held : int
+        Bytes that wait between tasks in the process that runs them all, whatever its threads: pieces of
+        chunks that are to be joined to others. Workers put them on their disks.
+    constants : int
+        Bytes that each process holds once, whatever its threads.
+    workspace : int
+        Bytes on a GPU for each thread beside arrays.
+    moduli : int
+        Moduli of a number, by whose pairs tables are made.
+    """
+
+    operation: str
+    rows: int
+    numbers: int
+    chunks: int
+    arrays: int
+    words: int
+    stores: int = 1
+    direct: bool = True
+    held: int = 0
+    constants: int = 0
+    workspace: int = 0
+    moduli: int = 0
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a chunk's words."""
+        return self.rows * self.numbers * RESIDUE_DTYPE.itemsize
+
+    @property
+    def array_bytes(self) -> int:
+        """Bytes of all arrays that a task holds, on the processor that computes."""
+        beside = self.words * self.numbers * RESIDUE_DTYPE.itemsize
+        return (_COPIES * self.stores + self.arrays) * self.chunk_bytes + beside + self._batch_bytes
+
+    @property
+    def _batch_bytes(self) -> int:
+        return min(_BATCH_ARRAYS * self.chunk_bytes, _BATCH_BYTES)
+
+    @property
+    def host_bytes(self) -> int:
+        """Bytes that a task takes on the host wherever it computes."""
+        codecs = 0 if self.direct else _CODEC_COPIES * (self.stores + 1) * self.chunk_bytes
+        return codecs + self.table_bytes + _THREAD_BYTES
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of tables, which threads make at the same time."""
+        return _PAIR_BYTES * self.moduli**2
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of chunks that pass through the host on their way to a GPU and back."""
+        return (_COPIES * self.stores + 1) * self.chunk_bytes
+
+
+def describe(
+    operation: str,
+    systems: Sequence[NumberSystem],
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    **fields: Any,
+) -> Work:
+    """Describe a job by the systems of its numbers, and the shape and chunks of its largest array.
+
+    `fields` are those of :class:`Work` that differ.
+    """
+    moduli = (len(getattr(system, "moduli", ())) for system in systems)
+    known = {"rows": max((system.words32 for system in systems), default=1), "moduli": max(moduli, default=0)}
+    count = max(math.prod(layout.chunk_grid(shape, chunks)), 1)
+    fields = {**known, **FOOTPRINTS[operation]._asdict(), **fields}
+    return Work(operation, numbers=math.prod(chunks), chunks=count, **fields)
+
+
 def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: Any) -> Work:
-    """Describe a job that reads a store, or writes one like it; or a group."""
-    how: dict[str, Any]
+    """Describe a job that reads a store or a group, or writes one like it."""
     if isinstance(info, store.GroupInfo):
         residues = info.residues
-        # Beside what residues take: signs, intervals, copies of the numbers of either sign, and the same
-        # numbers in a wider system, where intervals do not decide.
-        how = {"direct": False, "arrays": 6, **fields}
-        return describe(operation, rows_of(residues.moduli), residues.shape, residues.chunks, **how)
-    how = {"direct": info.has_chunk_files, "kind": kind_of([info.system]), **fields}
-    return describe(operation, info.system.words32, info.shape, info.chunks, **how)
+        # Beside residues: signs, intervals, numbers of either sign, and a wider system where those decide.
+        arrays = FOOTPRINTS[operation].arrays + 6
+        how: dict[str, Any] = {"direct": False, "arrays": arrays, **fields}
+        return describe(operation, [IntervalRNS(residues.moduli)], residues.shape, residues.chunks, **how)
+    how = {"direct": info.has_chunk_files, **fields}
+    return describe(operation, [info.system], info.shape, info.chunks, **how)
 
 
 def work_of_topk(info: store.StoreInfo | store.GroupInfo, k: int) -> Work:
     """Describe the job that finds the k greatest of a store: those of each chunk wait for those of others."""
     work = work_on(info, "topk")
     found = min(abs(k), work.numbers) * work.chunks
-    return replace(work, held=found * (_INT_BYTES + _INT_BYTES_OF_WORD * work.moduli))
+    return replace(work, held=found * (_INT_BYTES + _INT_BYTES_OF_WORD * work.rows))
 
 
-def kind_of(systems: Iterable[NumberSystem]) -> str:
-    """What :class:`.Work` calls the kind of numbers of some systems."""
-    kinds = {type(system) for system in systems}
-    return {RNS: "residues", Positional: "limbs"}.get(kinds.pop(), "") if len(kinds) == 1 else ""
+@dataclass(frozen=True)
+class Place:
+    """A process that runs tasks, and its limits.
 
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    threads : int
+        Tasks that it runs at one time.
+    host, device : int, int or None
+        Bytes that it may hold; `device` is None where no GPU takes part.
+    local : bool
+        Whether it is this process, which holds the job's graph, and whose threads may be fewer.
+    """
 
-def describe(operation: str, moduli: int, shape: Sequence[int], chunks: Sequence[int], **fields: Any) -> Work:
-    """Describe a job by its array and its chunks."""
-    grid = layout.chunk_grid(shape, chunks)
-    whole = math.prod(length // chunk for length, chunk in zip(shape, chunks, strict=True))
-    count = math.prod(grid)
-    return Work(operation, moduli, math.prod(chunks), max(count, 1), **{"cut": count - whole, **fields})
+    name: str
+    threads: int
+    host: int
+    device: int | None = None
+    local: bool = True
+
+    def need(self, work: Work, threads: int) -> tuple[int, int]:
+        """Most bytes that a job takes with so many threads here, on the host and on the GPU."""
+        threads = min(threads, work.chunks)
+        # A piece that waits may be a view of a chunk twice its size.
+        kept = work.constants + (work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0)
+        if self.device is None:
+            return _PROCESS_BYTES + kept + threads * (work.array_bytes + work.host_bytes), 0
+        device = (
+            _DEVICE_BYTES + work.constants + work.table_bytes + threads * (work.array_bytes + work.workspace)
+        )
+        return _GPU_PROCESS_BYTES + kept + threads * (work.moved_bytes + work.host_bytes), device
+
+    def fits(self, work: Work, threads: int) -> bool:
+        """Whether a job with so many threads is within the limits."""
+        host, device = self.need(work, threads)
+        return host <= self.host and (self.device is None or device <= self.device)
+
+    def most_threads(self, work: Work) -> int:
+        """The most threads with which a job fits, 0 if it does not; a worker's are what they are."""
+        fewest = 1 if self.local else self.threads
+        return next((t for t in range(self.threads, fewest - 1, -1) if self.fits(work, t)), 0)
+
+    def longest_fitting(self, work: Work, lengths: Sequence[int], threads: int) -> int | None:
+        """The most of some numbers of numbers in a chunk with which a job fits, None if it fits with none."""
+        total = work.numbers * work.chunks
+        for numbers in sorted(lengths, reverse=True):
+            if self.fits(replace(work, numbers=numbers, chunks=-(-total // numbers)), threads):
+                return numbers
+        return None
 
 
 @contextmanager
 def fitting(
     work: Work, client: "Client | None" = None, *, backend: str = "auto", info: store.StoreInfo | None = None
 ) -> Iterator[int | None]:
-    """Have a job use no more memory than there is.
+    """Run a job within the memory there is.
 
-    On the threads of this process, fewer of them run at one time if need be. Where that is not enough, or not
-    in this process's hand, each chunk is read in parts.
+    On the threads of this process, fewer of them run at one time if need be. Where that is not enough, or
+    workers run the job, each chunk is read in parts.
 
     Parameters
     ----------
@@ -110,15 +266,14 @@ def fitting(
         part = _part(work, places, info)
         if part is None:
             raise JobError(_refusal(work, tightest))
+        tell(f"rnsdask: chunks are read in parts of {part} along their first axis, to fit into memory")
     elif threads[tightest.name] < tightest.threads:
         few = f"{threads[tightest.name]} of {tightest.threads} threads"
         tell(f"rnsdask: {few} run at a time, to fit into memory")
-    if part is not None:
-        tell(f"rnsdask: chunks are read in parts of {part} along their first axis, to fit into memory")
     count = threads[tightest.name] or tightest.threads
-    need = tightest.project(work, count)
-    amounts = {"host": need.host, "device": need.device, "host_limit": tightest.host}
-    record("plan", place=tightest.name, threads=count, part=part, **amounts, device_limit=tightest.device)
+    host, device = tightest.need(work, count)
+    limits: dict[str, Any] = {"host_limit": tightest.host, "device_limit": tightest.device}
+    record("plan", place=tightest.name, threads=count, part=part, host=host, device=device, **limits)
     if client is None:
         with dask.config.set(num_workers=count):
             yield part
@@ -130,22 +285,18 @@ def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int 
     """The greatest length of parts along a chunk's axis with which the job fits everywhere."""
     if info is None or not info.has_chunk_files:
         return None
-    axis = store.split_axis(info.chunks)
-    inner = math.prod(info.chunks[axis + 1 :])
+    inner = math.prod(info.chunks[store.split_axis(info.chunks) + 1 :])
     lengths = [inner * length for length in part_lengths(info)]
-    # Parts are read on the host.
-    on_host = [replace(place, bounce=None) for place in places]
-    found = [place.largest_fitting(work, lengths, place.threads) for place in on_host]
-    least = min((numbers or 0) for numbers in found)
-    return least // inner or None
+    found = [place.longest_fitting(work, lengths, place.threads) for place in places]
+    return min((numbers or 0) for numbers in found) // inner or None
 
 
 def part_lengths(info: store.StoreInfo) -> list[int]:
     """Lengths into which a store's chunks can be divided evenly, as chunks of another store have to be."""
     axis = store.split_axis(info.chunks)
     chunk, grid = info.chunks[axis], info.grid[axis]
-    is_aligned = axis == len(info.chunks) - 1 and chunk % layout.CHUNK_MULTIPLE == 0
-    unit = layout.CHUNK_MULTIPLE if is_aligned else 1
+    is_aligned = axis == len(info.chunks) - 1 and chunk % CHUNK_MULTIPLE == 0
+    unit = CHUNK_MULTIPLE if is_aligned else 1
     most = min(_MOST_PARTS, -(-chunk // unit))
     lengths = {layout.round_up(-(-chunk // parts), unit) for parts in range(2, most + 1)}
     return sorted(length for length in lengths if length < chunk and (grid == 1 or chunk % length == 0))
@@ -153,11 +304,13 @@ def part_lengths(info: store.StoreInfo) -> list[int]:
 
 def _refusal(work: Work, place: Place) -> str:
     threads = 1 if place.local else place.threads
-    need = place.project(work, threads)
-    figures = f"{need.host / 1e9:.3g} GB of {place.host / 1e9:.3g} GB"
+    host, device = place.need(work, threads)
+    figures = f"{host / 1e9:.3g} GB of {place.host / 1e9:.3g} GB"
     if place.device is not None:
-        figures += f", on its GPU {need.device / 1e9:.3g} GB of {place.device / 1e9:.3g} GB"
-    smaller = place.largest_fitting(work, chunk_lengths(work.numbers), threads)
+        figures += f", on its GPU {device / 1e9:.3g} GB of {place.device / 1e9:.3g} GB"
+    halves = (work.numbers >> k for k in range(work.numbers.bit_length()))
+    lengths = [half // CHUNK_MULTIPLE * CHUNK_MULTIPLE for half in halves if half >= CHUNK_MULTIPLE]
+    smaller = place.longest_fitting(work, lengths, threads)
     advice = "no chunk size would fit" if smaller is None else f"chunks of {smaller} numbers would fit"
     plural = "s" if threads > 1 else ""
     return (
@@ -167,16 +320,12 @@ def _refusal(work: Work, place: Place) -> str:
 
 
 def _this_process(work: Work, gpu: bool) -> Place:
-    device, bounce = store.gpu_memory() if gpu else (None, None)
+    device = free_device_bytes() if gpu else None
     # More threads than these move files no faster to a GPU and back, unless what they read is to be decoded.
     most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, _THREADS_OF_A_GPU)
     serial = work.operation in _SERIAL_OPERATIONS
     threads = 1 if serial else dask.config.get("num_workers", None) or most
-    return Place("this process", threads, process_limit(), device, True, _if_wanted(bounce))
-
-
-def _if_wanted(bounce: int | None) -> int | None:
-    return bounce if kvikio_is_wanted() else None
+    return Place("this process", threads, process_limit(), device)
 
 
 def _workers(client: "Client", gpu: bool) -> list[Place]:
@@ -184,18 +333,18 @@ def _workers(client: "Client", gpu: bool) -> list[Place]:
     # Above this part of its limit a worker pauses.
     share = dask.config.get("distributed.worker.memory.pause", None) or 1.0
     workers = workers_of(client)
-    no_gpu = dict.fromkeys(workers, (None, None))
-    answers = ask_workers(client, store.gpu_memory, workers) if gpu else no_gpu
+    answers: dict[str, Any] = dict.fromkeys(workers)
+    if gpu:
+        answers = ask_workers(client, free_device_bytes, workers)
     kinds = {}
     for address, worker in workers.items():
         if address not in answers:  # it has left
             continue
-        answer = answers[address]
-        if isinstance(answer, Exception):
-            raise JobError(f"worker {address} cannot tell its GPU's memory: {answer}") from answer
-        device, bounce = answer
+        device = answers[address]
+        if isinstance(device, Exception):
+            raise JobError(f"worker {address} cannot tell its GPU's memory: {device}") from device
         host = int(share * worker["memory_limit"]) if worker["memory_limit"] else sys.maxsize
-        place = Place(f"worker {address}", worker["nthreads"], host, device, False, _if_wanted(bounce))
+        place = Place(f"worker {address}", worker["nthreads"], host, device, local=False)
         kinds[replace(place, name="")] = place
     if not kinds:
         raise JobError("the cluster has no worker any more")

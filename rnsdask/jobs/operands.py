@@ -80,11 +80,6 @@ class Operand:
         return isinstance(self.info, store.StoreInfo) and self.info.has_chunk_files
 
     @property
-    def path(self) -> str:
-        """The store whose reads are counted: of a group that of the residues."""
-        return self.info.residues.path if isinstance(self.info, store.GroupInfo) else self.info.path
-
-    @property
     def rows(self) -> int:
         """Words of a number; of a plain array 1."""
         if isinstance(self.info, store.GroupInfo):

@@ -12,12 +12,12 @@ from rnsdask.lazy.tree import combine_results, reduce_groups
 if TYPE_CHECKING:
     from distributed import Client
 
-    from rnsdask.arrays.arithmetic_array import ArithmeticArray
+    from rnsdask.arrays.integer_array import IntegerArray
     from rnsdask.rns.reduce import ReductionResult
 
 
 def reduce(
-    array: "ArithmeticArray",
+    array: "IntegerArray",
     operation: str,
     client: "Client | None" = None,
     *,

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.cluster.memory import Work
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.files import naming_file
@@ -26,6 +25,7 @@ from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.integer_writing import check_consecutive
 from rnsdask.jobs.integers import batch_size, stored_batches
+from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.rns.foreign import residues_of_words
 
@@ -60,13 +60,13 @@ def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
     written = array.words.chunks[1:]
     lengths = [max(1, *some) for some in written]
     if isinstance(source, np.ndarray):  # a file, which is read as is written
-        return memory_plan.describe("residues", len(array.moduli), array.shape, lengths)
+        return memory_plan.describe("residues", [array.system], array.shape, lengths)
     chunks = list(source.chunks)
     del chunks[axis]
     read = normalize_chunks(tuple(chunks), array.shape)
     longest = max(lengths, [max(1, *some) for some in read], key=math.prod)
     waiting = most_alive(read, written, array.shape) * len(array.moduli) * RESIDUE_DTYPE.itemsize
-    return memory_plan.describe("residues", len(array.moduli), array.shape, longest, held=waiting)
+    return memory_plan.describe("residues", [array.system], array.shape, longest, held=waiting)
 
 
 def import_residues(

@@ -18,13 +18,14 @@ import dask.array as da
 from rnsdask import store
 from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
-from rnsdask.cluster.memory import Work
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
+from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
 from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, continues, open_store, write, write_array
 from rnsdask.lazy.long_ntt import divided, joined, stepped
@@ -100,8 +101,8 @@ def _left_behind(path: str) -> list[str]:
         with suppress(StoreError):  # it may be nobody's business to list it
             names = folder.names()
     name = path.rstrip("/").rpartition("/")[2]
-    pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)")
-    return [path.rstrip("/") + match[1] for match in map(pattern.fullmatch, names) if match]
+    pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)(?:\.partial)?")
+    return [path.rstrip("/") + match[1] for match in map(pattern.fullmatch, sorted(names)) if match]
 
 
 def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:
@@ -160,7 +161,7 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     # Factors of the passes of a Fermat field's transforms and of their twist, and what they are made of.
     constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if isinstance(array.system, FermatField) else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
-    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), **how)
+    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), *FOOTPRINTS["ntt"], **how)
 
 
 def write_transform(

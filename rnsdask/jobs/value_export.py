@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
-from rnsdask.cluster.memory import Work
 from rnsdask.constants import DECIMAL_BASE
 from rnsdask.core import layout
 from rnsdask.interval_rns.system import IntervalRNS
@@ -17,6 +16,7 @@ from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import Advance
 from rnsdask.jobs.integer_reading import ByteOrder
 from rnsdask.jobs.integer_writing import Form, check_consecutive, write_integers
+from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.writing import Transfer
 from rnsdask.rns import convert
 from rnsdask.rns.decimal import residues_to_decimal
@@ -71,7 +71,7 @@ class Values:
         """What is known of the memory that writing it takes."""
         if isinstance(self.info, store.GroupInfo):
             return memory_plan.work_on(self.info, "export")
-        return memory_plan.describe("export", 2, self.info.shape, self.info.chunks, direct=False)
+        return memory_plan.describe("export", [], self.info.shape, self.info.chunks, rows=2, direct=False)
 
     def export(
         self,

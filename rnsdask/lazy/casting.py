@@ -70,29 +70,44 @@ def without_bound(system: Any) -> Any:
 def map_blocks(
     x: Any,
     function: Callable[..., Any],
-    others: tuple[Any, ...],
-    dtype: DTypeLike | None,
-    meta: Any,
-    dasks: dict[str, Any],
-    options: dict[str, Any],
+    *args: Any,
+    name: str | None = None,
+    token: str | None = None,
+    dtype: DTypeLike | None = None,
+    chunks: Any = None,
+    drop_axis: Any = None,
+    new_axis: Any = None,
+    enforce_ndim: bool = False,
+    meta: Any = None,
+    **options: Any,
 ) -> Any:
-    """Apply a function to chunks as arrays of numbers, by Dask's ``map_blocks``.
+    """Apply a function to each chunk, by Dask's ``map_blocks``; of an array in memory, to it as a whole.
 
     Parameters
     ----------
-    x : array of numbers
-        The array. One in memory is one chunk, and the result is computed at once.
-    function, others, dtype, meta
-        As Dask's. Without `dtype` and `meta` the function returns arrays like `x`.
-    dasks : dict
-        Dask's options of names and shapes.
-    options : dict
-        Options of the function.
+    function : callable
+        Called with an array in memory like this one, those of `args`, and `options`; with ``block_id=``
+        and ``block_info=`` if it has arguments of these names. It returns such an array, of the same
+        moduli set and range, or with `dtype` a NumPy or CuPy array.
+    *args
+        Lazy arrays, which it gets chunk by chunk, and anything else, which it gets as it is.
+    dtype : optional
+        Type of the array that it returns, if not an array of numbers. With object, arrays of integers
+        that it returns become Python ints.
+    chunks, drop_axis, new_axis, enforce_ndim
+        As Dask's: the shape of what it returns, if that is not the shape of the chunk.
+    name, token, meta
+        As Dask's. `meta` stands for `dtype` too.
+
+    Returns
+    -------
+    array like this one, or of `dtype`
+        Lazy if this one or one of `args` is. It has no bound.
 
     Raises
     ------
     TypeError, ValueError
-        If the function returns something else; for a lazy array when it is computed.
+        If the function returns anything else; for a lazy array when it is computed.
     """
     if is_number_array(meta):
         raise TypeError(
@@ -104,14 +119,14 @@ def map_blocks(
     kind = None if dtype is None else np.dtype(dtype)
     lazy = x if isinstance(x.words, da.Array) else x.rechunk(-1)
     make, system, like = type(x), x.system, meta_from_array(lazy.words)
-    arrays = [_chunks_of(other) for other in (lazy, *others)]
+    arrays = [_chunks_of(other) for other in (lazy, *args)]
     collections = {key: value for key, value in options.items() if is_dask_collection(value)}
     plain = {key: value for key, value in options.items() if key not in collections}
     applied = Applied(function, plain, set_overflow(), kind)  # as of now, not of when it is computed
-    token = dasks.pop("token", None) or funcname(function)
-    name = dasks.pop("name", None)
+    dasks = {"chunks": chunks, "drop_axis": drop_axis, "new_axis": new_axis, "enforce_ndim": enforce_ndim}
     if name is None:
-        name = f"{token}-{tokenize(applied, arrays, nameable(dasks), collections)}"
+        parts = applied, arrays, nameable(dasks), collections
+        name = f"{token or funcname(function)}-{tokenize(*parts)}"
     kept = np.empty(0, object) if kind is None else np.empty(0, kind, like=None if kind.hasobject else like)
     made = arrays[0].map_blocks(
         applied,

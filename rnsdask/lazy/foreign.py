@@ -1,6 +1,7 @@
 """Numbers in the forms of other programs, lazy on Dask: residues under wide moduli, limbs and bytes."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -77,8 +78,41 @@ def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS
     return map_chunks(foreign.words_of_residues, residues, rows=system.rows, located=True, **options)
 
 
-def to_residues(x: Numbers, moduli: Any, axis: int, dtype: DTypeLike | None, overflow: str) -> Any:
-    """Residues of the numbers, as :meth:`.NumberArray.to_residues` says."""
+def to_residues(
+    x: Any,
+    moduli: ModuliSet | Iterable[SupportsIndex],
+    *,
+    axis: int = 0,
+    dtype: DTypeLike | None = None,
+    overflow: str = "raise",
+) -> Any:
+    """Residues of the numbers under any moduli up to 2**64, as :func:`.from_residues` reads them.
+
+    Parameters
+    ----------
+    moduli : ModuliSet or iterable of int
+        Pairwise coprime integers from 2 to 2**64.
+    axis : int
+        The axis of residues in the result: 0 for ``(k, *shape)``, -1 for ``(*shape, k)``.
+    dtype : integer type, optional
+        Without it uint32 if no modulus is greater than 2**32, else uint64.
+    overflow : {"raise", "wrap"}
+        Numbers must be in the range of these moduli, the symmetric one if this array may have negative
+        numbers: they can be read back from no other. With ``"wrap"`` they need not be.
+
+    Returns
+    -------
+    NumPy, CuPy or Dask array
+        Lazy if this array is. Residues of negative numbers are not negative, as Python's remainders.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is wrong.
+    ValueError
+        If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
+        array when it is computed.
+    """
     found = moduli_of_residues(moduli)
     if overflow not in ("raise", "wrap"):
         raise ValueError(f"overflow must be 'raise' or 'wrap', got {brief(overflow)}")
@@ -142,8 +176,31 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
     return data if little else data[..., ::-1]
 
 
-def to_limbs(x: Numbers, bits: int, count: int | None, axis: int) -> Any:
-    """Limbs of the numbers, as :meth:`.NumberArray.to_limbs` says."""
+def to_limbs(x: Any, bits: int = 32, *, count: int | None = None, axis: int = -1) -> Any:
+    """The numbers as machine words, the least significant first, as :func:`.from_limbs` reads them.
+
+    In two's complement if the range has negative numbers.
+
+    Parameters
+    ----------
+    bits : {32, 64}
+        Bits of a limb, of uint32 or uint64.
+    count : int, optional
+        Limbs of a number; without it as many as hold the whole range.
+    axis : int
+        The axis of limbs in the result.
+
+    Returns
+    -------
+    NumPy, CuPy or Dask array of shape (*shape, count)
+        Lazy if this array is.
+
+    Raises
+    ------
+    ValueError
+        If a number does not fit, naming the first one's flat index, the first in its chunk; for a Dask
+        array when it is computed.
+    """
     if bits not in _LIMB_TYPES:
         raise ValueError(f"bits must be 32 or 64, got {brief(bits)}")
     dtype = np.dtype(_LIMB_TYPES[bits])
@@ -151,8 +208,23 @@ def to_limbs(x: Numbers, bits: int, count: int | None, axis: int) -> Any:
     return _placed(_limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis)
 
 
-def to_bytes(x: Numbers, length: int | None, byteorder: str | None) -> Any:
-    """Bytes of the numbers, as :meth:`.NumberArray.to_bytes` says."""
+def to_bytes(x: Any, length: int | None = None, byteorder: str = "little") -> Any:
+    """The numbers as bytes, uint8 of shape (*shape, length), as :func:`.from_bytes` reads them.
+
+    In two's complement if the range has negative numbers. ``x.to_bytes(8).tobytes()`` is a buffer.
+
+    Parameters
+    ----------
+    length : int, optional
+        Bytes of a number; without it as many as hold the whole range.
+    byteorder : {"little", "big"}
+        Which byte comes first.
+
+    Raises
+    ------
+    ValueError
+        As :meth:`to_limbs`.
+    """
     reverse = not _is_little(byteorder)
     return _placed(
         _limbs(x, _count(x, length, 8, "length"), np.dtype(np.uint8), reverse=reverse), x.words.ndim - 1

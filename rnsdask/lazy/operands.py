@@ -124,6 +124,11 @@ def check_no_array(operand: Operand) -> None:
         )
 
 
+def is_true(value: Any) -> bool:
+    """Tell whether a truth value, which may be lazy, is true; computes a lazy one."""
+    return bool(value.compute() if isinstance(value, da.Array) else value)
+
+
 def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
     """Whether an operand is one integer that is not computed yet, such as the maximum of a Dask array."""
     return isinstance(operand, da.Array) and operand.ndim == 0 and operand.dtype.kind in "iuO"

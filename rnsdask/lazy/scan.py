@@ -27,7 +27,7 @@ from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan,
 
 
 def running_sums(x: Numbers, axis: int, backend: str) -> Any:
-    """Sums of all numbers up to each one along an axis, as :meth:`.ScannedArray.cumsum` says."""
+    """Sums of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumsum` says."""
     terms = x.words.shape[1 + axis]
     if not math.isnan(terms):
         (x,), _ = grown(lambda known: of_sums(known, int(terms)), None, x)
@@ -40,7 +40,7 @@ def running_sums(x: Numbers, axis: int, backend: str) -> Any:
 
 
 def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) -> Any:
-    """Products of all numbers up to each one along an axis, as :meth:`.ScannedArray.cumprod` says."""
+    """Products of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumprod` says."""
     terms = x.words.shape[1 + axis]
     (x,), overflow = grown(lambda known: of_powers(known, int(terms)), overflow, x)
     system, mode = x.system, overflow_mode(overflow, x.system)

@@ -5,7 +5,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from rnsdask.constants.remainder_tree import remainder_tree
+from rnsdask.constants.remainders import remainder_tree
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import cpu
+from rnsdask.core.errors import brief
 from rnsdask.core.integer_text import not_an_integer, parse_integer
-from rnsdask.core.moduli import as_bool
+from rnsdask.core.moduli import ModuliSet, as_bool
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.convert import as_python_ints, flat_values, place_of
 from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
@@ -136,6 +138,25 @@ def range_of_arrow(kind: Any) -> tuple[int, int] | None:
     if name in ("string", "large_string", "string_view"):
         return None
     raise TypeError(f"values must be integers, decimals of scale 0 or text, got Arrow's type {name}")
+
+
+def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
+    """The number system of a moduli set, with `signed` and `bound` if given; a system as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ValueError
+        If what is given contradicts the system.
+    """
+    if not isinstance(moduli, NumberSystem):
+        signed = given.get("signed")
+        return RNS(moduli, False if signed is None else signed, given.get("bound"))
+    for name, value in given.items():
+        if value is not None and value != getattr(moduli, name, None):
+            raise ValueError(f"{name}={brief(value)} contradicts the number system {moduli!r}")
+    return moduli
 
 
 def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) -> RNS:

@@ -5,11 +5,8 @@ codecs on a local disk are read and written as files; all others go through Zarr
 """
 
 from rnsdask.store.appending import append as append
-from rnsdask.store.appending import append_group as append_group
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
-from rnsdask.store.device_files import bounce_buffer as bounce_buffer
-from rnsdask.store.device_files import gpu_memory as gpu_memory
 from rnsdask.store.device_files import reads_on_gpu as reads_on_gpu
 from rnsdask.store.group import GroupInfo as GroupInfo
 from rnsdask.store.group import describe_group as describe_group
@@ -47,12 +44,12 @@ from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
 from rnsdask.store.reading import read_part as read_part
 from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify
-from rnsdask.store.replacing import remove as remove
-from rnsdask.store.replacing import state as state
 from rnsdask.store.space import check_can_write as check_can_write
 from rnsdask.store.space import check_room as check_room
-from rnsdask.store.targets import check_place as check_place
-from rnsdask.store.targets import place_begun as place_begun
+from rnsdask.store.target import check_can_begin as check_can_begin
+from rnsdask.store.target import remove as remove
+from rnsdask.store.target import settle as settle
+from rnsdask.store.target import state as state
 from rnsdask.store.writing import ArrayWriter as ArrayWriter
 from rnsdask.store.writing import StoreWriter as StoreWriter
 from rnsdask.store.writing import create as create

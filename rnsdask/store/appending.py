@@ -1,28 +1,30 @@
-"""Appending to stores and groups: a longer one, which shares the old one's chunks, takes its place.
+"""Appending to stores: a longer one, which shares the old one's chunks, takes its place.
 
-Chunks that are whole along the axis stay as they are: on a local disk the longer array has links to their
-files, in an object store copies until it is whole. The last ones, where they are cut by the array's edge, are
-written anew. So the old array is whole until the longer one is, and what is interrupted is begun again.
+Chunks that are whole along the axis stay as they are. The last ones, where they are cut by the array's edge,
+are written anew. A local array has links to the old chunks, and is written beside its place like any other.
+In an object store the other chunks are written to a folder in the old array, and copied when all are there.
+So the old array is whole until the longer one is, and what is interrupted is begun again.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
-from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
+from rnsdask.core.errors import ChangedStoreError, CorruptChunkError
 from rnsdask.core.layout import chunk_grid, grid_indices
-from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import APPEND, ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
-from rnsdask.store.chunk_files import chunk_file_size
+from rnsdask.store.chunk_files import chunk_file_size, link_file
 from rnsdask.store.documents import changed_metadata, check_lengths
-from rnsdask.store.group import GroupInfo, Parts, hash_of_chunks
-from rnsdask.store.group_writing import GroupWriter, create_group
-from rnsdask.store.location import Location
-from rnsdask.store.metadata import DEFAULT_CODECS, StoreInfo
+from rnsdask.store.location import STAGED, Location
+from rnsdask.store.metadata import StoreInfo
 from rnsdask.store.reading import content_of
-from rnsdask.store.replacing import check_no_part, staging
 from rnsdask.store.space import check_room
-from rnsdask.store.targets import begin, take_anew
-from rnsdask.store.writing import StoreWriter
+from rnsdask.store.target import Target, check_no_part, state_at, target_at
+from rnsdask.store.writing import StoreWriter, load_own
+
+_REQUESTS = 16
+"""Files that are linked, or copied, at a time."""
 
 
 def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> StoreWriter:
@@ -56,54 +58,74 @@ def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> Store
     shape = _longer(info, axis, length)
     content = content_of(location, map(info.chunk_key, info.indices()))
     if info.content not in (None, content) and not _was_interrupted(location):
-        raise _other_chunks(location.path)
-    owner, replacement = begin(location, overwrite=True)
-    if replacement is None:
-        raise _changed(location.path)
+        raise CorruptChunkError(
+            f"{location.path}: its chunks are not those that it was completed with, so nothing is appended"
+        )
+    target = replace(target_at(location, overwrite=True), extends=info.opened)
+    if not location.is_local:
+        target = replace(target, staged=location.child(STAGED))
+    if state_at(location) != "whole":
+        raise ChangedStoreError(f"{location.path}: it was overwritten, or removed, since it was opened")
     info.opened.check(location)
-    replacement.keep_chunks(axis - len(shape), info.shape[axis] // info.chunks[axis])
-    attribute = begun_attribute(system, owner.token, _identity(owner.token))
+    attribute = begun_attribute(system, target.token, f"{APPEND}{target.token}")
     metadata = changed_metadata(
         location,
         lambda array: (array.resize((system.rows, *shape)), array.update_attributes({ATTRIBUTE: attribute})),
     )
+    lasting = list(_lasting(info, axis))
     if info.has_chunk_files:
-        files = math.prod(chunk_grid(shape, info.chunks)) - sum(1 for _ in _lasting(info, axis))
-        check_room({owner.location: files * chunk_file_size(info.file_shape)})
-    take_anew(owner, metadata, replacement)
-    owner.share_chunks(owner.location, location, map(info.chunk_key, _lasting(info, axis)))
-    return StoreWriter.of_own(owner, replacement)
-
-
-def append_group(info: GroupInfo, system: RNS, axis: int, length: int, parts: Parts) -> GroupWriter:
-    """Begin a local group with more numbers along an axis, as :func:`append` does.
-
-    `parts` are its arrays beside the residues.
-    """
-    if not info.location.is_local:
-        # Nothing replaces the metadata of all its arrays at once.
-        raise StoreError(f"{info.path}: nothing can be appended to a group that is remote; write it anew")
-    location, residues = info.location.check_writable(), info.residues
-    shape = _longer(residues, axis, length)
-    if residues.codecs != DEFAULT_CODECS:
-        raise StoreError(
-            f"{info.path}: its residues are compressed, so nothing can be appended; write it anew"
-        )
-    if residues.group not in (None, hash_of_chunks(location, residues, parts)):
-        raise _other_chunks(info.path)
-    chunks = residues.chunks
-    writer = create_group(
-        location, info.kind, system, shape, parts, chunks=chunks, overwrite=True, with_room=True
-    )
-    if not writer.replaces:
-        raise _changed(info.path)
-    info.opened.check(location)
-    writer.take_from(location, _lasting(residues, axis))
+        files = math.prod(chunk_grid(shape, info.chunks)) - len(lasting)
+        check_room({location: files * chunk_file_size(info.file_shape)})
+    target.begin(metadata)
+    if not location.is_local:
+        return _RemoteAppender(load_own(target), target, lasting)
+    writer = StoreWriter(load_own(target), target)
+    _link_chunks(writer, info, lasting)
     return writer
 
 
+class _RemoteAppender(StoreWriter):
+    """Writes the chunks that a longer array in an object store has beside those of the old one that stay."""
+
+    def __init__(self, info: StoreInfo, target: Target, lasting: Sequence[tuple[int, ...]]) -> None:
+        super().__init__(info, target)
+        self._lasting = frozenset(lasting)
+
+    def missing_chunks(self) -> list[tuple[int, ...]]:
+        """List the indices of the chunks that are not written yet, in C order."""
+        return [index for index in super().missing_chunks() if index not in self._lasting]
+
+    def _content(self) -> str:
+        """Copy the chunks to the old ones; return the hash of the checksums of all of them.
+
+        Where a chunk is cut by the old array's edge, the old array has the same numbers of the new chunk.
+        """
+        location, info = self.target.location, self.info
+        assert self.target.extends is not None
+        self.target.extends.check(location)
+        new = [info.chunk_key(index) for index in info.indices() if index not in self._lasting]
+        with ThreadPoolExecutor(_REQUESTS) as pool:
+            list(pool.map(lambda key: location.copy(f"{STAGED}/{key}", key, f"{location.path}: {key}"), new))
+        return content_of(location, map(info.chunk_key, info.indices()))
+
+
+def _link_chunks(writer: StoreWriter, old: StoreInfo, indices: Sequence[tuple[int, ...]]) -> None:
+    """Hard-link chunks of the old array, whose files nobody ever changes, but replaces."""
+    target = writer.target
+
+    def link(index: tuple[int, ...]) -> None:
+        file, name = writer.info.chunk_file(index), writer.chunk_name(index)
+        try:
+            link_file(file, old.chunk_file(index), name, target.check, target.unfinished)
+        except FileNotFoundError:
+            raise CorruptChunkError(f"{old.chunk_name(index)} is missing") from None
+
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        list(pool.map(link, indices))
+
+
 def _longer(info: StoreInfo, axis: int, length: int) -> tuple[int, ...]:
-    """The shape of a store with more numbers along an axis, or ValueError."""
+    """Return the shape of a store with more numbers along an axis, or raise ValueError."""
     shape = tuple(old + length * (k == axis) for k, old in enumerate(info.shape))
     check_lengths((info.system.rows, *shape), info.chunk_shape, info.system.word_dtype.itemsize)
     return shape
@@ -116,22 +138,7 @@ def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
     return grid_indices(grid)
 
 
-def _identity(token: str) -> str:
-    """The identity of a job that no other one has, so that none resumes it."""
-    return f"{APPEND}{token}"
-
-
 def _was_interrupted(location: Location) -> bool:
-    """Whether an append ended in an object store, where it may have written the last chunks anew already."""
-    recipe = read_job_identity(staging(location))
-    return not location.is_local and recipe is not None and recipe.startswith(APPEND)
-
-
-def _changed(path: str) -> ChangedStoreError:
-    return ChangedStoreError(f"{path}: it was overwritten, or removed, since it was opened")
-
-
-def _other_chunks(path: str) -> CorruptChunkError:
-    return CorruptChunkError(
-        f"{path}: its chunks are not those that it was completed with, so nothing is appended"
-    )
+    """Whether an append ended in an object store, which may have replaced the last chunks already."""
+    recipe = None if location.is_local else read_job_identity(location.child(STAGED))
+    return recipe is not None and recipe.startswith(APPEND)

@@ -254,13 +254,17 @@ def read_job_identity(location: Location, attribute: str = ATTRIBUTE) -> str | N
 
 def incomplete_error(path: str, what: str, attribute: dict[str, Any]) -> IncompleteStoreError:
     """Make the error of reading an array or group, which `what` names, whose writing did not finish."""
-    if attribute.get("recipe") is None:
-        way_out = "write it anew with overwrite=True"
-    else:  # only a command knows what it has begun
-        way_out = "the command that began it goes on with --resume, or write it anew with overwrite=True"
     return IncompleteStoreError(
-        f"{path}: the {what} is incomplete, because its writing did not finish; {way_out}"
+        f"{path}: the {what} is incomplete, because its writing did not finish; {way_on(attribute)}"
     )
+
+
+def way_on(attribute: dict[str, Any]) -> str:
+    """Say how to go on with an incomplete array or group."""
+    if attribute.get("recipe") is None:
+        return "write it anew with overwrite=True"
+    # Only a command knows what it has begun.
+    return "the command that began it goes on with --resume, or write it anew with overwrite=True"
 
 
 def check_job_identity(

@@ -10,7 +10,7 @@ from rnsdask.store.documents import parse_document, with_attributes
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.reading import content_of
-from rnsdask.store.replacing import check_no_part
+from rnsdask.store.target import check_no_part
 
 
 def check_bound_is_writable(location: Location) -> None:
@@ -24,8 +24,8 @@ def check_bound_is_writable(location: Location) -> None:
 def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     """Replace the bound of a complete local store, at once or not at all; its chunks stay.
 
-    Who has it open must open it again: reading a chunk is a ChangedStoreError from then on. A job that is to
-    replace the store fails, and both stay.
+    Readers must reopen the store: reading a chunk is a ChangedStoreError from then on. A job that is
+    appending to it fails.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     def check() -> None:
         info.opened.check(location)
 
-    # A whole store is overwritten by exchanging its folder. If that comes after the check, the file that is
-    # to be renamed is in the old folder, so that nothing of it appears in the new one.
+    # A whole store is overwritten by renaming its folder. If that comes after the check, the file that is to
+    # be renamed is in the old folder, so that nothing of it appears in the new one.
     write_file(Path(location.path, METADATA_KEY), metadata, f"{location.path}: it", check)
     location.remove(JOB_KEY)
     return load(location)[0]

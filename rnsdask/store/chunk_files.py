@@ -4,7 +4,6 @@ What this module reads and writes is what the ``bytes`` and ``crc32c`` codecs of
 the route is shorter. Zarr copies a chunk several times, all chunks in one thread, and takes twice as long.
 """
 
-import ctypes
 import errno
 import math
 import os
@@ -14,7 +13,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
@@ -62,9 +61,6 @@ _PROBED_BYTES = 64
 """Looked at first, to pass over pieces that are not zeros."""
 
 _IDLE_BUFFERS = 4
-
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
 
 
 class _BufferPool:
@@ -361,11 +357,10 @@ def write_chunk_file(
     name
         What error messages call the chunk.
     check
-        Called before a folder is made for the file, and when the file is written under another name; it may
-        raise, and then nothing has changed.
+        Called when the file is written under another name; it may raise, and then the file does not appear.
     place
-        Folder of the file while it is written; made if need be. Once it is moved away, the file appears no
-        more. Without it, that of `file`.
+        Folder of the file while it is written, made if need be in a folder that is there; the one of `file`
+        by default. Once its content is removed, the file appears no more.
 
     Raises
     ------
@@ -378,15 +373,16 @@ def write_chunk_file(
     if residues.shape != tuple(shape) and not is_zero:
         residues = contiguous(padded(residues, shape))
 
-    def write(stream: BufferedWriter) -> None:
-        if is_zero:
-            _write_zeros(stream, math.prod(shape) * residues.dtype.itemsize)
-        elif is_on_gpu:
-            _write_from_gpu(stream, residues)
-        else:
-            _write_checksummed(stream, residues)
+    def write(partial: Path) -> None:
+        with partial.open("xb") as stream:
+            if is_zero:
+                _write_zeros(stream, math.prod(shape) * residues.dtype.itemsize)
+            elif is_on_gpu:
+                _write_from_gpu(stream, residues)
+            else:
+                _write_checksummed(stream, residues)
 
-    _write_whole(file, write, name, check, place)
+    _make_whole(file, write, name, check, place)
 
 
 def write_file(
@@ -397,13 +393,11 @@ def write_file(
     place: Path | None = None,
 ) -> None:
     """Write any file so that it appears at once or not at all; as `write_chunk_file` does."""
-    _write_whole(file, lambda stream: stream.write(content), name, check, place)
+    _make_whole(file, lambda partial: partial.write_bytes(content), name, check, place)
 
 
-def link_file(
-    file: Path, source: Path, name: str, check: Callable[[], object] = lambda: None, place: Path | None = None
-) -> None:
-    """Have a file appear that is another one too: a link to it, or a copy; as `write_chunk_file` does.
+def link_file(file: Path, source: Path, name: str, check: Callable[[], object], place: Path | None) -> None:
+    """Hard-link a file, or copy it where that cannot be done; as `write_chunk_file` does.
 
     Raises
     ------
@@ -415,32 +409,11 @@ def link_file(
     _make_whole(file, lambda partial: _link_or_copy(source, partial), name, check, place)
 
 
-def exchange(first: Path, second: Path) -> bool:
-    """Have two files, or two folders, change places in one step; False if that cannot be done."""
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
-    paths = [ctypes.c_char_p(os.fsencode(path)) for path in (first, second)]
-    return rename is not None and not rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE)
-
-
 def _link_or_copy(source: Path, file: Path) -> None:
     try:
         os.link(source, file)
     except OSError:  # of another file system, or one without links
         shutil.copyfile(source, file)
-
-
-def _write_whole(
-    file: Path,
-    write: Callable[[BufferedWriter], object],
-    name: str,
-    check: Callable[[], object],
-    place: Path | None,
-) -> None:
-    def make(partial: Path) -> None:
-        with partial.open("xb") as stream:
-            write(stream)
-
-    _make_whole(file, make, name, check, place)
 
 
 def _make_whole(
@@ -450,46 +423,31 @@ def _make_whole(
     check: Callable[[], object],
     place: Path | None,
 ) -> None:
+    folder = place or file.parent
+    partial = folder / f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
     try:
-        with suppress(FileNotFoundError):
-            _make_once(file, make, check, place)
-            return
-        # Who has lost the array may have removed the folder of who has it, as one that is left behind.
-        check()
-        _make_once(file, make, check, place)
+        for needed in (folder, file.parent):
+            _make_folder(needed, None if place is None else place.parent)
+        try:
+            make(partial)
+            check()
+            partial.replace(file)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
     except OSError as error:
         check()  # a folder that is gone: another writer has moved it away
         raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
 
-def _make_once(
-    file: Path, make: Callable[[Path], object], check: Callable[[], object], place: Path | None
-) -> None:
-    partial = (place or file.parent) / f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
-    if not (partial.parent.is_dir() and file.parent.is_dir()):
-        check()  # or a task that outlived its job would make a folder where a store was removed
-    try:
-        partial.parent.mkdir(parents=True, exist_ok=True)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        make(partial)
-        check()
-        partial.replace(file)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        if place is not None:
-            _remove_empty_folders(place, file)
-        raise
-
-
-def _remove_empty_folders(place: Path, file: Path) -> None:
-    """Remove what is empty of a store's folders, which a task has made again after the store was removed."""
-    store = place.parent
-    with suppress(OSError):  # the first one that is not empty, which all of a store in use are in
-        for folder in (place, *file.parents):
-            with suppress(FileNotFoundError):  # another task has removed it, before this one made the next
-                folder.rmdir()
-            if folder == store:
-                return
+def _make_folder(folder: Path, root: Path | None) -> None:
+    """Make a folder; below `root`, which must be there, or who has lost an array would begin it again."""
+    if root is None:
+        folder.mkdir(parents=True, exist_ok=True)
+    elif not folder.is_dir():
+        if folder.parent != root:
+            _make_folder(folder.parent, root)
+        folder.mkdir(exist_ok=True)
 
 
 def _byte_pieces(words: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, device_memory, free_device_bytes, has_gpu
+from rnsdask.backend import Array, device_memory, has_gpu
 from rnsdask.core.errors import StoreAccessError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import checked_words, chunk_file_size, open_chunk_file
@@ -26,7 +26,6 @@ def _kvikio() -> Any:
     """KvikIO's module; None if it is not installed, or lacks a library that it needs."""
     try:
         import kvikio
-        import kvikio.defaults
     except (ImportError, OSError, RuntimeError):
         return None
     return kvikio
@@ -35,16 +34,6 @@ def _kvikio() -> Any:
 def reads_on_gpu() -> bool:
     """Whether this process has a GPU, and KvikIO to read into its memory."""
     return has_gpu() and _kvikio() is not None
-
-
-def bounce_buffer() -> int | None:
-    """Bytes of the buffer on the host that KvikIO may take for each thread that reads; None without it."""
-    return int(_kvikio().defaults.get("bounce_buffer_size")) if reads_on_gpu() else None
-
-
-def gpu_memory() -> tuple[int | None, int | None]:
-    """Free memory of this process's GPU, if it has one, and `bounce_buffer`: what workers are asked for."""
-    return free_device_bytes(), bounce_buffer()
 
 
 def read_device_file(

@@ -96,6 +96,37 @@ def with_attributes(location: Location, attributes: dict[str, Any]) -> bytes:
     return changed_metadata(location, lambda node: node.update_attributes(attributes))
 
 
+def with_fields(metadata: bytes, attribute: str, **fields: Any) -> bytes:
+    """The same metadata document with other values of some fields of an attribute."""
+    document = parse_document(metadata)
+    document["attributes"][attribute] |= fields
+    return json.dumps(document).encode()
+
+
+def document_of(location: Location) -> dict[str, Any] | None:
+    """The metadata document of an array or group; None if there is none."""
+    try:
+        metadata = location.read_metadata()
+    except FileNotFoundError:
+        return None
+    try:
+        document = parse_document(metadata)
+    except ValueError:
+        return None
+    return document if document.get("node_type") in ("array", "group") else None
+
+
+def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
+    """The attributes in a metadata document; none without one."""
+    attributes = None if document is None else document.get("attributes")
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def attributes_of(location: Location) -> dict[str, Any]:
+    """The attributes of the array or group at a place; none without one."""
+    return attributes_in(document_of(location))
+
+
 def parse_document(metadata: bytes) -> dict[str, Any]:
     """Parse the metadata document of an array or a group.
 

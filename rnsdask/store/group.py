@@ -14,12 +14,17 @@ import numpy as np
 from rnsdask.core.errors import StoreAccessError, StoreError, brief
 from rnsdask.store.attributes import ATTRIBUTE, FORMAT, incomplete_error, json_hash
 from rnsdask.store.codecs import ChunkCodecs
-from rnsdask.store.documents import array_document, axis_names, make_strict_document, parse_document
+from rnsdask.store.documents import (
+    array_document,
+    attributes_in,
+    axis_names,
+    make_strict_document,
+    parse_document,
+)
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import Opened, StoreInfo, load, open_info
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import content_of
-from rnsdask.store.replacing import attributes_in
 
 RESIDUES = "residues"
 """Name of the array of residues in a group."""

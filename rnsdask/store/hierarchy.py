@@ -2,9 +2,8 @@
 
 from rnsdask.core.errors import StoreError
 from rnsdask.store.attributes import ATTRIBUTE
-from rnsdask.store.documents import new_group
+from rnsdask.store.documents import attributes_in, document_of, new_group
 from rnsdask.store.location import METADATA_KEY, Location
-from rnsdask.store.replacing import attributes_in, document_of
 
 
 def component_of(root: Location, component: str | None) -> Location:

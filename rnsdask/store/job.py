@@ -18,18 +18,17 @@ from rnsdask.store.attributes import (
     json_hash,
     read_job_identity,
 )
-from rnsdask.store.documents import array_document, parse_document
+from rnsdask.store.documents import array_document, document_of, parse_document
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location, chunk_key
-from rnsdask.store.ownership import Owner
 from rnsdask.store.reading import content_of
-from rnsdask.store.replacing import Replacement, check_no_part, document_of, state
+from rnsdask.store.target import Target, check_no_part, is_begun, settle, state_at
 
 _LONGEST = 4096
 """Most bytes of the file, which has some 300: it may be anyone's."""
 
 
-def write_job(owner: Owner, location: Location, job: str | None, metadata: bytes, content: str) -> None:
-    """Name the job of an array or group that is about to be complete, unless it has none.
+def write_job(target: Target, job: str | None, metadata: bytes, content: str) -> None:
+    """Name the job of an array that is about to be complete, unless it has none.
 
     Parameters
     ----------
@@ -41,7 +40,8 @@ def write_job(owner: Owner, location: Location, job: str | None, metadata: bytes
     if job is None or job.startswith(APPEND):
         return
     record = {"job": job, "metadata": hashlib.sha256(metadata).hexdigest(), "content": content}
-    owner.put_chunk(location, JOB_KEY, json.dumps(record).encode(), f"{location.path}: {JOB_KEY}")
+    name = f"{target.location.path}: {JOB_KEY}"
+    target.publish(target.staged, JOB_KEY, json.dumps(record).encode(), name)
 
 
 def job_of(location: Location) -> str | None:
@@ -52,13 +52,14 @@ def job_of(location: Location) -> str | None:
     record = None
     with suppress(StoreAccessError):  # some services refuse what is not there
         record = _record(location)
-    return _job_begun(location) if record is None else str(record["job"])
+    if record is not None:
+        return str(record["job"])
+    return _job_begun(location) or _job_begun(location.staged)
 
 
 def begun_by(location: Location, job: str | None) -> bool:
     """Whether a job has begun what is incomplete at a place, or is to replace what is there."""
-    begun = Replacement.begun(location)
-    return job is not None and _job_begun(location if begun is None else begun.staged) == job
+    return job is not None and _job_begun(location.staged if is_begun(location) else location) == job
 
 
 def is_completed_by(location: Location, job: str | None, *, overwrite: bool = False) -> bool:
@@ -71,14 +72,14 @@ def is_completed_by(location: Location, job: str | None, *, overwrite: bool = Fa
     StoreError
         If something else is complete there, unless it may be overwritten.
     """
-    location.check_writable()
-    if begun_by(location, job) or state(location) != "whole":
+    settle(location.check_writable())
+    if begun_by(location, job) or state_at(location) != "whole":
         return False
     record = _record(location)
     is_same = record is not None and record["job"] == job
     if record is not None and is_same and record["content"] == _content_found(location):
         return True
-    if overwrite or Replacement.begun(location) is not None:
+    if overwrite or is_begun(location):
         return False
     if (document_of(location) or {}).get("node_type") == "array":
         check_no_part(location)

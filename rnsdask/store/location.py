@@ -93,6 +93,11 @@ class Location(ABC):
         return True
 
     @property
+    def staged(self) -> "Location":
+        """The place where what is to be here is written: beside a local place, else here."""
+        return self
+
+    @property
     @abstractmethod
     def parent(self) -> "Location | None":
         """The place of the folder that it is in; None where that is not known."""
@@ -323,6 +328,10 @@ class LocalLocation(_FileSystemLocation):
 
     def _open(self) -> tuple[Any, str]:
         return fsspec.filesystem("file"), self.path
+
+    @property
+    def staged(self) -> Location:
+        return LocalLocation(f"{self.canonical}{PARTIAL_SUFFIX}")
 
     @property
     def parent(self) -> Location:

@@ -18,6 +18,7 @@ from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     FORMAT,
+    PLAIN_ATTRIBUTE,
     check_attribute,
     check_checksums,
     incomplete_error,
@@ -25,8 +26,8 @@ from rnsdask.store.attributes import (
     system_of,
 )
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
-from rnsdask.store.documents import array_document, parse_document
-from rnsdask.store.location import METADATA_KEY, Location, chunk_key
+from rnsdask.store.documents import array_document, attributes_of, parse_document
+from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
 from rnsdask.store.paths import StorePath, locate
 
 DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
@@ -303,14 +304,28 @@ def _read_metadata(location: Location) -> tuple[bytes, str]:
         metadata = location.read_metadata()
         written = location.version(METADATA_KEY)
     except FileNotFoundError:
-        raise StoreError(f"{location.path}: {_why_no_metadata(location)}") from None
+        raise missing_error(location) from None
     return metadata, hashlib.sha256(metadata + repr(written).encode()).hexdigest()
 
 
-def _why_no_metadata(location: Location) -> str:
+def missing_error(location: Location, what: str = "store") -> StoreError:
+    """Make the error of a place without metadata, for which a store, or `what`, may be written beside it."""
+    attributes = attributes_of(location.staged)
+    attribute = attributes.get(ATTRIBUTE) or attributes.get(PLAIN_ATTRIBUTE)
+    if isinstance(attribute, dict) and attribute.get("complete") is False:
+        return incomplete_error(location.path, what, attribute)
+    if attribute and location.staged.exists(STAGED):
+        return StoreError(
+            f"{location.path}: a job is putting it in its place, or was killed as it did; open it again, "
+            "or start that job again"
+        )
+    return StoreError(f"{location.path}: {_why_no_metadata(location, what)}")
+
+
+def _why_no_metadata(location: Location, what: str) -> str:
     kind = location.kind()
     if kind == "nothing" or not location.lists:
-        return "there is no such store"
+        return f"there is no such {what}"
     if kind == "file":
         return "it is a file, not a Zarr store"
     if any(location.exists(name) for name in (".zarray", ".zgroup")):

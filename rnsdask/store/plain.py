@@ -23,13 +23,12 @@ from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
-from rnsdask.store.ownership import Owner, remove_left_behind
+from rnsdask.store.metadata import missing_error
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import content_of, decode_chunk
-from rnsdask.store.replacing import Replacement
 from rnsdask.store.space import check_room
-from rnsdask.store.targets import begin, finish, place_begun, take_anew
-from rnsdask.store.writing import ArrayWriter, write_values
+from rnsdask.store.target import Target, find_begun, is_begun, target_at
+from rnsdask.store.writing import ArrayWriter, finish, write_values
 
 
 def create_plain(
@@ -55,12 +54,12 @@ def create_plain(
     StoreError
         If `path` is taken, or cannot be written.
     """
-    owner, replacement = begin(locate(path), overwrite, PLAIN_ATTRIBUTE)
-    attributes = {PLAIN_ATTRIBUTE: begun_fields(owner.token, job_identity)}
+    target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
+    attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job_identity)}
     files = math.prod(chunk_grid(shape, chunks))
-    check_room({owner.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
-    take_anew(owner, make_document(shape, chunks, dtype, attributes=attributes), replacement)
-    return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
+    check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
+    target.begin(make_document(shape, chunks, dtype, attributes=attributes))
+    return PlainWriter(target, tuple(shape), tuple(chunks))
 
 
 def resume_plain(
@@ -86,17 +85,17 @@ def resume_plain(
     StoreError
         If there is no such array, or it is complete, or cannot be written.
     """
-    location, replacement = place_begun(locate(path).check_writable())
-    found = _check_like(location, make_document(shape, chunks, dtype), complete_too)
-    begun = check_job_identity(location, job_identity, PLAIN_ATTRIBUTE)
-    owner = Owner(location, PLAIN_ATTRIBUTE)
-    owner.take_over({PLAIN_ATTRIBUTE: begun_fields(owner.token, begun)}, found.__eq__)
-    remove_left_behind(location)
-    return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
+    location = locate(path)
+    begun = find_begun(location)
+    _check_like(begun, make_document(shape, chunks, dtype), complete_too)
+    job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
+    target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
+    target.take_over(begun_fields(target.token, job))
+    return PlainWriter(target, tuple(shape), tuple(chunks))
 
 
-def _check_like(location: Location, wanted: bytes, complete_too: bool) -> bytes:
-    """Check that an array was begun with a metadata document like another, and may go on; return it."""
+def _check_like(location: Location, wanted: bytes, complete_too: bool) -> None:
+    """Check that an array was begun with a metadata document like another, and may go on."""
     try:
         metadata = location.read_metadata()
     except FileNotFoundError:
@@ -120,7 +119,6 @@ def _check_like(location: Location, wanted: bytes, complete_too: bool) -> bytes:
                 f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}; "
                 "replace it with overwrite=True"
             )
-    return metadata
 
 
 def _opened(metadata: bytes) -> zarr.Array[Any]:
@@ -138,6 +136,8 @@ def open_any_array(path: str) -> zarr.Array[Any]:
     try:
         array = zarr.open_array(path, mode="r")
     except FileNotFoundError:
+        if is_begun(locate(path)):
+            raise missing_error(locate(path), "array") from None
         raise StoreError(f"{path}: there is no such file or Zarr array") from None
     except Exception as error:  # of any type, for anything may stand in the files
         raise StoreError(f"{path}: it cannot be opened as a Zarr array: {error!r}") from error
@@ -158,7 +158,7 @@ def _check_own(path: str, array: zarr.Array[Any]) -> None:
 def exists(path: StorePath) -> bool:
     """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
     location = locate(path)
-    return location.exists(METADATA_KEY) or Replacement.begun(location) is not None
+    return location.exists(METADATA_KEY) or is_begun(location)
 
 
 def describe_plain(path: StorePath) -> dict[str, Any] | None:
@@ -197,16 +197,10 @@ def _description(array: zarr.Array[Any]) -> dict[str, Any]:
 class PlainWriter(ArrayWriter):
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
-    def __init__(
-        self,
-        owner: Owner,
-        shape: tuple[int, ...],
-        chunks: tuple[int, ...],
-        replacement: Replacement | None = None,
-    ) -> None:
-        super().__init__(owner, replacement)
-        self._location = owner.location
-        self.path = owner.location.path
+    def __init__(self, target: Target, shape: tuple[int, ...], chunks: tuple[int, ...]) -> None:
+        super().__init__(target)
+        self._location = target.staged
+        self.path = target.staged.path
         self.shape = shape
         self.chunks = chunks
 
@@ -214,14 +208,14 @@ class PlainWriter(ArrayWriter):
         return {name: value for name, value in self.__dict__.items() if name != "_metadata"}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self.owner.token
+        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self.target.token
 
     @cached_property
     def _metadata(self) -> bytes:
         try:
             return self._location.read_metadata()
         except FileNotFoundError:
-            self.owner.check()
+            self.target.check()
             raise
 
     def chunk_name(self, index: Sequence[int]) -> str:
@@ -243,7 +237,7 @@ class PlainWriter(ArrayWriter):
             If the chunk cannot be written, or another writer has begun to write the array.
         """
         place, values, name = self._location, to_backend(values, "cpu")[0], self.chunk_name(index)
-        write_values(self.owner, place, self._metadata, self.shape, index, values, name)
+        write_values(self.target, place, self._metadata, self.shape, index, values, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -258,7 +252,7 @@ class PlainWriter(ArrayWriter):
         slices = chunk_slices(index, self.shape, self.chunks)
         key, name = chunk_key(index), self.chunk_name(index)
         values = decode_chunk(self._location, self._metadata, key, name, slices)[None]
-        self.owner.check()
+        self.target.check()
         return values
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
@@ -282,9 +276,8 @@ class PlainWriter(ArrayWriter):
             If a chunk is not written, or another writer has begun to write the array.
         """
         missing = self.missing_chunks()
-        self.owner.check()  # last: who takes the array over may have removed them
+        self.target.check()  # last: who takes the array over may have removed them
         if missing:
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
-        with self.owner.watching():
-            content = content_of(self._location, map(chunk_key, self.indices()))
-            finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement, content)
+        content = content_of(self._location, map(chunk_key, self.indices()))
+        finish(self.target, {"complete": True}, content)

@@ -15,10 +15,9 @@ from rnsdask.store.attributes import PLAIN_ATTRIBUTE, incomplete_error
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import array_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
-from rnsdask.store.metadata import Opened
+from rnsdask.store.metadata import Opened, missing_error
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging, decode_chunk
-from rnsdask.store.statistics import counted
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
@@ -108,7 +107,7 @@ def open_plain(path: StorePath) -> PlainInfo:
         metadata = location.read_metadata()
         written = location.version(METADATA_KEY)
     except FileNotFoundError:
-        raise StoreError(f"{location.path}: there is no such array") from None
+        raise missing_error(location, "array") from None
     try:
         document = array_document(metadata)
         _check_document(document)
@@ -140,7 +139,6 @@ def _check_document(document: dict[str, Any]) -> None:
         raise ValueError("it must have no storage transformers")
 
 
-@counted
 def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
     """Read a chunk and check it: cut at the array's edge, in the byte order of this machine.
 

@@ -25,7 +25,6 @@ from rnsdask.store.device_files import read_device_file
 from rnsdask.store.documents import array_document
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, StoreInfo
-from rnsdask.store.statistics import counted
 
 if TYPE_CHECKING:
     from rnsdask.store.plain_reading import PlainInfo
@@ -54,7 +53,6 @@ def belonging(location: Location, opened: Opened) -> Iterator[None]:
     opened.check(location)
 
 
-@counted
 def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
     """Read a chunk and check it.
 
@@ -125,7 +123,6 @@ def _check_residues(
         raise CorruptChunkError(problem)
 
 
-@counted
 def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool = True) -> Array:
     """Read a chunk into the memory of this process's GPU, and check it.
 
@@ -170,7 +167,6 @@ def split_axis(chunks: Sequence[int]) -> int:
     return next((axis for axis, length in enumerate(chunks) if length > 1), len(chunks) - 1)
 
 
-@counted
 def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> NDArray[np.uint32]:
     """Read part of a chunk in the memory of that part alone, and check the whole chunk.
 

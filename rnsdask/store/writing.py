@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -23,6 +23,7 @@ from rnsdask.store.attributes import (
     begun_attribute,
     check_job_identity,
     complete_attribute,
+    read_job_identity,
     with_exact_bound,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
@@ -31,13 +32,15 @@ from rnsdask.store.documents import (
     Files,
     array_document,
     axis_names,
+    changed_metadata,
     check_lengths,
     make_strict_document,
     parse_document,
+    with_attributes,
 )
+from rnsdask.store.job import write_job
 from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
-from rnsdask.store.ownership import Owner, remove_folders_of_writers, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
     are_valid,
@@ -47,9 +50,8 @@ from rnsdask.store.reading import (
     read_chunk,
     residue_problems,
 )
-from rnsdask.store.replacing import Replacement, remove
 from rnsdask.store.space import check_room
-from rnsdask.store.targets import begin, finish, nothing_to_resume, place_begun, take_anew
+from rnsdask.store.target import Target, find_begun, nothing_to_resume, target_at
 
 
 def create(
@@ -78,8 +80,9 @@ def create(
     chunks
         A chunk's length along each axis of `shape`; see `rnsdask.core.layout.normalize_chunks`.
     overwrite
-        Whether to replace a Zarr array that `path` holds already. Nothing else is ever replaced. One that is
-        whole stays until the new one is: that is written beside it, and takes its place when it is finished.
+        Whether to replace a Zarr array that `path` holds already, or that another job writes there. Nothing
+        else is ever replaced. A local one that is whole stays until the new one is, which is written beside
+        it; one in an object store is gone at once.
     codecs
         One of Zarr's codecs that compress the chunks, such as ``[ZstdCodec(level=3)]`` (or ``BloscCodec``,
         ``GzipCodec``); a checksum follows it. None for no compression, which is the fastest.
@@ -104,8 +107,10 @@ def create(
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     growing = (0,) * len(lengths) if with_room else lengths
     chunk_lengths = normalize_chunks(chunks, growing, system.words32)
-    owner, replacement = begin(location, overwrite)
-    attribute = begun_attribute(system, owner.token, job_identity, group)
+    target = target_at(location, overwrite)
+    if group is not None:
+        target = replace(target, staged=location)
+    attribute = begun_attribute(system, target.token, job_identity, group)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
     if not codecs and group is None:  # else their size is not known here
@@ -113,9 +118,9 @@ def create(
         needed = files * chunk_file_size((system.words32, *chunk_lengths))
         if nonzero is not None:
             needed = min(needed, sparse_size(files, nonzero * system.rows))
-        check_room({owner.location: needed})
-    take_anew(owner, metadata, replacement)
-    return StoreWriter.of_own(owner, replacement)
+        check_room({location: needed})
+    target.begin(metadata)
+    return StoreWriter(load_own(target), target)
 
 
 def _document(
@@ -172,15 +177,16 @@ def resume(
     StoreAccessError
         If it cannot be written.
     """
-    location, replacement = place_begun(locate(path).check_writable())
-    info, complete = load(location)
+    location = locate(path)
+    begun = find_begun(location)
+    info, complete = load(begun)
     if complete:
         raise nothing_to_resume(info.path)
     check(info)
-    found = job_identity if any_job else check_job_identity(info.location, job_identity)
-    writer = StoreWriter(info, Owner(info.location), replacement)
-    writer.take_over(found)
-    return writer
+    found = job_identity if any_job else check_job_identity(begun, job_identity)
+    target = Target(location, begun, replaces=True)
+    target.take_over(begun_attribute(info.system, target.token, found))
+    return StoreWriter(load_own(target), target)
 
 
 class ArrayWriter(ABC):
@@ -188,13 +194,12 @@ class ArrayWriter(ABC):
 
     Attributes
     ----------
-    owner : Owner
-        This writer's right to the array.
+    target : Target
+        Where it is written, and this writer's right to it.
     """
 
-    def __init__(self, owner: Owner, replacement: Replacement | None) -> None:
-        self.owner = owner
-        self._replacement = replacement
+    def __init__(self, target: Target) -> None:
+        self.target = target
 
     @abstractmethod
     def chunk_name(self, index: Sequence[int]) -> str:
@@ -221,17 +226,8 @@ class ArrayWriter(ABC):
         """Declare the array complete; if it is to replace another one, it does so now."""
 
     def discard(self) -> None:
-        """Remove what is written, unless it is another writer's by now; what it was to replace stays."""
-        owner = self.owner
-        with suppress(StoreError):  # it is another one's, or cannot be reached
-            owner.check()
-            owner.location.remove(METADATA_KEY)
-            remove_folders_of_writers(owner.location)
-            self._remove()
-
-    def _remove(self) -> None:
-        """Remove the array, or the group that it is a part of."""
-        remove(self.owner.location)
+        """Remove what is written, unless it is another writer's by now."""
+        self.target.discard()
 
     @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:
@@ -257,36 +253,21 @@ class StoreWriter(ArrayWriter):
     When all are done, `finish` is called once. Until then, and if that never happens, the store is incomplete
     and cannot be opened for reading.
 
-    The store names the writer that it belongs to. A writer that finds another's name there stops with an
-    error, so that two jobs never mix their chunks, nor a task that outlived its job comes in between.
+    A writer that finds another's token in the store stops with an error. So two jobs never mix their chunks,
+    and a task that outlives its job publishes nothing.
 
     Attributes
     ----------
     info : StoreInfo
         The store as it is now.
-    owner : Owner
-        This writer's right to it.
     """
 
-    def __init__(self, info: StoreInfo, owner: Owner, replacement: Replacement | None = None) -> None:
-        super().__init__(owner, replacement)
+    def __init__(self, info: StoreInfo, target: Target) -> None:
+        super().__init__(target)
         self.info = info
 
-    @classmethod
-    def of_own(cls, owner: Owner, replacement: Replacement | None) -> "StoreWriter":
-        """Of what a writer has just taken; StoreError if it is another one's by now."""
-        return cls(_own_info(owner), owner, replacement)
-
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.StoreWriter", self.owner.token, *self.info.__dask_tokenize__()
-
-    def take_over(self, job_identity: str | None, group: str | None = None) -> None:
-        """Make the store this writer's, and remove what interrupted writes have left behind."""
-        info = self.info
-        attribute = begun_attribute(info.system, self.owner.token, job_identity, group)
-        self.owner.take_over({ATTRIBUTE: attribute}, info.opened.is_of)
-        self._reload()
-        remove_left_behind(info.location)
+        return "rnsdask.StoreWriter", self.target.token, *self.info.__dask_tokenize__()
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
         """Write a whole chunk, so that it appears at once or not at all.
@@ -325,13 +306,12 @@ class StoreWriter(ArrayWriter):
             for problem in residue_problems(info, index, residues):
                 raise ValueError(problem)
         if info.has_chunk_files:
-            # Checked last: a job that takes the store over while this chunk is written must win.
-            file, owner = info.chunk_file(index), self.owner
-            write_chunk_file(file, residues, info.chunk_shape, name, owner.check, owner.place)
+            file, target = info.chunk_file(index), self.target
+            write_chunk_file(file, residues, info.chunk_shape, name, target.check, target.unfinished)
             return
         key = info.chunk_key(index)
         encoded = _encode_chunk(info.metadata, key, (slice(None), *slices), residues)
-        self.owner.put_chunk(info.location, key, encoded, name)
+        self.target.publish(info.location, key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
@@ -357,8 +337,9 @@ class StoreWriter(ArrayWriter):
                 f"{info.chunk_name((last,))} is written and has {filled} numbers of {info.chunks[0]}, so the "
                 "array can no longer grow"
             )
-        self.owner.change_metadata(lambda array: array.resize((info.system.rows, new)))
-        self._reload()
+        resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
+        self.target.publish_metadata(resized)
+        self.info = load_own(self.target)
 
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what messages call a chunk."""
@@ -403,36 +384,40 @@ class StoreWriter(ArrayWriter):
         StoreError
             If a chunk is not written, or another writer has begun to write the store.
         """
-        info = self.info
+        info, target = self.info, self.target
         system = info.system if bound is None else with_exact_bound(info.system, bound)
         missing = self.missing_chunks()
-        self.owner.check()  # last: who takes the store over may have removed them
+        target.check()  # last: who takes the store over may have removed them
         if missing:
             raise StoreError(
-                f"{info.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks are not "
-                f"written, the first of them {info.chunk_key(missing[0])}"
+                f"{target.location.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks "
+                f"are not written, the first of them {info.chunk_key(missing[0])}"
             )
-        with self.owner.watching():
-            content = content_of(info.location, map(info.chunk_key, info.indices()))
-            metadata = parse_document(info.location.read_metadata())
-            attribute = complete_attribute(metadata, system, content, group)
-            location = finish(self.owner, {ATTRIBUTE: attribute}, self._replacement, content)
-        self.info = load(location)[0]
+        content = self._content()
+        metadata = parse_document(target.staged.read_metadata())
+        attribute = complete_attribute(metadata, system, content, group)
+        finish(target, attribute, content)
+        self.info = load(target.location)[0]
         return self.info
 
-    def _reload(self) -> None:
-        self.info = _own_info(self.owner)
+    def _content(self) -> str:
+        """Hash of the checksums of all chunks."""
+        return content_of(self.info.location, map(self.info.chunk_key, self.info.indices()))
 
 
-def _own_info(owner: Owner) -> StoreInfo:
-    """What a writer's store says of itself: the shape may be another one's as soon as the store is."""
-    try:
-        info = load(owner.location)[0]
-    except (OSError, StoreError):
-        owner.check()
-        raise
-    owner.check()
+def load_own(target: Target) -> StoreInfo:
+    """What the store that a writer has just begun, or taken over, says about itself."""
+    info = load(target.staged)[0]
+    target.check()
     return info
+
+
+def finish(target: Target, attribute: dict[str, Any], content: str) -> None:
+    """Write the final attribute of an array, all chunks of which are written, and put it in its place."""
+    job = read_job_identity(target.staged, target.attribute)
+    metadata = with_attributes(target.staged, {target.attribute: attribute})
+    write_job(target, job, metadata, content)
+    target.finish(metadata)
 
 
 def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
@@ -444,7 +429,7 @@ def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
 
 
 def write_values(
-    owner: Owner,
+    target: Target,
     location: Location,
     metadata: bytes,
     shape: Sequence[int],
@@ -456,8 +441,8 @@ def write_values(
 
     Parameters
     ----------
-    owner
-        Of this array, or of the one that it belongs to.
+    target
+        That of this array, or of the one that it belongs to.
     location, metadata, shape
         Where it is, its metadata document, and its shape.
 
@@ -476,12 +461,12 @@ def write_values(
     if values.shape != expected:
         raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
     key = chunk_key(index)
-    if owner.place is None or codecs.compressor is not None:
-        owner.put_chunk(location, key, _encode_chunk(metadata, key, selection, values), name)
+    if target.unfinished is None or codecs.compressor is not None:
+        target.publish(location, key, _encode_chunk(metadata, key, selection, values), name)
         return
     # The same file without Zarr, which takes milliseconds a chunk: bytes as they are, then their CRC-32C.
     values = values.astype(codecs.dtype, copy=False)
-    write_chunk_file(Path(location.path, key), values, codecs.shape, name, owner.check, owner.place)
+    write_chunk_file(Path(location.path, key), values, codecs.shape, name, target.check, target.unfinished)
 
 
 def _encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:

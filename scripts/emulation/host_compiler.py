@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from emulation.cupy_of_host import SHARED_BYTES, launched_by
-from rnsdask.backend.cuda_sources import kernels_directory, kernels_in
+from rnsdask.backend.cuda.sources import kernels_directory, kernels_in
 
 EMULATION = Path(__file__).resolve().parent
 HEADER = EMULATION / "host_cuda.hpp"

@@ -19,13 +19,12 @@ from strategies import BOTH_RANGES, MODULI_SETS, edge_values
 
 from rnsdask.backend import (
     backend_name,
-    cuda_layout,
-    cuda_sources,
     first_alone,
     has_gpu,
     kernels_of,
     to_backend,
 )
+from rnsdask.backend.cuda import layout, sources
 from rnsdask.constants import fixed_point_constants, key_constants, mixed_radix_constants
 from rnsdask.core.errors import NoGPUError
 from rnsdask.core.moduli import ModuliSet
@@ -111,16 +110,16 @@ def test_without_gpu() -> None:
 
 def test_every_structure_is_checked() -> None:
     """Those that Python fills; the compilers check them (scripts/check_kernels.py)."""
-    checked = [dtype for structures in cuda_layout.STRUCTURES.values() for dtype in structures.values()]
-    for name, value in vars(cuda_layout).items():
+    checked = [dtype for structures in layout.STRUCTURES.values() for dtype in structures.values()]
+    for name, value in vars(layout).items():
         assert not isinstance(value, np.dtype) or any(value is dtype for dtype in checked), name
-    assert {*cuda_layout.STRUCTURES, *cuda_layout.SIZES} <= set(cuda_sources.source_names())
-    for path in Path(cuda_layout.__file__).parent.glob("cuda/*.py"):
-        assert "np.dtype(" not in path.read_text(encoding="utf-8"), path
+    assert {*layout.STRUCTURES, *layout.SIZES} <= set(sources.source_names())
+    for path in Path(layout.__file__).parent.glob("*.py"):
+        assert path.name == "layout.py" or "np.dtype(" not in path.read_text(encoding="utf-8"), path
 
 
 def test_assertions_of_a_structure() -> None:
-    text = cuda_layout.assertions("arithmetic")
+    text = layout.assertions("arithmetic")
     for fact in ("sizeof(Task) == 144", "sizeof(Task::x) == 96", "OFFSET(Task, rows) == 136"):
         assert f"static_assert({fact}, " in text
 

@@ -219,7 +219,7 @@ def test_results_of_many_threads(cupy: Any, of_its_own: bool) -> None:
 
 
 def test_results_are_lent_again_when_they_are_read(cupy: Any) -> None:
-    from rnsdask.backend.cuda.results import results
+    from rnsdask.backend.cuda.launching import results
 
     a = cupy.asarray(residues_of(MODULI, 64))
     first = results()

@@ -1,7 +1,6 @@
 """Matrix products by matrices of 8-bit residues against Python's integers."""
 
 import gc
-import importlib
 import itertools
 import math
 from collections.abc import Callable
@@ -144,7 +143,8 @@ def test_great_products_go_by_small_moduli(monkeypatch: pytest.MonkeyPatch, rng:
     """Of a stack and one matrix, in another layout; as if little work were much."""
     import cupy
 
-    dispatch = importlib.import_module("rnsdask.backend.cuda.matmul")
+    from rnsdask.backend.cuda import matmul as dispatch
+
     monkeypatch.setattr(dispatch, "_INT8_WORK", 0)
     calls = []
     product = dispatch.int8_product.multiply

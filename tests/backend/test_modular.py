@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import MODULI_SETS, moduli_sets
 
-from rnsdask.backend import cuda_sources, kernels_of
+from rnsdask.backend import kernels_of
+from rnsdask.backend.cuda import sources as cuda_sources
 from rnsdask.constants import modulus_table
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import OPERATIONS

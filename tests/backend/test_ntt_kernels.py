@@ -1,6 +1,5 @@
 """Kernels of transforms and cyclic products: every length and way to cut it, both processors alike."""
 
-import importlib
 from typing import Any
 
 import flint
@@ -77,7 +76,8 @@ def test_all_ways_to_cut_a_transform(
 ) -> None:
     import cupy
 
-    ntt = importlib.import_module("rnsdask.backend.cuda.ntt")  # the package has the function of that name
+    from rnsdask.backend.cuda import ntt
+
     length, moduli = 2 ** sum(lengths), SETS[2]
     monkeypatch.setattr(ntt, "_longest_row", lambda: 4)
     monkeypatch.setattr(ntt, "_cut", lambda _: lengths)

@@ -24,7 +24,7 @@ NUMBERS = {
     "count", "counts", "less", "equal", "greater", "first_difference", "index", "indices", "k", "flagged",
     "bit_lengths", "shape", "chunks", "n_chunks", "n_moduli", "chunks_kept", "chunks_rewritten", "passes",
     "axis", "digits", "limbs", "bits", "bytes", "bytes_read", "bytes_written", "exact_fallbacks",
-    "seconds", "retries", "read_limit", "of_read_limit",
+    "seconds", "retries",
 }  # fmt: skip
 
 COMMANDS = {

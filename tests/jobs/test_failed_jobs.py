@@ -20,7 +20,6 @@ from rnsdask import store
 from rnsdask.arrays import creation, rns_storage
 from rnsdask.core.errors import NumberError, StoreAccessError, StoreError
 from rnsdask.rns.system import RNS
-from rnsdask.store.ownership import Owner
 
 MODULI = rd.ModuliSet.for_bits(64)
 SMALL = list(range(1000))
@@ -123,37 +122,20 @@ def test_the_message_can_be_followed_at_once() -> None:
 
 
 def test_a_task_that_goes_on_makes_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is between its look at the store and the making of folders when the store is removed."""
-    writer = store.create("y", RNS(MODULI), (256,), chunks=128)
-    check, words = Owner.check, np.zeros((len(MODULI), 128), np.uint32)
-
-    def check_and_lose(owner: Owner) -> None:
-        check(owner)
-        patched.undo()
-        writer.discard()
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Owner, "check", check_and_lose)
-        with pytest.raises(StoreError, match="it was removed"):
-            writer.write_chunk((0,), words)
-    assert not Path("y").exists()
-
-
-def test_a_task_that_makes_a_folder_anew_removes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has made the writer's folder, and not yet that of the chunk, when the store is removed."""
+    """One that is about to make the folder of its chunk when the store is removed."""
     writer = store.create("y", RNS(MODULI), (256,), chunks=128)
     make, words = Path.mkdir, np.zeros((len(MODULI), 128), np.uint32)
 
     def lose_and_make(path: Path, *args: Any, **options: Any) -> None:
-        if path.name == "c" and Path("y/zarr.json").exists():
+        if path.name == "c" and Path("y.partial/zarr.json").exists():
             writer.discard()
-            assert not Path("y").exists()
         make(path, *args, **options)
 
     monkeypatch.setattr(Path, "mkdir", lose_and_make)
     with pytest.raises(StoreError, match="it was removed"):
         writer.write_chunk((0,), words)
     assert not Path("y").exists()
+    assert not Path("y.partial").exists()
 
 
 @pytest.mark.parametrize("how", ["command", "Python"])

@@ -9,7 +9,7 @@ from conftest import Processor
 from positional_numbers import to_values, to_words
 
 from rnsdask.backend import cpu
-from rnsdask.backend.cpu import positional_choice
+from rnsdask.backend.cpu import positional
 from rnsdask.positional.divide import divmod_, gcd, isqrt
 from rnsdask.positional.modular import mod_inverse, mod_multiply, mod_power
 from rnsdask.positional.multiply import multiply_checked
@@ -23,7 +23,7 @@ def some(bits: int, count: int, rng: np.random.Generator) -> list[int]:
 
 
 def test_long_and_few_numbers_are_gmps(monkeypatch: pytest.MonkeyPatch) -> None:
-    choice = positional_choice
+    choice = positional
     for level, lanes in (("avx2", 4), ("ifma", 8)):
         monkeypatch.setattr(choice, "best_method", level)
         for operation in ("multiply", "multiply_low", "mod_multiply", "mod_power", "mod_inverse"):
@@ -95,7 +95,7 @@ def test_arrays_that_do_not_fit_each_other() -> None:
     for numbers in (x[:, :2], x[:0]):
         with pytest.raises(ValueError, match="an operand must have"):
             cpu.positional_gcd(numbers, x, False, out)
-    for method in positional_choice.positional_methods():  # else it might be taken for a square
+    for method in positional.positional_methods():  # else it might be taken for a square
         with pytest.raises(ValueError, match="must be contiguous"):
             cpu.positional_multiply(x[:, :2], x[:, ::2], None, 64, False, out[:, :2].copy(), None, method)
     long = np.broadcast_to(np.uint32(1), (2**31, 1))  # which takes no memory
@@ -104,7 +104,7 @@ def test_arrays_that_do_not_fit_each_other() -> None:
     for bits in (0, 32, 65):
         with pytest.raises(ValueError, match="the limbs of its bits"):
             cpu.positional_multiply(x, x, None, bits, False, out, None, method=cpu.GMP)
-    library = type(positional_choice.gmp())
+    library = type(positional.gmp())
     with pytest.raises(RuntimeError, match="is not loaded"):
         library("libnone.so")
     with pytest.raises(RuntimeError, match="has no function"):

@@ -68,7 +68,7 @@ def byte_constants_of(first: ModuliSet, others: ModuliSet, low: int, bound: int)
 def prove_on_gpus(residues: Any, constants: Any, columns: slice = slice(None)) -> Any:
     import cupy
 
-    from rnsdask.backend import cuda
+    from rnsdask.backend.cuda import kernels as cuda
 
     return cuda.prove_bound(cupy.asarray(residues)[:, columns], constants).get()
 

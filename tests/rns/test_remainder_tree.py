@@ -9,7 +9,7 @@ from strategies import BOTH_RANGES, MODULI_SETS
 
 from rnsdask.backend.cpu import trees
 from rnsdask.constants.convert import Spent
-from rnsdask.constants.remainder_tree import remainder_tree
+from rnsdask.constants.remainders import remainder_tree
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.lift import decode, primes
 from rnsdask.rns.remainder_parts import from_parts, join_parts

@@ -30,7 +30,6 @@ from servers import WebServer, refusing, s3_server, web_server
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cluster import failures
-from rnsdask.cluster.memory import project
 from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.jobs import memory_plan, run
 from rnsdask.rns.system import RNS
@@ -659,7 +658,7 @@ with open("/proc/self/status") as status:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(("operation", "threads"), [("max", 3), ("random", 2)][: len(PLACES)])
-def test_peak_is_not_above_projection(bucket: str, web: WebServer, operation: str, threads: int) -> None:
+def test_peak_is_not_above_the_plan(bucket: str, web: WebServer, operation: str, threads: int) -> None:
     moduli = rd.ModuliSet([2**32, 2**32 - 1])
     rd.random(moduli, 4 * 2**20 - 1000, chunks=2**20).to_zarr("x.zarr")
     arguments = [operation, f"{web.url}/x.zarr", f"{bucket}/out.zarr", str(threads)]
@@ -668,4 +667,4 @@ def test_peak_is_not_above_projection(bucket: str, web: WebServer, operation: st
     )
     assert done.returncode == 0, done.stderr
     work = memory_plan.work_on(store.open_info(f"{web.url}/x.zarr"), operation)
-    assert 1024 * int(done.stdout) <= project(work, threads).host
+    assert 1024 * int(done.stdout) <= memory_plan.Place("here", threads, 2**40).need(work, threads)[0]

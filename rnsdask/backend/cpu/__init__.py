@@ -1,28 +1,38 @@
 """The kernels for NumPy arrays: calls into the compiled extension (see :class:`.protocol.Kernels`)."""
 
-from rnsdask.backend.cpu.arithmetic import apply, apply_checked, apply_windowed, inverse, power, running_sums
-from rnsdask.backend.cpu.check import crc32c, crc32c_and_validity, exceeds, first_invalid, read_all
+from rnsdask.backend.cpu.arithmetic import (
+    apply,
+    apply_checked,
+    apply_windowed,
+    crc32c,
+    crc32c_and_validity,
+    exceeds,
+    first_invalid,
+    inverse,
+    power,
+    read_all,
+    running_sums,
+    transpose,
+)
 from rnsdask.backend.cpu.convert import (
     MULTIPLIES_WORDS,
     base_extend,
     bound_proof,
+    divide_residues,
+    division_methods,
     first_outside,
     fixed_point,
+    floor_divide_limbs,
     limbs_to_residues,
     limbs_to_wide_residues,
     mixed_radix_digits,
     prove_bound,
+    remainder_limbs,
+    remainders,
     residues_to_limbs,
     sum_methods,
     table_sums,
     wide_digits,
-)
-from rnsdask.backend.cpu.divide import (
-    divide_residues,
-    division_methods,
-    floor_divide_limbs,
-    remainder_limbs,
-    remainders,
 )
 from rnsdask.backend.cpu.fermat import (
     fermat_apply,
@@ -33,8 +43,9 @@ from rnsdask.backend.cpu.fermat import (
     limbs_to_fermat,
 )
 from rnsdask.backend.cpu.files import GpuFiles, read_checked
-from rnsdask.backend.cpu.interval import interval, interval_arithmetic
-from rnsdask.backend.cpu.interval_rns import (
+from rnsdask.backend.cpu.interval import (
+    interval,
+    interval_arithmetic,
     interval_rns_add,
     interval_rns_compare,
     interval_rns_headers,
@@ -72,6 +83,7 @@ from rnsdask.backend.cpu.polynomials import (
     transform_methods,
 )
 from rnsdask.backend.cpu.positional import (
+    GMP,
     by_integers,
     montgomery_bits,
     montgomery_multiply,
@@ -86,13 +98,13 @@ from rnsdask.backend.cpu.positional import (
     positional_gcd,
     positional_inverse,
     positional_isqrt,
+    positional_methods,
     positional_mod_add,
     positional_mod_multiply,
     positional_mod_power,
     positional_multiply,
     positional_shift,
 )
-from rnsdask.backend.cpu.positional_choice import GMP, positional_methods
 from rnsdask.backend.cpu.text import (
     format_decimal,
     format_hexadecimal,
@@ -103,7 +115,6 @@ from rnsdask.backend.cpu.text import (
     parse_lines,
     residues_to_decimal,
 )
-from rnsdask.backend.cpu.transpose import transpose
 
 __all__ = [
     "GMP",

@@ -1,4 +1,4 @@
-"""Arithmetic of residues, element by element, and their running sums."""
+"""Arithmetic of residues, element by element, their running sums, checks and transposition."""
 
 from collections.abc import Sequence
 
@@ -52,3 +52,32 @@ def running_sums(residues: Array, starts: Array, moduli: ModuliSet) -> NDArray[n
     result = np.empty(residues.shape, dtype=np.uint32)
     _cpu.running_sums(residues, np.ascontiguousarray(starts), last_residues(moduli), result)
     return result
+
+
+def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
+    row, index = _cpu.first_invalid(residues, last_residues(moduli))
+    return None if row < 0 else (row, index)
+
+
+def exceeds(residues: Array, last: NDArray[np.uint32]) -> bool:
+    """Whether a residue of a row is above the row's last one: for pieces of a chunk, as they are read."""
+    row, _ = _cpu.first_invalid(residues, last)
+    return bool(row >= 0)
+
+
+def read_all(residues: Array) -> int:
+    total: int = _cpu.read_all(residues)
+    return total
+
+
+def crc32c(words: Array) -> int:
+    checksum: int = _cpu.crc32c(words)
+    return checksum
+
+
+def crc32c_and_validity(words: Array, moduli: ModuliSet) -> tuple[int, bool]:
+    return crc32c(words), first_invalid(words[:-1].reshape(len(moduli), -1), moduli) is None
+
+
+def transpose(matrix: Array, out: Array) -> None:
+    _cpu.transpose(matrix, out)

@@ -1,10 +1,16 @@
-"""Intervals of residues' fractions, and their arithmetic."""
+"""Intervals of residues' fractions, and signed integers that carry one."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rnsdask.backend.cpu.arithmetic import apply
 from rnsdask.backend.cpu.extension import _cpu
-from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds, IntervalGoal
-from rnsdask.constants import IntervalConstants, ProductBounds
+from rnsdask.backend.protocol import INTERVAL_OPERATIONS, INTERVAL_RNS_ALGORITHMS, Array, Bounds, IntervalGoal
+from rnsdask.constants import IntervalConstants, ProductBounds, modulus_table
+from rnsdask.core.moduli import ModuliSet
 
 
 def interval(
@@ -24,3 +30,46 @@ def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBo
     bounds = (product.low, product.upp, product.exponent)
     _cpu.interval_arithmetic(INTERVAL_OPERATIONS.index(operation), *x, *y, *bounds, *z)
     return z
+
+
+def interval_rns_add(
+    x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
+) -> NDArray[np.uint8]:
+    flags = np.empty(out.shape[1], dtype=np.uint8)
+    selectors = np.empty(out.shape[1] if algorithm == "digits" else 0, dtype=np.uint32)
+    how = (subtract, INTERVAL_RNS_ALGORITHMS[algorithm], accuracy)
+    _cpu.interval_rns_add(x, y, modulus_table(moduli), *how, out, selectors, flags)
+    return flags
+
+
+def interval_rns_multiply(
+    x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array
+) -> NDArray[np.uint8]:
+    flags = np.empty(out.shape[1], dtype=np.uint8)
+    n = len(product.moduli)
+    apply("multiply", (x[:n], y[:n]), product.moduli, out[:n])
+    bounds = (product.low, product.upp, product.exponent)
+    _cpu.interval_rns_multiply_headers(x, y, *bounds, accuracy, out, flags)
+    return flags
+
+
+def interval_rns_headers(
+    parts: Sequence[NDArray[Any]], least_exponent: int, width: float, out: NDArray[np.uint32]
+) -> bool:
+    """Write the rows of headers, and tell whether each may be that of a number other than 0.
+
+    Parameters
+    ----------
+    parts : sequence of arrays, shape (N,)
+        Signs (uint8), lower and upper bounds, and exponents (int32).
+    least_exponent, width
+        The least exponent, and the greatest relative width, that a number may have.
+    """
+    follow: bool = _cpu.interval_rns_headers(*parts, least_exponent, width, out)
+    return follow
+
+
+def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:
+    order = np.empty(max(x.shape[1], y.shape[1]), dtype=np.int8)
+    _cpu.interval_rns_compare(x, y, len(moduli), order)
+    return order

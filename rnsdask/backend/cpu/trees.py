@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rnsdask.backend.cpu.text import format_decimal, ints_to_limbs, limbs_to_ints
 from rnsdask.constants import ExtensionConstants, ForwardConstants, ReverseConstants
 from rnsdask.constants.convert import Spent
-from rnsdask.constants.remainder_tree import remainder_tree
+from rnsdask.constants.remainders import remainder_tree
 from rnsdask.core.moduli import LIMB_BITS
 
 FEWEST_MODULI = 96

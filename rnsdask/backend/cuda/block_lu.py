@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import int8_product, triangles
-from rnsdask.backend.cuda.elimination_task import Found
 from rnsdask.backend.cuda.int8_product import Part, Residues, multiply_images
 from rnsdask.backend.cuda.launching import has_matrix_units
-from rnsdask.backend.cuda_layout import INT8_STEP, MOST_INVERTED
+from rnsdask.backend.cuda.layout import INT8_STEP, MOST_INVERTED
+from rnsdask.backend.cuda.triangles import Found
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import LU_WORKSPACE, MOST_TERMS, int8_constants, small_moduli_for
 from rnsdask.core.moduli import ModuliSet

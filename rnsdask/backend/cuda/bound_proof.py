@@ -1,9 +1,22 @@
 """Proofs of a bound in one pass: by words with few moduli, by bytes with more."""
 
-import cupy
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from rnsdask.backend.cuda.byte_proof import has_byte_proof, prove_by_bytes
-from rnsdask.backend.cuda.word_proof import prove_by_words
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import (
+    Parameter,
+    has_matrix_units,
+    is_aligned,
+    on_device,
+    row_stride,
+    shared_bytes,
+)
+from rnsdask.backend.cuda.layout import BYTE_PROOF, WARP, WORD_PROOF, proof_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
     ByteProofConstants,
@@ -11,7 +24,114 @@ from rnsdask.constants import (
     byte_proof_constants,
     short_word_proof_constants,
 )
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.constants.proofs import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS, MOST_WORDS, ByteProofTables
 from rnsdask.core.moduli import ModuliSet
+
+_NUMBERS = 4  # of a thread
+_FEWEST_WORDS = 4  # that the kernel is compiled for; those that there are not are 0
+
+
+def prove_by_words(residues: Array, constants: WordProofConstants) -> Array:
+    count = residues.shape[1]
+    proved = cupy.empty(count, dtype=cupy.bool_)
+    start, masks, coefficients = _tables(constants)
+    task = Parameter(
+        WORD_PROOF,
+        residues=residues,
+        stride=row_stride(residues),
+        count=count,
+        is_aligned=is_aligned(residues),
+        proved=proved,
+        moduli=len(residues),
+        words=max(constants.words, _FEWEST_WORDS),
+        window=(start, constants.room, constants.word_bits, masks),
+        coefficients=coefficients,
+    )
+    launching.launch("word_proof", "prove_by_words", -(-count // _NUMBERS), (task,))
+    return proved
+
+
+@lru_cache(CACHED_SETS)
+def _tables(constants: WordProofConstants) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """What is added to each word, the bits that count of it, and coefficients, as the kernel takes them."""
+    start = np.zeros(MOST_SHORT_WORDS, dtype=np.uint64)
+    start[: constants.words] = constants.start
+    masks = np.zeros(MOST_SHORT_WORDS, dtype=np.uint32)
+    masks[: constants.words] = (1 << constants.word_bits) - 1
+    masks[constants.words - 1] = (1 << constants.top_bits) - 1
+    moduli, words = constants.coefficients.shape
+    padded = np.zeros((moduli, max(words, _FEWEST_WORDS)), dtype=np.uint32)
+    padded[:, :words] = constants.coefficients
+    coefficients = np.zeros(MOST_SHORT_COEFFICIENTS, dtype=np.uint32)
+    coefficients[: padded.size] = padded.ravel()
+    return start, masks, coefficients
+
+
+_MOST_KEPT = 3 * 2**10
+"""Vectors of coefficients, of 16 bytes, that are kept in shared memory, at most."""
+
+
+class _Shape(NamedTuple):
+    """How a proof is divided: warps of a block, bytes that they share, whether coefficients are there."""
+
+    warps: int
+    shared: int
+    is_kept: bool
+
+
+def has_byte_proof(constants: ByteProofConstants) -> bool:
+    """Whether the current GPU has the kernel, and memory for the bytes of a warp's numbers."""
+    return has_matrix_units(cupy.cuda.runtime.getDevice()) and _shape(constants.tables).warps > 0
+
+
+def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
+    tables, count = constants.tables, residues.shape[1]
+    shape = _shape(tables)
+    proved = cupy.empty(count, dtype=cupy.bool_)
+    task = Parameter(
+        BYTE_PROOF,
+        residues=residues,
+        stride=row_stride(residues),
+        count=count,
+        is_aligned=is_aligned(residues),
+        moduli=len(tables.moduli),
+        steps=tables.steps,
+        passes=tables.passes,
+        **{name: on_device(tables, name) for name in ("table", "rows", "compared", "tests")},
+        window=(_in_words(constants.start), _in_words(constants.room)),
+        proved=proved,
+    )
+    most, blocks = _division(shape.is_kept)
+    launching.launch(
+        "byte_proof",
+        "prove_bound",
+        count,
+        (task,),
+        block=shape.warps * WARP,
+        shared=shape.shared,
+        defines=proof_options(tables.bytes, tables.words, tables.is_wide, shape.is_kept, most * WARP, blocks),
+    )
+    return proved
+
+
+def _division(is_kept: bool) -> tuple[int, int]:
+    """Warps of a block, at most, and blocks of a processor: small ones, unless coefficients are common."""
+    return (8, 2) if is_kept else (4, 3)
+
+
+def _shape(tables: ByteProofTables) -> _Shape:
+    """As many warps of a block as there is memory for, or 0."""
+    is_kept = tables.vectors <= _MOST_KEPT
+    own = 8 * WARP * tables.steps  # words of a warp: its numbers' bytes
+    common = 4 * tables.vectors if is_kept else 0
+    shares = ((warps, shared_bytes(warps * own + common)) for warps in range(_division(is_kept)[0], 0, -1))
+    return _Shape(*next((share for share in shares if share[1]), (0, 0)), is_kept)
+
+
+def _in_words(value: int) -> list[int]:
+    """A fraction in words of 32 bits, the lowest first."""
+    return [value >> 32 * k & 0xFFFFFFFF for k in range(MOST_WORDS)]
 
 
 def bound_proof(

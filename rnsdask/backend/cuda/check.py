@@ -1,4 +1,4 @@
-"""Kernels that read everything: is every residue below its modulus; a plain read."""
+"""Kernels that read everything: is every residue below its modulus; a plain read; CRC-32C."""
 
 import functools
 from typing import Any
@@ -7,7 +7,7 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import array_arguments
+from rnsdask.backend.cuda.launching import array_arguments, is_aligned
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import last_residues
@@ -43,3 +43,30 @@ def read_all(residues: Array) -> int:
     vectors, tail = divmod(residues.size, 4)
     launching.launch("check", "read_all", vectors, (residues, np.int64(vectors), np.int32(tail), total))
     return int(total[0])
+
+
+def crc32c(words: Array) -> int:
+    if words.size == 0:
+        return 0
+    checksum = cupy.empty(1, dtype=cupy.uint32)
+    checksum.data.memset_async(0xFF, 4)  # 2**32 - 1; cupy.full would compile a kernel
+    _queue(words, checksum)
+    return int(checksum[0])
+
+
+def crc32c_and_validity(words: Array, moduli: ModuliSet) -> tuple[int, bool]:
+    # One wait for both: between two of them other threads take Python's lock.
+    found = cupy.empty(2, dtype=cupy.uint64)
+    found.data.memset_async(0xFF, 16)
+    _queue(words, found[:1])
+    queue_first_invalid(words[:-1].reshape(len(moduli), -1), moduli, found[1:])
+    checksum, position = found.get().tolist()
+    return checksum % 2**32, position == NONE
+
+
+def _queue(words: Array, checksum: Array) -> None:
+    """Launch the kernel, which changes 2**32 - 1 into the checksum."""
+    if not is_aligned(words):
+        words = words.copy()
+    vectors, tail = divmod(words.size, 4)
+    launching.launch("crc32c", "crc32c", vectors, (words, np.int64(vectors), np.int32(tail), checksum))

@@ -1,4 +1,4 @@
-"""Kernels of conversion from and to limbs and of base extension."""
+"""Conversion of residues: from limbs and back, to other moduli, digits and fractions; division of limbs."""
 
 from typing import Any
 
@@ -7,12 +7,15 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import array_arguments, on_device, row_stride
-from rnsdask.backend.cuda_layout import BLOCK, TILE_LIMBS, WARP
+from rnsdask.backend.cuda.layout import BLOCK, TILE_LIMBS, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
     ExtensionConstants,
+    FixedPointConstants,
     ForwardConstants,
+    MixedRadixConstants,
     ReverseConstants,
+    WideDigitConstants,
     WideForwardConstants,
 )
 from rnsdask.constants.convert import TABLE_MULTIPLE
@@ -87,3 +90,58 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     arguments = (table, np.int32(table.shape[1]), *tables, *decision, *targets, *results)
     launching.launch("convert", "base_extend", residues.shape[1], (*array_arguments(source), *arguments))
     return ambiguous
+
+
+def wide_digits(residues: Array, constants: WideDigitConstants) -> Array:
+    moduli, count = residues.shape
+    digits = cupy.empty((count, moduli + 1), dtype=cupy.uint64)
+    strides = (np.int64(stride // residues.itemsize) for stride in residues.strides)
+    tables = (on_device(constants, field) for field in ("last", "inverses", "highest"))
+    arguments = (residues, *strides, np.int64(count), np.int32(moduli), *tables, digits)
+    launching.launch("wide_residues", "wide_digits", count, arguments)
+    return digits
+
+
+def limbs_to_wide_residues(limbs: Array, constants: WideForwardConstants) -> Array:
+    limbs = cupy.ascontiguousarray(limbs)
+    count, limb_count = limbs.shape
+    moduli = len(constants.last)
+    residues = cupy.empty((moduli, count), dtype=cupy.uint64)
+    is_signed = len(constants.weights) > limb_count
+    tables = (on_device(constants, field) for field in ("weights", "last", "factors"))
+    numbers = (limbs, np.int64(count), np.int32(limb_count), np.int32(is_signed))
+    arguments = (*numbers, *tables, np.int32(moduli), residues)
+    launching.launch("wide_residues", "limbs_to_wide_residues", count, arguments)
+    return residues
+
+
+def mixed_radix_digits(residues: Array, constants: MixedRadixConstants) -> Array:
+    digits = cupy.empty(residues.shape, dtype=cupy.uint32)
+    tables = tuple(on_device(constants, field) for field in ("last", "ones", "inverses"))
+    launching.launch(
+        "mixed_radix", "mixed_radix_digits", residues.shape[1], (*array_arguments(residues), *tables, digits)
+    )
+    return digits
+
+
+def fixed_point(residues: Array, constants: FixedPointConstants) -> tuple[Array, Array]:
+    count = residues.shape[1]
+    words = cupy.empty((constants.bits // 32, count), dtype=cupy.uint32)
+    zero = cupy.empty(count, dtype=cupy.bool_)
+    arguments = (*array_arguments(residues), on_device(constants, "coefficients"), words, zero)
+    launching.launch("fixed_point", f"fixed_point_{constants.bits}", count, arguments)
+    return words, zero
+
+
+def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) -> tuple[Array, Array]:
+    quotients, remainders = (cupy.empty((len(limbs), width), dtype=cupy.uint32) for _ in range(2))
+    stride = np.int64(divisors.shape[1] if len(divisors) > 1 else 0)
+    numbers = (limbs, np.int64(len(limbs)), np.int32(limbs.shape[1]))
+    others = (divisors, stride, np.int32(divisors.shape[1]))
+    results = (np.int32(signed), np.int32(width), quotients, remainders)
+    launching.launch("divide", "floor_divide_limbs", len(limbs), (*numbers, *others, *results))
+    return quotients, remainders
+
+
+# Remainders by long integers, and division by arrays, are left to the division of limbs.
+remainder_limbs = remainders = divide_residues = None

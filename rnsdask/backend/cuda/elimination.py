@@ -1,14 +1,23 @@
-"""Elimination in matrices modulo primes: whole ones, or by the ways for great ones; and factors of LU."""
+"""Elimination in matrices modulo primes, whole or in parts, factors of LU, characteristic polynomials."""
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import block_lu, launching
-from rnsdask.backend.cuda.elimination_task import Found, in_warps, no_pivots, task_of
-from rnsdask.backend.cuda.launching import shared_bytes
+from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, shared_bytes, stack
+from rnsdask.backend.cuda.layout import (
+    BLOCK,
+    BOARD_BYTES,
+    LU_STRIP,
+    POLYNOMIALS,
+    ROW,
+    ROW_TILE,
+    WARP,
+    WHOLE_ROWS,
+)
 from rnsdask.backend.cuda.panel_lu import GreatMatrices
-from rnsdask.backend.cuda_layout import BLOCK, BOARD_BYTES, LU_STRIP, ROW, ROW_TILE, WARP, WHOLE_ROWS
+from rnsdask.backend.cuda.triangles import Found, in_warps, no_pivots, task_of
 from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor
 from rnsdask.core.moduli import ModuliSet
 
@@ -137,3 +146,35 @@ def _lu_factor(words: Array, width: int, order: Array, step: int, factor: LUFact
     if out.size:
         arguments = words, order, np.int64(step), out, *sizes, np.int32(LU_FACTORS.index(factor))
         launching.launch("lu_factors", "lu_factor", strips * BLOCK, arguments)
+
+
+# Numbers of its matrix that a thread computes at the first step, where there are enough.
+_NUMBERS = 32
+
+
+def characteristic_polynomials(x: Array, moduli: ModuliSet) -> Array:
+    n, count, length, _ = x.shape
+    out = cupy.empty((n, count, length + 1), dtype=cupy.uint32)
+    size = length * (length + 2)
+    shared = shared_bytes(size)
+    task = Parameter(
+        POLYNOMIALS,
+        x=stack(x),
+        out=out,
+        space=cupy.empty(n * count * (length + 1) ** 2, dtype=cupy.uint32),
+        work=cupy.empty(0 if shared else n * count * size, dtype=cupy.uint32),
+        moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),
+        moduli_count=n,
+        count=count,
+        length=length,
+        is_shared=bool(shared),
+    )
+    if n * count:
+        block, name = _threads_for(size), "characteristic_polynomials"
+        launching.launch("charpoly", name, n * count * block, (task,), block=block, shared=shared)
+    return out
+
+
+def _threads_for(size: int) -> int:
+    """Threads of a block that computes so many numbers at a time."""
+    return max(WARP, min(_MOST_THREADS, 1 << (-(-size // _NUMBERS) - 1).bit_length()))

@@ -1,17 +1,18 @@
-"""Kernels of arithmetic modulo r^k + 1. Each field has a compilation of its own."""
+"""Fields of generalised Fermat primes: arithmetic, transforms, limbs. Each field has its own compilation."""
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, is_aligned, row_stride
+from rnsdask.backend.cuda.layout import FERMAT_TASK, FERMAT_TRANSFORM, WIDE_RADIX, fermat_options, fermat_side
 from rnsdask.backend.cuda.memory import table_on_gpu
-from rnsdask.backend.cuda_layout import FERMAT_TASK, FERMAT_TRANSFORM, fermat_options, fermat_side
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import FermatConstants, FermatPass
+from rnsdask.constants import FermatConstants, FermatPass, radix_division
 
 (_MOST_OPERANDS,) = FERMAT_TASK["x"].shape
 
@@ -79,3 +80,32 @@ def fermat_first_invalid(x: Array, field: FermatConstants) -> int | None:
     _launch("first_invalid", (x,), field, None, first)
     index = int(first[0])
     return None if index == count else index
+
+
+def limbs_to_fermat(limbs: Array, signed: bool, field: FermatConstants) -> Array:
+    limbs = cupy.ascontiguousarray(limbs)
+    numbers, count = limbs.shape
+    digits = cupy.empty((field.digits, numbers), dtype=field.dtype)
+    size = (np.int64(count), np.int64(numbers), np.int32(signed))
+    arguments = (limbs, *size, *_radix_arguments(field), digits)
+    launching.launch("fermat_limbs", f"limbs_to_fermat_{_bits(field)}", numbers, arguments)
+    return digits
+
+
+def fermat_to_limbs(digits: Array, field: FermatConstants) -> Array:
+    numbers = digits.shape[1]
+    limbs = cupy.empty((numbers, radix_division(field).limb_count), dtype=cupy.uint32)
+    size = (row_stride(digits), np.int64(numbers))
+    arguments = (digits, *size, *_radix_arguments(field), limbs, np.int64(limbs.shape[1]))
+    launching.launch("fermat_limbs", f"fermat_to_limbs_{_bits(field)}", numbers, arguments)
+    return limbs
+
+
+def _bits(field: FermatConstants) -> int:
+    return int(8 * field.dtype.itemsize)
+
+
+def _radix_arguments(field: FermatConstants) -> tuple[Any, ...]:
+    wide = radix_division(field)
+    fields = {name: getattr(wide, name) for name in ("radix", "normalized", "reciprocal", "shift", "digits")}
+    return np.uint64(field.radix), Parameter(WIDE_RADIX, **fields)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, has_matrix_units, on_device, processors, stack
-from rnsdask.backend.cuda_layout import (
+from rnsdask.backend.cuda.layout import (
     BLOCK,
     IMAGE,
     INT8_BLOCKS,

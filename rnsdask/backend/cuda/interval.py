@@ -1,13 +1,17 @@
-"""Kernels of the floating-point interval evaluation."""
+"""Intervals of residues' fractions, and signed integers that carry one."""
+
+from typing import Any
 
 import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import array_arguments, on_device
-from rnsdask.backend.cuda_layout import INTERVAL_GOAL
-from rnsdask.backend.protocol import Array, IntervalGoal
-from rnsdask.constants import IntervalConstants
+from rnsdask.backend.cuda.arithmetic import apply, arithmetic_task
+from rnsdask.backend.cuda.launching import SHARED_BYTES, Parameter, array_arguments, on_device
+from rnsdask.backend.cuda.layout import DIGIT_VECTORS, EXTENDED_INTERVAL, INTERVAL_GOAL
+from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds, IntervalGoal
+from rnsdask.constants import IntervalConstants, ProductBounds
+from rnsdask.core.moduli import ModuliSet
 
 
 def interval(
@@ -25,3 +29,71 @@ def interval(
     results = (low, upp, exponent, steps)
     launching.launch("interval", "interval", count, (*array_arguments(residues), *tables, fields, *results))
     return results
+
+
+def _interval_rns_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Parameter:
+    """Description of columns of n residues and a header; the header's rows follow those of the residues."""
+    task = arithmetic_task((cupy.asarray(x), cupy.asarray(y)), moduli, out)
+    task.fields["rows"] = len(moduli)
+    return task
+
+
+def _column_threads(task: Parameter) -> int:
+    """Threads of a kernel that takes a vector of numbers each, or a number outside of vectors."""
+    vectors, count = int(task.fields["vectors"]), int(task.fields["count"])
+    return max(vectors, count - 4 * vectors)
+
+
+def interval_rns_add(
+    x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
+) -> Array:
+    n, count = len(moduli), out.shape[1]
+    flags = cupy.empty(count, dtype=cupy.uint8)
+    task = _interval_rns_task(x, y, moduli, out)
+    how = (task, np.uint32(subtract), np.float64(accuracy))
+    if algorithm == 1:
+        launching.launch("interval_rns", "interval_rns_add_signs", count, (*how, flags))
+    elif algorithm == 2:
+        if 4 * n > SHARED_BYTES:
+            most = SHARED_BYTES // 4
+            raise ValueError(f"algorithm 2 on a GPU is limited to {most} moduli, got {n}; use 'digits'")
+        launching.launch(
+            "interval_rns", "interval_rns_add_complement", _column_threads(task), (*how, flags), shared=4 * n
+        )
+    else:
+        selectors = cupy.empty(count, dtype=cupy.uint8)
+        launching.launch("interval_rns", "interval_rns_plan", count, (*how, selectors, flags))
+        vectors = -(-n * count // (4 * DIGIT_VECTORS))
+        launching.launch("interval_rns", "interval_rns_add_digits", vectors, (task, selectors))
+    return flags
+
+
+def interval_rns_multiply(x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array) -> Array:
+    n, moduli = len(product.moduli), product.moduli
+    flags = cupy.empty(out.shape[1], dtype=cupy.uint8)
+    apply("multiply", (x[:n], y[:n]), moduli, out[:n])
+    task = _interval_rns_task(x, y, moduli, out)
+    arguments = (task, _extended(product), np.float64(accuracy), flags)
+    launching.launch("interval_rns", "interval_rns_multiply_headers", out.shape[1], arguments)
+    return flags
+
+
+def _extended(product: ProductBounds) -> Any:
+    return np.array((product.low, product.upp, product.exponent), dtype=EXTENDED_INTERVAL)[()]
+
+
+def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
+    longer = x if x.shape[1] >= y.shape[1] else y
+    order = cupy.empty(longer.shape[1], dtype=cupy.int8)
+    numbers = cupy.asarray(longer)
+    task = _interval_rns_task(x, y, moduli, numbers)
+    launching.launch("interval_rns", "interval_rns_compare", longer.shape[1], (task, order))
+    return order
+
+
+def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
+    z = tuple(cupy.empty_like(array) for array in x)
+    number = np.int32(INTERVAL_OPERATIONS.index(operation))
+    arguments = (number, np.int64(x[0].size), *x, *y, _extended(product), *z)
+    launching.launch("interval_rns", "interval_arithmetic", x[0].size, arguments)
+    return z

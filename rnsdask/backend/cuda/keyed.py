@@ -12,10 +12,10 @@ from rnsdask.backend.cuda.launching import (
     Parameter,
     is_aligned,
     on_device,
+    results,
     row_stride,
 )
-from rnsdask.backend.cuda.results import results
-from rnsdask.backend.cuda_layout import (
+from rnsdask.backend.cuda.layout import (
     BLOCK,
     EXTREMUM,
     KEY_TABLE,

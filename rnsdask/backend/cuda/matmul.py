@@ -11,7 +11,7 @@ from rnsdask.backend.cuda.launching import (
     processors,
     stack,
 )
-from rnsdask.backend.cuda_layout import BLOCK, MATMUL_TILE, PRODUCT, WARP
+from rnsdask.backend.cuda.layout import BLOCK, MATMUL_TILE, PRODUCT, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 

@@ -15,8 +15,8 @@ import numpy as np
 from rnsdask.backend.cuda import launching, ntt_tables
 from rnsdask.backend.cuda.arithmetic import apply
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, row_stride
-from rnsdask.backend.cuda.ntt_shapes import Shape, matrix_shape, row_shape
-from rnsdask.backend.cuda_layout import PASS
+from rnsdask.backend.cuda.layout import PASS
+from rnsdask.backend.cuda.ntt_tables import Shape, matrix_shape, row_shape
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
 

@@ -3,10 +3,9 @@
 import cupy
 
 from rnsdask.backend.cuda import int8_product, launching, triangles
-from rnsdask.backend.cuda.elimination_task import Found, in_warps, task_of
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
 from rnsdask.backend.cuda.launching import has_clusters, processors, shared_bytes
-from rnsdask.backend.cuda_layout import (
+from rnsdask.backend.cuda.layout import (
     BOARD_BYTES,
     GREAT_TILE,
     MOST_CLUSTER,
@@ -16,6 +15,7 @@ from rnsdask.backend.cuda_layout import (
     ROW_WIDTH,
     cluster_options,
 )
+from rnsdask.backend.cuda.triangles import Found, in_warps, task_of
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 

@@ -65,7 +65,7 @@ def products_joined_at_once(kernels: Any, place: Place) -> list[Any]:
         a[:, 0], b[:, 0] = middle, middle + np.uint64(1)
         a, b, c = (x.astype(np.uint32) for x in (a, b, c))
         out = place(c)
-        if kernels.__name__.endswith("cuda"):
+        if kernels.__name__.endswith("cuda.kernels"):
             int8_product._resident = lambda: 3
             parts = [Part.whole(place(x)) for x in (a, b)]
             shape = rows, terms, columns
@@ -114,7 +114,7 @@ def inverses_of_triangles(kernels: Any, place: Place) -> list[Any]:
         x[..., 1:, 0] = np.array([m - 1 for m in moduli], np.uint32)[:, None, None]
         first = np.array([[0], [min(3, size - 1)], [0]], dtype=np.int32)
         last = np.array([[size], [size], [size // 2]], dtype=np.int32)
-        if kernels.__name__.endswith("cuda"):
+        if kernels.__name__.endswith("cuda.kernels"):
             both = [place(np.empty_like(x)) for _ in range(2)]
             triangles.invert(place(x), moduli, *both)
             results += both

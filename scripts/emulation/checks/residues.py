@@ -13,7 +13,7 @@ from rnsdask.constants import (
     reverse_constants,
     short_word_proof_constants,
 )
-from rnsdask.constants.byte_proof import ByteProofTables
+from rnsdask.constants.proofs import ByteProofTables
 from rnsdask.core.moduli import ModuliSet
 
 
@@ -40,7 +40,7 @@ def running_sums(kernels: Any, place: Place) -> list[Any]:
         for shape in ((1, 1500, 1), (3, 40, 7), (2, 1, 5)):
             lines = words(n, int(np.prod(shape)), 11).reshape(n, *shape) % least
             starts = words(n, shape[0] * shape[2], 12).reshape(n, shape[0], shape[2]) % least
-            with patch("rnsdask.backend.cuda.scan._BLOCK", block):
+            with patch("rnsdask.backend.cuda.arithmetic._BLOCK", block):
                 results.append(kernels.running_sums(place(lines), place(starts), moduli))
     return results
 
@@ -96,11 +96,11 @@ def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
             by_words = short_word_proof_constants(moduli, low, bound)
             constants = by_words or byte_proof_constants(moduli, low, bound)
             for x in (place(residues), place(wide)[:, 3 : count + 3]):
-                if not kernels.__name__.endswith("cuda"):  # it has no such kernel
+                if not kernels.__name__.endswith("cuda.kernels"):  # it has no such kernel
                     results += 2 * [np.array([low <= x <= bound for x in numbers]) & is_right]
                     continue
                 results.append(kernels.prove_bound(x, constants))
-                with patch("rnsdask.backend.cuda.byte_proof._MOST_KEPT", 0):  # where it has coefficients
+                with patch("rnsdask.backend.cuda.bound_proof._MOST_KEPT", 0):  # where it has coefficients
                     results.append(kernels.prove_bound(x, constants))
     return [*results, _proved_without_matrix_units(kernels, x, constants)]
 
@@ -142,8 +142,8 @@ def proofs_of_any_sums(kernels: Any, place: Place) -> list[Any]:
             residues[i, k] = (int(residues[i, k]) + random.randrange(1, every[i])) % every[i]
         tables = ByteProofTables(moduli, others, tuple(range(len(every))), size, segment)
         constants = ByteProofConstants(tables, start, room)
-        if kernels.__name__.endswith("cuda"):
-            with patch("rnsdask.constants.byte_proof.key_coefficients", return_value=coefficients):
+        if kernels.__name__.endswith("cuda.kernels"):
+            with patch("rnsdask.constants.proofs.key_coefficients", return_value=coefficients):
                 results.append(kernels.prove_bound(place(residues), constants))
         else:
             results.append(np.array([x <= room for x in added]) & is_right)
@@ -152,7 +152,7 @@ def proofs_of_any_sums(kernels: Any, place: Place) -> list[Any]:
 
 def _proved_without_matrix_units(kernels: Any, x: Any, constants: Any) -> Any:
     """Nothing: another GPU of the process may have asked for the constants."""
-    if not kernels.__name__.endswith("cuda"):
+    if not kernels.__name__.endswith("cuda.kernels"):
         return np.zeros(x.shape[1], dtype=np.bool_)
     with patch("rnsdask.backend.cuda.bound_proof.has_byte_proof", return_value=False):
         return kernels.prove_bound(x, constants)

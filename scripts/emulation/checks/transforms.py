@@ -1,20 +1,18 @@
 """Number-theoretic transforms, in one pass and in several, and the products that they are for."""
 
-import importlib
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 from emulation.checks import Place, check, words
+from rnsdask.backend.cuda import ntt
 from rnsdask.constants import transform_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.positional import transforms
 
 SETS = ModuliSet([469762049]), ModuliSet([469762049, 4293918721])
 """A narrow prime, and a wide one beside it."""
-
-PASSES = importlib.import_module("rnsdask.backend.cuda.ntt")  # the package has the function of that name
 
 
 def transformed(kernels: Any, place: Place, lengths: list[int], moduli: ModuliSet) -> list[Any]:
@@ -26,7 +24,7 @@ def transformed(kernels: Any, place: Place, lengths: list[int], moduli: ModuliSe
     x[:, ::5] = y[:, ::5] = primes - 1
     both = [transform_constants(moduli, length, inverse) for inverse in (False, True)]
     longest = {"_longest_row": lambda: lengths[-1], "_cut": lambda _: lengths, "_BETWEEN": 2 * length}
-    with patch.multiple(PASSES, **longest, _cut_product=lambda _: lengths[:-1]):
+    with patch.multiple(ntt, **longest, _cut_product=lambda _: lengths[:-1]):
         for constants in both:
             out = place(np.empty_like(x))
             kernels.ntt(place(x), constants, out)

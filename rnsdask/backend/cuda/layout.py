@@ -6,10 +6,9 @@
 import numpy as np
 
 from rnsdask.constants import FermatConstants
-from rnsdask.constants.byte_proof import MOST_WORDS
 from rnsdask.constants.convert import TABLE_MULTIPLE
-from rnsdask.constants.interval import INTERVAL_POWERS
-from rnsdask.constants.word_proof import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS
+from rnsdask.constants.keys import INTERVAL_POWERS
+from rnsdask.constants.proofs import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS, MOST_WORDS
 
 BLOCK = 256
 

@@ -28,7 +28,7 @@ def kernels_directory() -> Path:
     FileNotFoundError
         If neither folder exists, which only a broken installation can cause.
     """
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     candidates = (package / "kernels", package.parent / "kernels")
     for candidate in candidates:
         if (candidate / "cuda").is_dir() and (candidate / "include").is_dir():

@@ -1,0 +1,422 @@
+"""Where an array is written, whose it is meanwhile, and how it gets to its place.
+
+A local array is written beside its place, and renamed when it is whole. In an object store it is written in
+its place, and incomplete until its last object, the metadata. Meanwhile the metadata hold a random token of
+the writer, who publishes files only while it is there. Whoever takes an array over writes another token, then
+removes the files that are still being written: they are in a folder of their own, so nothing comes late.
+"""
+
+import os
+import shutil
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.core.messages import listed
+from rnsdask.store.attributes import (
+    ATTRIBUTE,
+    PLAIN_ATTRIBUTE,
+    check_job_identity,
+    read_writer,
+    way_on,
+)
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
+from rnsdask.store.documents import attributes_in, attributes_of, document_of, with_attributes, with_fields
+from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
+from rnsdask.store.metadata import Opened, load
+from rnsdask.store.space import check_can_write
+
+
+@dataclass(frozen=True)
+class Target:
+    """A writer's right to an array, which lasts until another writer takes it over.
+
+    Attributes
+    ----------
+    location : Location
+        Where readers find the array when it is whole.
+    staged : Location
+        Where its metadata are until then, which name the writer.
+    replaces : bool
+        Whether it may replace what is at `location`.
+    extends : Opened or None
+        What must be at `location` still, if the array is a longer one of the same numbers.
+    attribute : str
+        Key of the attribute that names the writer.
+    token : str
+        The writer's name.
+    """
+
+    location: Location
+    staged: Location
+    replaces: bool
+    extends: Opened | None = None
+    attribute: str = ATTRIBUTE
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def unfinished(self) -> Path | None:
+        """Folder of local files while they are being written."""
+        return Path(self.staged.path, STAGED) if self.location.is_local else None
+
+    def check(self) -> None:
+        """Raise StoreError if another writer has taken the array over."""
+        if read_writer(self.staged, self.attribute) != self.token:
+            raise self._lost()
+
+    def _lost(self) -> StoreError:
+        return StoreError(f"{self.location.path}: another job has begun to write it, or it was removed")
+
+    # ---- to begin ------------------------------------------------------------------------------------------
+
+    def begin(self, metadata: bytes) -> None:
+        """Begin an array anew by its first metadata, without what is there already.
+
+        Raises
+        ------
+        StoreError
+            If another writer begins it at the same time.
+        """
+        if self.location.is_local:
+            self._make_folder()
+            try:
+                self._write_metadata(metadata)
+            except StoreError:
+                _remove_folder(Path(self.staged.path))
+                raise
+        elif self.staged.exists(METADATA_KEY) or not self._create(metadata):
+            if not self.replaces:
+                raise self._lost()
+            # Until the old chunks are gone nobody resumes it, who would keep them as this job's.
+            self._write_metadata(with_fields(metadata, self.attribute, replaced=True, recipe=None))
+            clear(self.staged, keep=(METADATA_KEY,))
+            self.check()
+            self._write_metadata(metadata)
+        self.check()
+
+    def _make_folder(self) -> None:
+        folder, path = Path(self.staged.path), self.location.path
+        try:
+            if self.replaces or document_of(self.staged) is None:
+                _remove_folder(folder)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
+        except FileExistsError as error:
+            raise self._lost() from error
+        except OSError as error:
+            raise StoreAccessError.of(f"{path}: it cannot be written", error) from error
+
+    def _create(self, metadata: bytes) -> bool:
+        return self.staged.create(METADATA_KEY, metadata, f"{self.location.path}: it")
+
+    def _write_metadata(self, metadata: bytes) -> None:
+        what = f"{self.location.path}: it"
+        if self.location.is_local:
+            write_file(Path(self.staged.path, METADATA_KEY), metadata, what, place=self.unfinished)
+        else:
+            self.staged.write(METADATA_KEY, metadata, what)
+
+    def take_over(self, attribute: dict[str, Any]) -> None:
+        """Go on with what another writer has begun, by an attribute that names this one."""
+        try:
+            self._write_metadata(with_attributes(self.staged, {self.attribute: attribute}))
+        except FileNotFoundError:
+            raise self._lost() from None
+        if self.unfinished is not None:
+            shutil.rmtree(self.unfinished, ignore_errors=True)
+        self.check()
+
+    # ---- to publish ----------------------------------------------------------------------------------------
+
+    def publish(self, location: Location, key: str, content: bytes, name: str) -> None:
+        """Write a file of the array, which is at `location`, while it is this writer's.
+
+        An object store puts it where there is none first: so a chunk that is sent while another job takes the
+        array over replaces none of that job's.
+        """
+        if self.unfinished is not None:
+            write_file(Path(location.path, key), content, name, self.check, self.unfinished)
+            return
+        self.check()
+        if not location.create(key, content, name):
+            self.check()
+            location.write(key, content, name)
+
+    def publish_metadata(self, metadata: bytes) -> None:
+        """Replace the metadata while the array is this writer's."""
+        if self.unfinished is not None:
+            what = f"{self.location.path}: it"
+            write_file(Path(self.staged.path, METADATA_KEY), metadata, what, self.check, self.unfinished)
+        else:
+            self.check()
+            self._write_metadata(metadata)
+
+    # ---- to finish -----------------------------------------------------------------------------------------
+
+    def finish(self, metadata: bytes) -> None:
+        """Put the array, all of which but its final metadata is written, in its place."""
+        self.check()
+        if self.extends is not None:
+            self.extends.check(self.location)
+        if self.staged == self.location:
+            self.publish_metadata(metadata)
+            if self.unfinished is not None:
+                shutil.rmtree(self.unfinished, ignore_errors=True)
+        elif self.location.is_local:
+            check_place(self.location, self.replaces)
+            self.publish_metadata(metadata)
+            swap(self.location, metadata)
+        else:
+            self.location.write(METADATA_KEY, metadata, f"{self.location.path}: it")
+            self.location.remove(JOB_KEY)
+            clear(self.staged)
+
+    def discard(self) -> None:
+        """Remove what is written, unless it is another writer's by now."""
+        with suppress(StoreError):  # it is another one's, or cannot be reached
+            self.check()
+            remove(self.staged)
+
+
+# ---- what is there ----------------------------------------------------------------------------------------
+
+
+def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -> Target:
+    """Return a new writer's target, after a look at its place; nothing is written yet.
+
+    Raises
+    ------
+    StoreError
+        If something is there that is not to be replaced, or another job writes there.
+    """
+    location.check_writable()
+    settle(location, overwrite)
+    check_place(location, overwrite)
+    if location.is_local:
+        _check_beside(location, overwrite)
+    return Target(location, location.staged, overwrite, attribute=attribute)
+
+
+def check_can_begin(
+    location: Location, *, overwrite: bool = False, resume: bool = False, job_identity: str | None = None
+) -> None:
+    """Raise StoreError unless an array can be begun at a place, or resumed; nothing is written.
+
+    It is for what is written at the end of a long computation.
+    """
+    if not resume:
+        check_can_write(target_at(location, overwrite).staged)
+        return
+    begun = find_begun(location)
+    if load(begun)[1]:
+        raise nothing_to_resume(location.path)
+    check_job_identity(begun, job_identity)
+    check_can_write(begun)
+
+
+def nothing_to_resume(path: str) -> StoreError:
+    """Make the error of a store that is to be resumed and is complete."""
+    return StoreError(
+        f"{path}: the store is complete: there is nothing to resume; replace it with overwrite=True"
+    )
+
+
+def find_begun(location: Location) -> Location:
+    """Return where the array is that a job has begun to write for a place, which is to be resumed.
+
+    Raises
+    ------
+    StoreError
+        If it is a part of a group, or chunks of another job may be in it.
+    """
+    check_no_part(location.check_writable())
+    settle(location, True)
+    begun = location.staged if state_at(location.staged) == "incomplete" else location
+    if _is_mixed(begun):
+        raise StoreError(
+            f"{location.path}: it cannot be resumed, because old chunks may be in it; "
+            "begin again with overwrite=True"
+        )
+    return begun
+
+
+def find_described(location: Location) -> Location:
+    """Return where an array is, or else the one that is written for its place."""
+    return location.staged if state_at(location) == "nothing" and is_begun(location) else location
+
+
+def is_begun(location: Location) -> bool:
+    """Whether something incomplete is there that is to be put in a place."""
+    return state_at(location.staged) == "incomplete" or _is_unsettled(location)
+
+
+def state(location: Location) -> str:
+    """Return ``"nothing"``, ``"incomplete"`` or ``"whole"``: what is at a place, or is written for it."""
+    return "incomplete" if is_begun(location) else state_at(location)
+
+
+def state_at(location: Location) -> str:
+    """Return what is at a place itself, as :func:`state`."""
+    document = document_of(location)
+    if document is None:
+        return "nothing"
+    return "incomplete" if _is_incomplete(attributes_in(document)) else "whole"
+
+
+def _is_incomplete(attributes: dict[str, Any]) -> bool:
+    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
+    return any(isinstance(attribute, dict) and attribute.get("complete") is False for attribute in own)
+
+
+def _is_mixed(location: Location) -> bool:
+    attributes = attributes_of(location)
+    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
+    return any(isinstance(attribute, dict) and bool(attribute.get("replaced")) for attribute in own)
+
+
+def check_no_part(location: Location) -> None:
+    """Raise StoreError if an array is a part of a group: alone, it is neither replaced nor continued."""
+    own = attributes_of(location).get(ATTRIBUTE)
+    group = None
+    if location.parent is not None:
+        with suppress(StoreError):  # it may be nobody's business to read there
+            group = attributes_of(location.parent).get(ATTRIBUTE)
+    if (isinstance(own, dict) and "group" in own) or (isinstance(group, dict) and "kind" in group):
+        raise StoreError(f"{location.path}: it is a part of a group, and is not written alone")
+
+
+def check_place(location: Location, overwrite: bool) -> None:
+    """Raise StoreError if something is at a place that an array is not to replace."""
+    path, kind = location.path, location.kind()
+    if kind == "file":
+        raise StoreError(f"{path}: it exists and is not a Zarr array")
+    if location.is_local and os.path.ismount(path):
+        raise StoreError(f"{path}: it is a mount point, which cannot be replaced; choose a folder in it")
+    names = location.names() if kind == "folder" else set()
+    if all(map(is_left_behind, names)):
+        return
+    document = document_of(location)
+    if document is None or document["node_type"] != "array":
+        raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
+    check_no_part(location)
+    if not overwrite and _is_incomplete(attributes_in(document)):
+        raise _written_by_another(path, document)
+    if not overwrite:
+        raise StoreError(f"{path}: it exists; replace it with overwrite=True")
+    if others := names - _own(names):
+        raise StoreError(f"{path}: it is not replaced, because it also holds {listed(others)}")
+
+
+def _check_beside(location: Location, overwrite: bool) -> None:
+    """Check that an array can be written beside its place, where another job may have begun one."""
+    staged, document = location.staged, document_of(location.staged)
+    names = staged.names() if staged.kind() == "folder" else set()
+    is_own = document is None or _is_incomplete(attributes_in(document))
+    if not is_own or staged.kind() == "file" or names != _own(names):
+        raise StoreError(
+            f"{staged.path}: it exists; remove it, or move it away: what is to be {location.path} is "
+            "written there"
+        )
+    if document is not None and not overwrite:
+        raise _written_by_another(location.path, document)
+
+
+def _written_by_another(path: str, document: dict[str, Any]) -> StoreError:
+    attributes = attributes_in(document)
+    attribute = attributes.get(ATTRIBUTE) or attributes[PLAIN_ATTRIBUTE]
+    return StoreError(f"{path}: another job is writing it, or was interrupted; {way_on(attribute)}")
+
+
+def is_left_behind(name: str) -> bool:
+    """Whether a file or folder of an array, by its name, is what an interrupted write has left."""
+    return name.endswith(PARTIAL_SUFFIX)
+
+
+def _own(names: set[str]) -> set[str]:
+    """Names in a folder that belong to an array."""
+    return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER, JOB_KEY) or is_left_behind(name)}
+
+
+# ---- renaming and removing --------------------------------------------------------------------------------
+
+
+def _is_unsettled(location: Location) -> bool:
+    """Whether a job was killed after an array was whole, and before it was in its place."""
+    staged = location.staged
+    return staged != location and state_at(staged) == "whole" and staged.exists(STAGED)
+
+
+def settle(location: Location, overwrite: bool = True) -> None:
+    """Finish what a job that was killed at its end has left to rename and to remove.
+
+    An array that is whole is put in its place; with `overwrite` also if another one is there.
+    """
+    if not location.is_local:
+        return
+    if _is_unsettled(location) and (overwrite or location.kind() == "nothing"):
+        check_place(location, overwrite)
+        swap(location, location.staged.read_metadata())
+    elif state_at(location) == "whole" and {ATTRIBUTE, PLAIN_ATTRIBUTE} & attributes_of(location).keys():
+        shutil.rmtree(Path(location.path, STAGED), ignore_errors=True)
+
+
+def swap(location: Location, metadata: bytes) -> None:
+    """Rename a local array that is whole to its place, and remove what was there.
+
+    The old one is renamed into the folder of the new one's unfinished files, which comes along. So a job that
+    is killed in between leaves what :func:`settle` can finish.
+    """
+    place, new = Path(os.path.realpath(location.path)), Path(location.staged.path)
+    old = new / STAGED / uuid.uuid4().hex
+    try:
+        old.parent.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            place.rename(old)
+        try:
+            new.rename(place)
+        except OSError:
+            _put_back(old, place)
+            raise
+        if location.read_metadata() != metadata:  # another job has taken it over since the last look
+            place.rename(new)
+            _put_back(old, place)
+            raise StoreError(f"{location.path}: another job has begun to write it")
+    except OSError as error:
+        raise StoreAccessError.of(
+            f"{place}: it cannot be replaced by {new}, which is whole", error
+        ) from error
+    shutil.rmtree(place / STAGED, ignore_errors=True)
+
+
+def _put_back(old: Path, place: Path) -> None:
+    with suppress(FileNotFoundError):
+        old.rename(place)
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a folder by another name, so that nothing more is put into it, in whatever time that takes."""
+    moved = folder.with_name(f".{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
+    with suppress(FileNotFoundError):
+        folder.rename(moved)
+        shutil.rmtree(moved, ignore_errors=True)
+
+
+def clear(location: Location, keep: tuple[str, ...] = ()) -> None:
+    """Remove an array, and nothing else; the metadata first, so that the rest passes for none."""
+    names = location.names() if location.kind() == "folder" else set()
+    own = _own(names).difference(keep)
+    for name in sorted(own, key=lambda name: (name not in (JOB_KEY, METADATA_KEY), name)):
+        location.remove(name)
+
+
+def remove(location: Location) -> None:
+    """Remove an array and what is written for its place, and the folder unless something else is there."""
+    if location.is_local and is_begun(location):
+        _remove_folder(Path(location.staged.path))
+    clear(location)
+    if location.is_local:
+        with suppress(OSError):
+            Path(location.path).rmdir()

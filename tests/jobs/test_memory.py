@@ -1,0 +1,392 @@
+"""Planned memory against what jobs take, jobs that do not fit, and chunks that are read in parts."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from click.testing import CliRunner
+from conftest import Processor
+from documents import write_sealed
+from forks import Commands
+from zarr.codecs import ZstdCodec
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.cli import main
+from rnsdask.core.errors import CorruptChunkError, JobError
+from rnsdask.expressions.expression import evaluate
+from rnsdask.expressions.syntax import parse
+from rnsdask.jobs import memory_plan
+from rnsdask.jobs.memory_plan import Place, Work
+from rnsdask.rns.system import RNS
+from rnsdask.store import writing
+from rnsdask.store.reading import chunk_problems
+
+MEASURED = """
+import sys
+from rnsdask.cli import main
+try:
+    main(sys.argv[1:], prog_name="rnsdask")
+except SystemExit as end:
+    if end.code not in (0, None):
+        raise
+finally:
+    # The peak of this process alone: getrusage would tell that of its parent, if greater.
+    with open("/proc/self/status") as status:
+        print("peak", 1024 * int(next(line.split()[1] for line in status if line.startswith("VmHWM"))))
+    if "cupy" in sys.modules:
+        print("pool", sys.modules["cupy"].get_default_memory_pool().total_bytes())
+"""
+
+FALLING = "falling"  # small numbers, one less than the other
+TOP = "top"  # the greatest ones of the range, which no key tells apart
+
+
+def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) -> store.StoreInfo:
+    """Four chunks, the last one cut; `data` is "random", FALLING or TOP."""
+    moduli = rd.ModuliSet.for_bits(31 * n) if n > 1 else rd.ModuliSet([2**32 - 5])
+    codecs = [ZstdCodec(level=1)] if compressed else None
+    count = 4 * numbers - 1000
+    rng = np.random.default_rng(n)
+    writer = store.create(path, RNS(moduli), (count,), chunks=numbers, codecs=codecs)
+    for (i,) in writer.info.indices():
+        part = min(numbers, count - i * numbers)
+        values = np.arange(count - i * numbers, count - i * numbers - part, -1, dtype=np.uint64)
+        if data == "random":
+            rows = [rng.integers(0, m, part) for m in moduli]
+        else:
+            rows = [m - 1 - values % m if data == TOP else values % m for m in moduli]
+        writer.write_chunk((i,), np.stack(rows).astype(np.uint32))
+    return writer.finish()
+
+
+_COMMANDS: dict[int, Commands] = {}
+"""What runs commands on so many threads, without their start."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_more_commands() -> Iterator[None]:
+    yield
+    while _COMMANDS:
+        _COMMANDS.popitem()[1].end()
+
+
+def peaks(tmp_path: Path, command: list[str], threads: int) -> tuple[dict[str, Any], dict[str, int]]:
+    """Run a command in a process of its own: its plan, and the most bytes that it took."""
+    log = tmp_path / "log"
+    found = (_taken_beside_a_gpu if "cuda" in command else _taken)(
+        [*command, "--log-json", str(log)], threads
+    )
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (planned,) = (event for event in events if event["event"] == "plan")
+    print(command, found, "projected:", planned["host"], planned["device"])  # shown with -s, and on failure
+    return planned, found
+
+
+def _commands(threads: int) -> Commands:
+    if threads not in _COMMANDS:
+        _COMMANDS[threads] = Commands(DASK_NUM_WORKERS=str(threads))
+    return _COMMANDS[threads]
+
+
+def _taken(command: list[str], threads: int) -> dict[str, int]:
+    forks = _commands(threads)
+    done = forks.run(*command, folder=Path.cwd())
+    assert done.status == 0, done.stderr
+    return {"peak": done.peak}
+
+
+def _taken_beside_a_gpu(command: list[str], threads: int) -> dict[str, int]:
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *command],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        env={**os.environ, "DASK_NUM_WORKERS": str(threads)},
+    )
+    assert done.returncode == 0, done.stderr
+    found = [line.split() for line in done.stdout.splitlines() if line.startswith(("peak ", "pool "))]
+    return {name: int(size) for name, size in found}
+
+
+OUT = ["-o", "out.zarr"]
+HOST = ("--backend", "cpu")
+
+
+def write_inputs(n: int, numbers: int, data: str, compressed: bool) -> None:
+    """Write inputs of all kinds, of which a chunk is seen beside what the plan grants any process."""
+    make_store(Path("x.zarr"), n, numbers, data, compressed)
+    Path("lines").write_bytes(b"0\n" * 2**17)
+
+
+def write_limbs(bits: int, numbers: int) -> None:
+    words = da.full((bits // 32, 4 * numbers), 2**32 - 1, dtype=np.uint32, chunks=(bits // 32, numbers))
+    rd.PositionalArray(words, rd.Positional(bits)).to_zarr("p.zarr")
+
+
+def write_elements() -> None:
+    words = da.zeros((1, 2**22, 8), dtype=np.uint32, chunks=(1, 2**18, 8))
+    rd.FieldArray(words, rd.PrimeFields([2013265921])).to_zarr("e.zarr")
+
+
+def write_wide_matrices() -> None:
+    """Write matrices whose determinants take thousands of primes, with tables larger than they are."""
+    moduli, rng = rd.ModuliSet.for_bits(4650), np.random.default_rng(1)
+    rows = [rng.integers(0, m, (2, 24, 24)).astype(np.uint32) for m in moduli]
+    words = da.from_array(np.stack(rows), chunks=(len(moduli), 1, 24, 24))
+    rd.RNSArray(words, RNS(moduli, signed=True)).to_zarr("m.zarr")
+
+
+def write_short_polynomials() -> None:
+    words = da.full((2, 2**20, 1), 2**31 - 1, dtype=np.uint32, chunks=(2, 2**16, 1))
+    rd.RNSArray(words, RNS(rd.ModuliSet([2**32 - 5, 2**32 - 17]), False)).to_zarr("s.zarr")
+
+
+def write_rows() -> None:
+    """Write chunks of rows; as chunks of columns all of them wait for one another."""
+    writer = store.create("r.zarr", RNS(rd.ModuliSet.for_bits(31 * 16)), (2**9, 2**13), chunks=(2**4, 2**13))
+    for index in writer.info.indices():
+        writer.write_chunk(index, np.zeros(writer.info.chunk_shape, dtype=np.uint32))
+    writer.finish()
+
+
+def write_residues() -> None:
+    """Write residues of another program in chunks larger than those of the store made of them."""
+    array = zarr.create_array("z.zarr", shape=(3, 2**22), chunks=(3, 2**21), dtype="int64", compressors=None)
+    array[:] = np.arange(3 * 2**22).reshape(3, -1)
+
+
+NARROW = partial(write_inputs, 2, 2**20, "random", False)
+NEAR = partial(write_inputs, 3, 2**19, TOP, False)
+WIDE = partial(write_inputs, 64, 2**15, FALLING, False)
+PACKED = partial(write_inputs, 64, 2**15, "random", True)
+MANY = partial(write_inputs, 2048, 384, "random", False)
+MODULI = ",".join(map(str, (10**15 + 3, 10**15 + 37, 10**15 + 91)))
+TWO = ["a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
+
+JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
+    "max": (NARROW, ["max", "x.zarr"]),
+    "max of close numbers": (NEAR, ["max", "x.zarr"]),
+    "max, decoded": (PACKED, ["max", "x.zarr"]),
+    "sum": (WIDE, ["sum", "x.zarr"]),
+    "bound": (PACKED, ["bound", "x.zarr"]),
+    "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
+    "topk": (NEAR, ["topk", "400000", "x.zarr", "--json"]),
+    "cumsum": (WIDE, ["cumsum", "x.zarr", "out.zarr"]),
+    "cummax": (NEAR, ["cummax", "x.zarr", "out.zarr"]),
+    "compare": (NEAR, ["compare", "x.zarr", "x.zarr"]),
+    "stats": (NEAR, ["stats", "x.zarr"]),
+    "hist": (WIDE, ["hist", "x.zarr"]),
+    "verify": (PACKED, ["verify", "x.zarr"]),
+    "eval of sums": (NARROW, ["eval", "(a*b + 7*a) * (a - b) + 3*b", *TWO]),
+    "eval of cases": (NEAR, ["eval", "where(a < b, a + b, a // 3)", *TWO]),
+    "eval of divisors": (WIDE, ["eval", "gcd(a, b + 1)", *TWO]),
+    "eval of limbs": (partial(write_limbs, 64, 2**20), ["eval", "p*p - p*5 + p // 7", "p=p.zarr", *TWO[2:]]),
+    "eval of long limbs": (partial(write_limbs, 400_000, 2**8), ["eval", "p*p + p", "p=p.zarr", *TWO[2:]]),
+    "extend": (WIDE, ["extend", "x.zarr", "out.zarr", "--bits", "4000"]),
+    "convert": (NEAR, ["convert", "x.zarr", "out.zarr", "--to", "positional"]),
+    "slice": (WIDE, ["slice", "x.zarr", "out.zarr", "::-3"]),
+    "rechunk": (write_rows, ["rechunk", "r.zarr", "out.zarr", "--chunks", f"{2**9},{2**8}"]),
+    "convolve": (WIDE, ["convolve", "x.zarr", "x.zarr", "--overflow", "wrap", *OUT]),
+    "ntt": (write_elements, ["ntt", "e.zarr", *OUT, "--axis", "0"]),
+    "powmod": (partial(write_limbs, 64, 2**18), ["powmod", "p.zarr", "65537", str(2**63 - 26), *OUT]),
+    "det": (write_wide_matrices, ["det", "m.zarr", *OUT]),
+    "resultant": (write_short_polynomials, ["resultant", "s.zarr", "s.zarr", *OUT]),
+    "random": (NARROW, ["random", "out.zarr", "--bits", "62", "--count", "4e6", "--chunk", "1048576"]),
+    "import": (WIDE, ["import", "lines", "out.zarr", "--bits", "1984", "--chunk", "32768"]),
+    "import of residues": (
+        write_residues,
+        ["import", "z.zarr", "out.zarr", "--residues", "--moduli-list", MODULI, "--chunk", "65536"],
+    ),
+    "export": (WIDE, ["export", "x.zarr", "out"]),
+    "max of many moduli": (MANY, ["max", "x.zarr"]),
+    "eval of many moduli": (MANY, ["eval", "a // b", *TWO]),
+}
+"""A job of each family, with its inputs."""
+
+_ON_HOST = ("verify", "slice", "rechunk", "random", "import", "export")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("name", JOBS)
+def test_peak_is_not_above_the_plan(
+    name: str, on_each_processor: Processor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write, command = JOBS[name]
+    write()
+    if command[0] not in _ON_HOST:
+        command = [*command, "--backend", on_each_processor.name]
+    planned, taken = peaks(tmp_path, command, 2)
+    assert taken["peak"] <= planned["host"]
+    if on_each_processor.name == "cuda" and command[0] not in _ON_HOST:
+        assert 0 < taken["pool"] <= planned["device"]
+
+
+def need(work: Work, threads: int, *, device: int | None = None) -> int:
+    """Bytes that a plan counts: on the host, or with a GPU on that."""
+    found = Place("here", threads, 2**50, device).need(work, threads)
+    return found[0] if device is None else found[1]
+
+
+def test_threads_and_chunks_that_fit() -> None:
+    systems = [rd.Positional(2048)]
+    work = memory_plan.describe("convert", systems, (100 * 2**20,), (2**20,))
+    for threads in (1, 3, 8):
+        host, device = need(work, threads), need(work, threads, device=2**50)
+        for lacking in (0, 1):
+            for place in (Place("here", 8, host - lacking), Place("here", 8, 2**50, device - lacking)):
+                assert place.most_threads(work) == threads - lacking
+    halved = memory_plan.describe("convert", systems, (100 * 2**20,), (2**19,))
+    lengths = [128, 2**19, 2**20]
+    assert Place("here", 4, need(halved, 4)).longest_fitting(work, lengths, 4) == 2**19
+    assert Place("here", 4, 2**50, need(halved, 4, device=0)).longest_fitting(work, lengths, 4) == 2**19
+    assert Place("here", 4, 2**20).longest_fitting(work, lengths, 4) is None
+
+
+def test_steps_of_an_expression_count_with_the_widths_that_they_have() -> None:
+    """Only what waits for another step counts, however many steps there are."""
+    x = rd.from_ints([2**60, 3], rd.RNS(rd.ModuliSet.for_bits(64)), chunks=2)
+    long, deep = (evaluate(parse(text), {"x": x}) for text in ("x+1+2+3+4+5+6", "x+(1+x*(2+x*(3+x)))"))
+    assert long.peak <= deep.peak <= 2 * long.peak
+    growing = rd.from_ints([2**60, 3], chunks=2)
+    short, wide = (evaluate(parse(text), {"x": growing}, "extend") for text in ("x+1", "x**40 % 5"))
+    assert wide.peak > 20 * short.peak
+
+
+def run(*args: str | int, status: int = 0) -> Any:
+    result = CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
+    assert result.exit_code == status, result.output
+    return result
+
+
+def limited(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    monkeypatch.setattr(memory_plan, "process_limit", lambda: limit)
+
+
+def test_job_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", False)
+    expected = json.loads(run("max", info.path, "--json").stdout)
+    monkeypatch.setattr(memory_plan, "CPU_COUNT", 4)
+    work = memory_plan.work_on(info, "max")
+    limited(monkeypatch, need(work, 2))
+    log = tmp_path / "log"
+    result = run("max", info.path, "--json", "--log-json", log)
+    assert "rnsdask: 2 of 4 threads run at a time, to fit into memory" in result.stderr
+    assert json.loads(result.stdout)["value"] == expected["value"]
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (planned,) = (event for event in events if event["event"] == "plan")
+    assert (planned["threads"], planned["part"]) == (2, None)
+    assert planned["host"] == planned["host_limit"] == need(work, 2)
+
+    limited(monkeypatch, need(work, 1) - 1)
+    result = run("max", info.path, "--json")
+    assert "rnsdask: chunks are read in parts of " in result.stderr
+    found = json.loads(result.stdout)
+    assert [found[key] for key in ("value", "index", "count")] == [
+        expected[key] for key in ("value", "index", "count")
+    ]
+
+    limited(monkeypatch, 2**20)
+    error = run("max", info.path, status=1).stderr
+    assert error.startswith("rnsdask: error: max with chunks of 262144 numbers (0.00839 GB) does not fit")
+    assert "no chunk size would fit" in error
+    assert error.count("\n") == 1
+
+
+def test_chunks_that_an_import_finds_are_read_one_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as its plan counts, however many threads there could be."""
+    monkeypatch.chdir(tmp_path)
+    how = ["import", "lines", "x.zarr", "--bits", 62, "--chunk", 128]
+    Path("lines").write_text("".join(f"{i}\n" for i in range(1024)))
+    run(*how)
+    document = json.loads(Path("x.zarr", "zarr.json").read_text())
+    document["attributes"]["rnsdask"]["complete"] = False
+    write_sealed(Path("x.zarr"), document)
+    Path("x.zarr", "c", "0", "7").unlink()
+    reading: list[int] = []
+    most = 0
+
+    def look(info: store.StoreInfo, index: tuple[int, ...]) -> list[str]:
+        nonlocal most
+        reading.append(1)
+        most = max(most, len(reading))
+        time.sleep(0.02)
+        reading.pop()
+        return chunk_problems(info, index)
+
+    monkeypatch.setattr(writing, "chunk_problems", look)
+    assert "7 chunks kept" in run(*how, "--resume").output
+    assert most == 1
+
+
+def test_refusal_names_a_chunk_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", True)  # compressed: not in parts
+    work = memory_plan.work_on(info, "sum")
+    limited(monkeypatch, need(work, 1) - 1)
+    with pytest.raises(JobError, match=r"1 thread may need .* GB of .* GB; chunks of 131072 numbers would"):
+        memory_plan.fitting(work, info=info).__enter__()
+    bits = ["--bits", 256, "--count", 2**22, "--chunk", 2**22]
+    assert " would fit" in run("random", tmp_path / "y.zarr", *bits, status=1).stderr
+    assert not (tmp_path / "y.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks", "part"),
+    [
+        ((1000,), (384,), 128),
+        ((1000,), (384,), 1),
+        ((1000,), (1000,), 300),
+        ((1000,), (384,), 384),
+        ((10, 300), (4, 128), 1),
+        ((10, 300), (4, 128), 3),
+        ((3, 300), (1, 256), 128),
+        ((2, 5, 130), (1, 4, 130), 3),
+    ],
+)
+def test_reading_in_parts(
+    tmp_path: Path, rng: np.random.Generator, shape: tuple[int, ...], chunks: tuple[int, ...], part: int
+) -> None:
+    moduli = rd.ModuliSet([7, 2**32, 11])
+    residues = np.stack([rng.integers(0, m, shape).astype(np.uint32) for m in moduli])
+    path = str(tmp_path / "x.zarr")
+    writer = store.create(path, RNS(moduli), shape, chunks=chunks)
+    for index in writer.info.indices():
+        slices = [slice(i * c, (i + 1) * c) for i, c in zip(index, chunks, strict=True)]
+        writer.write_chunk(index, residues[(slice(None), *slices)])
+    info = writer.finish()
+    x = rd.open_zarr(path, part=part)
+    assert max(x.residues.chunks[1 + store.split_axis(chunks)]) <= part
+    np.testing.assert_array_equal(x.residues.compute(), residues)
+    assert int(x.argmax()) == int(rd.open_zarr(path).argmax())
+    # Whatever byte is damaged, no part of the chunk is read.
+    file = info.chunk_file((0,) * len(shape))
+    content = bytearray(file.read_bytes())
+    for byte in (0, len(content) // 2, len(content) - 1):
+        damaged = bytearray(content)
+        damaged[byte] ^= 1
+        file.write_bytes(damaged)
+        for start in range(0, chunks[store.split_axis(chunks)], part):
+            with pytest.raises(CorruptChunkError, match="is corrupt: its CRC-32C is"):
+                store.read_part(info, (0,) * len(shape), start, start + part)
+
+
+def test_wrong_parts(tmp_path: Path) -> None:
+    info = make_store(tmp_path / "x.zarr", 2, 2**10, "random", True)
+    with pytest.raises(ValueError, match="part must be at least 1, got 0"):
+        rd.open_zarr(info.path, part=0)
+    with pytest.raises(ValueError, match="only local chunks without compression can be read in parts"):
+        rd.open_zarr(info.path, part=128)

@@ -1,0 +1,263 @@
+"""Jobs that write one array: the second is refused or takes it over, and the first publishes nothing more."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+import zarr
+from commands import fail
+from fsspec.implementations.memory import MemoryFileSystem
+from numpy.typing import NDArray
+from strategies import STORE_SET
+from zarr.codecs import ZstdCodec
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.core.errors import IncompleteStoreError, StoreError
+from rnsdask.rns.system import RNS
+from rnsdask.store import target
+from rnsdask.store.location import JOB_KEY
+
+MODULI = STORE_SET
+KINDS = ["files", "zstd", "plain"]
+LOST = "x: another job has begun to write it, or it was removed"
+
+
+@pytest.fixture(params=["local", "memory"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A place for an array: a folder, and an object store."""
+    if request.param == "local":
+        yield str(tmp_path / "x")
+        return
+    yield "memory://test-writers/x"
+    file_system = fsspec.filesystem("memory")
+    if file_system.exists("/test-writers"):
+        file_system.rm("/test-writers", recursive=True)
+
+
+def begin(kind: str, path: str, **options: Any) -> Any:
+    if kind == "plain":
+        return store.create_plain(path, (256,), (128,), np.uint8, **options)
+    codecs = [ZstdCodec(level=1)] if kind == "zstd" else None
+    return store.create(path, RNS(MODULI), (256,), chunks=128, codecs=codecs, **options)
+
+
+def take_over(kind: str, path: str, how: str) -> Any:
+    if how == "overwrite":
+        return begin(kind, path, overwrite=True)
+    return store.resume_plain(path, (256,), (128,), np.uint8) if kind == "plain" else store.resume(path)
+
+
+def block_of(kind: str, value: int) -> NDArray[Any]:
+    return np.full((1, 128), value, np.uint8) if kind == "plain" else np.full((4, 128), value, np.uint32)
+
+
+def write_all(kind: str, writer: Any, value: int) -> None:
+    for i in range(2):
+        writer.write_chunk((i,), block_of(kind, value))
+
+
+def values_in(path: str) -> set[int]:
+    return set(np.asarray(zarr.open_array(path, mode="r")[...]).reshape(-1).tolist())
+
+
+def names_in(path: str) -> set[str]:
+    return store.locate(path).names() - {JOB_KEY}
+
+
+# ---- A second writer --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_second_writer_is_refused(path: str, kind: str) -> None:
+    """And the first one goes on."""
+    first = begin(kind, path)
+    first.write_chunk((0,), block_of(kind, 1))
+    message = f"{path}: another job is writing it, or was interrupted; write it anew with overwrite=True"
+    with pytest.raises(StoreError, match=f"^{re.escape(message)}$"):
+        begin(kind, path)
+    with pytest.raises(StoreError, match=re.escape(path)):
+        rd.from_ints([1, 2, 3], MODULI).to_zarr(path, mode="w-")
+    if kind != "plain":
+        with pytest.raises(IncompleteStoreError, match="x: the store is incomplete"):
+            rd.open_zarr(path)
+    first.write_chunk((1,), block_of(kind, 1))
+    first.finish()
+    assert values_in(path) == {1}
+
+
+def test_a_second_command_is_told_its_ways_out(path: str) -> None:
+    random = ["random", path, "--count", "256", "--bits", "64", "--chunk", "128", "--seed", "1"]
+    begin("files", path, job_identity="another")
+    assert fail(*random) == (
+        f"{path}: another job is writing it, or was interrupted; write the rest with --resume, or all of it "
+        "anew with --overwrite"
+    )
+    assert "it cannot be resumed" in fail(*random, "--resume")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_writers_that_begin_at_the_same_time(
+    path: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have found nothing there; the place itself lets only one of them begin."""
+    start, others = target.Target.begin, []
+
+    def start_late(self: target.Target, metadata: bytes) -> None:
+        if not others:
+            others.append(None)
+            others.append(begin(kind, path))
+        start(self, metadata)
+
+    monkeypatch.setattr(target.Target, "begin", start_late)
+    with pytest.raises(StoreError, match=LOST):
+        begin(kind, path)
+    write_all(kind, others[1], 1)
+    others[1].finish()
+    assert values_in(path) == {1}
+
+
+# ---- Who takes it over ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["overwrite", "resume"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("replaces", [True, False])
+def test_who_has_lost_an_array_publishes_nothing(path: str, kind: str, how: str, replaces: bool) -> None:
+    """Neither a chunk, nor the end, nor does it remove anything; beside an array that is whole too."""
+    if replaces:
+        whole = begin(kind, path)
+        write_all(kind, whole, 3)
+        whole.finish()
+    first = begin(kind, path, overwrite=replaces)
+    first.write_chunk((0,), block_of(kind, 1))
+    second = take_over(kind, path, how)
+    assert len(second.missing_chunks()) == (1 if how == "resume" else 2)
+    write_all(kind, second, 2)
+    for late in (lambda: write_all(kind, first, 1), first.finish):
+        with pytest.raises(StoreError, match=LOST):
+            late()
+    first.discard()
+    second.finish()
+    for late in (lambda: write_all(kind, first, 1), first.finish):
+        with pytest.raises(StoreError, match=LOST):
+            late()
+    first.discard()
+    assert values_in(path) == {2}
+    assert names_in(path) == {"c", "zarr.json"}
+
+
+@pytest.mark.parametrize("how", ["overwrite", "resume"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("late", ["chunk", "end"])
+def test_a_task_that_comes_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str, late: str
+) -> None:
+    """It has seen that the array is its job's, and is about to rename its file when another takes over."""
+    path = str(tmp_path / "x")
+    first = begin(kind, path)
+    first.write_chunk((0,), block_of(kind, 1))
+    if late == "end":
+        first.write_chunk((1,), block_of(kind, 1))
+    replace, second = Path.replace, []
+
+    def replace_late(self: Path, to: Path) -> Any:
+        if not second and (late == "end") == (to.name == "zarr.json"):
+            second.append(None)
+            second[0] = take_over(kind, path, how)
+            write_all(kind, second[0], 2)
+        return replace(self, to)
+
+    monkeypatch.setattr(Path, "replace", replace_late)
+    with pytest.raises(StoreError, match=LOST):
+        first.finish() if late == "end" else first.write_chunk((1,), block_of(kind, 1))
+    second[0].finish()
+    assert values_in(path) == {2}
+    assert names_in(path) == {"c", "zarr.json"}
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_array_that_is_taken_over_as_it_is_put_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The old one is back in its place then, and the one that was taken over goes on."""
+    path = str(tmp_path / "x")
+    whole = begin(kind, path)
+    write_all(kind, whole, 3)
+    whole.finish()
+    first, second, rename = begin(kind, path, overwrite=True), [], Path.rename
+    write_all(kind, first, 1)
+
+    def rename_late(self: Path, to: Any) -> Any:
+        if self.name == "x" and not second:
+            token = target.Target(
+                store.locate(path), store.locate(path).staged, True, None, first.target.attribute
+            )
+            attribute = json.loads(token.staged.read_metadata())["attributes"][token.attribute]
+            second.append(token)
+            token._write_metadata(
+                target.with_attributes(token.staged, {token.attribute: {**attribute, "complete": False}})
+            )
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        first.finish()
+    assert values_in(path) == {3}
+    take_over(kind, path, "resume").finish()
+    assert values_in(path) == {1}
+
+
+def test_a_chunk_that_is_sent_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object store puts it only where there is none."""
+    path = "memory://test-writers/late/x"
+    first, second, put = begin("files", path), [], MemoryFileSystem.pipe_file
+
+    def put_late(self: Any, name: str, *args: Any, **options: Any) -> Any:
+        if "/c/" in name and not second:
+            second.append(None)
+            second[0] = take_over("files", path, "resume")
+            write_all("files", second[0], 2)
+        return put(self, name, *args, **options)
+
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", put_late)
+    with pytest.raises(StoreError, match=LOST):
+        first.write_chunk((1,), block_of("files", 1))
+    second[0].finish()
+    assert values_in(path) == {2}
+
+
+def test_a_task_makes_no_folder_where_an_array_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = begin("files", str(tmp_path / "x"))
+    writer.discard()
+    with pytest.raises(StoreError, match=LOST):
+        writer.write_chunk((0,), block_of("files", 1))
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- What an older version has begun ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["overwrite", "resume"])
+def test_an_array_that_was_begun_in_its_place(tmp_path: Path, how: str) -> None:
+    path = str(tmp_path / "x")
+    writer = begin("files", path)
+    writer.write_chunk((0,), block_of("files", 2))
+    (tmp_path / "x.partial").rename(tmp_path / "x")
+    with pytest.raises(StoreError, match="x: another job is writing it, or was interrupted"):
+        begin("files", path)
+    second = take_over("files", path, how)
+    assert len(second.missing_chunks()) == (1 if how == "resume" else 2)
+    write_all("files", second, 2)
+    second.finish()
+    assert values_in(path) == {2}
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+    assert names_in(path) == {"c", "zarr.json"}
