@@ -9,8 +9,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from dask.base import optimize, tokenize
-from dask.core import flatten
+from dask.base import tokenize
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
@@ -118,13 +117,12 @@ def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
     """
     if not arrays:
         return []
-    optimized = optimize(*arrays)
-    tasks = {key: task for array in optimized for key, task in dict(array.dask).items()}
+    keys = [keys_of(array) for array in arrays]
+    merged = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    tasks = da.Array.__dask_optimize__(merged, [key for of_array in keys for key in of_array])
     layer = f"rns-pieces-{tokenize([array.name for array in arrays])}"
-    graph = HighLevelGraph.from_collections(layer, tasks, dependencies=())
-    return [
-        [Delayed(key, graph, layer=layer) for key in flatten(array.__dask_keys__())] for array in optimized
-    ]
+    graph = HighLevelGraph.from_collections(layer, dict(tasks), dependencies=())
+    return [[Delayed(key, graph, layer=layer) for key in of_array] for of_array in keys]
 
 
 def combine_results(results: Sequence[ReductionResult], operation: str) -> ReductionResult:
