@@ -17,7 +17,7 @@ from dask.distributed import Client, LocalCluster
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.arrays import creation, rns_storage
+from rnsdask.arrays import creation, storage
 from rnsdask.core.errors import NumberError, StoreAccessError, StoreError
 from rnsdask.rns.system import RNS
 
@@ -327,7 +327,7 @@ def test_places_are_looked_at_before_anything_is_computed(
         Path(name).mkdir()
         Path(name, "other").write_text("other")
     before = files()
-    for module in (store.reading, store, creation, rns_storage):
+    for module in (store.reading, store, creation, storage):
         for name in ("read_chunk", "read_part", "read_whole_chunk"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, no_chunk)

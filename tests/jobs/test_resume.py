@@ -19,7 +19,7 @@ from commands import call, contents, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.cli.interruption import way_on
+from rnsdask.cli.commands import way_on
 from rnsdask.jobs import writing
 
 NUMBERS = [(i * 123456789 + 7) % 2**31 for i in range(300)]
