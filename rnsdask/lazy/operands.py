@@ -377,7 +377,7 @@ def made_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -
 
 
 # Layers of graphs that only read, hold or cut what is there already; those of the first kind are Blockwise.
-_READING_LAYERS = ("open-zarr-", "open-interval-rns-")
+_READING_LAYERS = ("open-zarr-",)
 _CUTTING_LAYERS = ("array-", "getitem-", "rechunk-")
 
 
