@@ -13,7 +13,7 @@ from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
-from rnsdask.arrays.rns_storage import read_words
+from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate, brief
@@ -21,8 +21,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.random import random_digits
+from rnsdask.fields.fermat_field import FermatField, random_digits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
@@ -37,7 +36,7 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     lazy_column,
 )
-from rnsdask.positional.random import random_limbs
+from rnsdask.positional.arithmetic import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of

@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
 import numpy as np
-from dask.blockwise import Blockwise
 from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
@@ -21,14 +20,11 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import with_source_of
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_common
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 
 
 class Numbers(Protocol):
@@ -91,7 +87,7 @@ def _is_number_type(kind: type) -> bool:
 
 def check_rns_array(operand: Operand) -> None:
     """Raise TypeError unless an operand is an array of residues."""
-    if not (is_number_array(operand) and isinstance(operand.system, RNS)):
+    if not (is_number_array(operand) and operand.system.extends):
         raise TypeError(f"the operand must be an RNSArray, got {type(operand).__name__}")
 
 
@@ -123,6 +119,11 @@ def check_no_array(operand: Operand) -> None:
             f"an operand beside an array of numbers must be an integer, got {what}; rd.from_ints(values, "
             "x.system) makes an array of numbers of it"
         )
+
+
+def is_true(value: Any) -> bool:
+    """Tell whether a truth value, which may be lazy, is true; computes a lazy one."""
+    return bool(value.compute() if isinstance(value, da.Array) else value)
 
 
 def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
@@ -164,7 +165,7 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
-        bounds = tuple([getattr(array.system, "bound", None) for array in arrays])
+        bounds = tuple([array.system.bound for array in arrays])
         return Operands(tuple([array.words for array in arrays]), common_system(*arrays), bounds)
     operands = in_common_system(*operands)
     arrays = [operand for operand in operands if is_number_array(operand)]
@@ -182,7 +183,7 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     for operand in operands:
         if is_number_array(operand):
             blocks.append(with_axes(next(remaining), len(shape)))
-            known.append(getattr(operand.system, "bound", None))
+            known.append(operand.system.bound)
         elif is_lazy_integer(operand):
             blocks.append(lazy_column(operand, system, len(shape)))
             known.append(None)
@@ -235,7 +236,7 @@ def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
 def in_common_system(*operands: Operand) -> tuple[Any, ...]:
     """Operands of which the arrays, of one kind, are in one system, as :func:`made_alike`."""
     arrays = [operand for operand in operands if is_number_array(operand)]
-    if not all(isinstance(array.system, RNS) for array in arrays):
+    if not all(array.system.extends for array in arrays):
         _check_same_numbers(*arrays)
         return operands
     if len(arrays) == 1 and not arrays[0].system.grows:
@@ -261,17 +262,7 @@ def _check_same_numbers(*arrays: Numbers) -> None:
     first = arrays[0].system
     for other in (array.system for array in arrays[1:]):
         if not first.same_numbers(other):
-            if isinstance(first, Positional):
-                raise ValueError(
-                    f"operands have different precisions: {first} and {other}; "
-                    "x.to_positional(bits) makes them alike"
-                )
-            if not hasattr(first, "moduli"):
-                raise ValueError(f"operands are of different fields: {first!r} and {other!r}")
-            way = "; x.extend(y.moduli) makes them alike" if isinstance(first, IntervalRNS) else ""
-            raise ValueError(
-                f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}{way}"
-            )
+            raise ValueError(first.mismatch(other))
 
 
 def common_system(*arrays: Numbers) -> Any:
@@ -376,34 +367,21 @@ def made_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -
     return array_type(words, system)
 
 
-# Layers of graphs that only read, hold or cut what is there already; those of the first kind are Blockwise.
-_READING_LAYERS = ("open-zarr-",)
-_CUTTING_LAYERS = ("array-", "getitem-", "rechunk-")
-
-
 def filled_like(words: Any, value: int, dtype: DTypeLike) -> Any:
     """One value for each number of an array (rows, *shape), where ranges decide without its words.
 
     A lazy array stays in the graph, for it may raise when it is computed, and what is left out of a graph
-    must not be able to. Only arrays that are just read, or in memory, or parts of such, are left out.
+    must not be able to.
 
     Returns
     -------
     NumPy or CuPy array, or a lazy Dask array if `words` is one
         Shape `shape`.
     """
-    if not isinstance(words, da.Array) or _is_plain(words):
+    if not isinstance(words, da.Array):
         return np.full_like(words[0], value, dtype=dtype)
     return map_chunks(_filled_block, words, dtype=dtype, value=value, kind=np.dtype(dtype))
 
 
 def _filled_block(block: Array, *, value: int, kind: np.dtype[Any]) -> Array:
     return np.full_like(block[:1], value, dtype=kind)
-
-
-def _is_plain(words: da.Array) -> bool:
-    """Whether making a lazy array takes nothing but reading and cutting."""
-    return all(
-        name.startswith(_READING_LAYERS if isinstance(layer, Blockwise) else _CUTTING_LAYERS)
-        for name, layer in words.dask.layers.items()
-    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import pairwise, permutations
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -29,7 +28,7 @@ from strategies import (
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.lazy import compare as lazy_compare
+from rnsdask.lazy import elementwise
 from rnsdask.rns import blocks, compare
 from rnsdask.rns import order as order_by_limbs
 
@@ -303,7 +302,7 @@ def test_a_comparison_decided_by_ranges_drops_no_error() -> None:
                 with pytest.raises(errors):
                     print(name, sign, value, mask.compute(scheduler="sync"))
             with pytest.raises(errors):
-                print(name, lazy_compare.order(x, value).compute(scheduler="sync"))
+                print(name, elementwise.compare(x, value).compute(scheduler="sync"))
             with pytest.raises(errors):
                 print(name, (x < value).sum().compute(scheduler="sync"))
             if y is not None and x.moduli == MODULI:
@@ -325,15 +324,6 @@ def test_results_that_need_no_numbers_drop_no_error() -> None:
             if operation != "topk" or not np.isnan(x.shape[0]):
                 with pytest.raises((OverflowError, ZeroDivisionError, ValueError)):
                     print(name, operation, result().compute(scheduler="sync"))
-
-
-def test_a_comparison_decided_by_ranges_reads_no_plain_array(tmp_path: Path) -> None:
-    rd.from_ints(range(300), MODULI, chunks=128).to_zarr(tmp_path / "x.zarr")
-    plain = rd.open_zarr(tmp_path / "x.zarr")
-    memory = rd.from_ints(range(300), MODULI, chunks=128)
-    for x in (plain, memory, plain[7:], plain.rechunk(256), plain[::2].rechunk(150)):
-        for mask in (x < MODULI.product, x >= 0 - 1, x == 10**90):
-            assert set(mask.dask.layers).isdisjoint(x.residues.dask.layers)
 
 
 def test_masks_count_and_select() -> None:
@@ -383,7 +373,7 @@ def test_operands_that_do_not_fit() -> None:
         _ = x == rd.from_ints([1, 2], MODULI).topk(2)
     with pytest.raises(ValueError, match=r"operand -1 is outside the unsigned range from 0 to"):
         rd.maximum(x, -1)
-    with pytest.raises(TypeError, match="at least one operand must be an RNSArray"):
+    with pytest.raises(TypeError, match="takes at least one array of numbers"):
         rd.minimum(1, 2)
     with pytest.raises(TypeError, match="must be a Boolean NumPy, CuPy or Dask array, got int64"):
         rd.where(np.arange(3), x, x)
