@@ -18,7 +18,7 @@ import rnsdask as rd
 from rnsdask import IntervalRNSArray
 from rnsdask.core.errors import CorruptChunkError, RNSOverflowError
 from rnsdask.interval_rns import layout
-from rnsdask.lazy import interval_rns
+from rnsdask.lazy import elementwise
 
 MODULI = MODULI_SETS["table2_8"]
 HALF = [operator.add, operator.sub, operator.floordiv, operator.mod]
@@ -159,10 +159,10 @@ def test_the_papers_failing_case(on_each_processor: Processor) -> None:
     x = array_of([10**20], MODULI, on_each_processor)
     y = array_of([10**20 + 1], MODULI, on_each_processor)
     for algorithm in (None, 1, 2, "digits"):
-        result = interval_rns.apply("subtract", x, y, algorithm=algorithm)
+        result = elementwise.apply("subtract", x, y, algorithm=algorithm)
         check_columns(result.columns, [-1], MODULI, on_each_processor)
         check_columns(
-            interval_rns.apply("add", x, -x, algorithm=algorithm).columns, [0], MODULI, on_each_processor
+            elementwise.apply("add", x, -x, algorithm=algorithm).columns, [0], MODULI, on_each_processor
         )
 
 
@@ -170,7 +170,7 @@ def test_the_papers_failing_case(on_each_processor: Processor) -> None:
 def test_unknown_algorithms(algorithm: Any) -> None:
     x = IntervalRNSArray.from_ints([1], MODULI)
     with pytest.raises(ValueError, match="algorithm must be 1, 2 or 'digits'"):
-        interval_rns.apply("add", x, x, algorithm=algorithm)
+        elementwise.apply("add", x, x, algorithm=algorithm)
 
 
 def test_overflow_modes(on_each_processor: Processor, kind: str) -> None:
