@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command
+from rnsdask.cli.commands import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
-from rnsdask.cli.printing import CommandError, counted, echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _describe_values(found: "PlainInfo", complete: bool, place: str, job: str | 
 
 
 def _system_rows(found: "StoreInfo") -> dict[str, str]:
-    """What the number system is, and which numbers it has."""
+    """Describe the number system, and its range."""
     if hasattr(found.system, "top_bits"):
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
@@ -88,7 +87,7 @@ def _system_rows(found: "StoreInfo") -> dict[str, str]:
 
 
 def _magnitude(system: Any) -> dict[str, str]:
-    """What is known of the numbers, where a store may know more than the range."""
+    """Describe what is known of the numbers, where a store may know more than the range."""
     if not hasattr(system, "bound"):
         return {}
     from rnsdask.core.errors import bits_text
@@ -143,7 +142,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
-    from rnsdask.jobs.verification import verify as problems_of
+    from rnsdask.jobs.sources import verify as problems_of
 
     found = store.open_info(path, store.ALL_SYSTEMS)
     work = memory_plan.work_on(found, "verify")
