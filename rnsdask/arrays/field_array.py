@@ -11,8 +11,8 @@ from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
-from rnsdask.lazy import functions, powers
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
@@ -98,7 +98,7 @@ class FieldArray(NumberArray):
             raise TypeError(f"from_rns takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
         if not isinstance(fields, FiniteFields):
             raise TypeError(f"from_rns takes PrimeFields or a FermatField, got {type(fields).__name__}")
-        return cls(lazy_fields.elements_of_integers(x, fields), fields)
+        return cls(convert.words_in(x, fields), fields)
 
     def lift(self, signed: bool = False) -> RNSArray:
         """The integers from 0 to M - 1 that stand for the elements, or with `signed` those around 0.
@@ -244,7 +244,7 @@ class FieldArray(NumberArray):
         found = lazy_fields.reduce_along(name, self, axes, split_every)
         return found if keepdims else without_axes(found, axes)
 
-    # ---- what needs an order, which elements do not have -------------------------------------------------
+    # ---- what needs an order, which elements do not have --------------------------------------------------
 
     __lt__, __le__, __gt__, __ge__ = (
         deferring(_refused(symbol, f"__{name}__"))

@@ -13,6 +13,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import chosen_mode
 from rnsdask.lazy import functions
 from rnsdask.lazy import shape as shapes
+from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import (
@@ -303,7 +304,7 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
             raise TypeError(f"{function} takes arrays of numbers, got {type(x).__name__}{place}")
     if not numbers:
         raise ValueError(f"{function} needs at least one array")
-    functions.check_one_kind(*numbers)
+    check_one_kind(*numbers)
     numbers = list(made_alike(*numbers))
     if with_lengths:
         find_lengths(*numbers)

@@ -6,7 +6,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.rns_array import RNSArray
@@ -14,13 +13,10 @@ from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
-from rnsdask.core.overflow import overflow_mode
 from rnsdask.interval_rns import layout
-from rnsdask.interval_rns.axis_products import IntervalProducts
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import interval_rns, scan
+from rnsdask.lazy import functions, interval_rns
 from rnsdask.lazy.check import checked_residues
-from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.widening import through_rns
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
@@ -48,12 +44,6 @@ def _reduction(method: Method, field: str, operation: str) -> Method:
         return by_residues(self, *args, **options)
 
     return reduction
-
-
-def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
-    """Return the bits that a sum of all numbers may take."""
-    x._find_lengths()
-    return x.moduli.bits + x.size.bit_length()
 
 
 class IntervalRNSArray(IntegerArray):
@@ -194,7 +184,7 @@ class IntervalRNSArray(IntegerArray):
     # ---- operations ---------------------------------------------------------------------------------------
 
     def __neg__(self) -> Any:
-        return interval_rns.negative(self, overflow="raise")
+        return functions.negative(self, overflow="raise")
 
     # Methods of a wider signed RNSArray, but for reductions of all numbers, which stored intervals decide.
 
@@ -206,29 +196,6 @@ class IntervalRNSArray(IntegerArray):
 
     topk = _through_rns(IntegerArray.topk)
     argtopk = _through_rns(IntegerArray.argtopk)
-    cumsum = _through_rns(IntegerArray.cumsum, _bits_of_sum)
-    var = _through_rns(IntegerArray.var)
-    cummax = _through_rns(IntegerArray.cummax)
-    cummin = _through_rns(IntegerArray.cummin)
-
-    def cumprod(
-        self,
-        axis: int | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        overflow: str | None = None,
-        backend: str = "auto",
-    ) -> Any:
-        """Products of all numbers up to each one along an axis, as :meth:`.RNSArray.cumprod`.
-
-        With ``"wrap"`` and ``"flag"`` a result has the sign of the exact product, its magnitude modulo M.
-        """
-        self._check_numpys("cumprod", out, dtype)
-        mode = overflow_mode(overflow, self.system)
-        x, k = self._line(axis)
-        how = IntervalProducts(RNS(self.moduli), k, mode)
-        return made_like((x,), scan.scan(x.words, how, backend), self.system, mode)
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core.moduli import ModuliSet, as_bool
-from rnsdask.lazy import positional
+from rnsdask.lazy import convert
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -77,4 +77,4 @@ class PositionalArray(IntegerArray):
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
         # Residues without negative numbers take limbs without them.
         source = self.to_positional(self.bits, False) if self.signed and not wanted else self
-        return system.array_type(positional.words_in(source, system), system)
+        return system.array_type(convert.words_in(source, system), system)

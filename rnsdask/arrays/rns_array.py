@@ -5,7 +5,7 @@ from typing import Any, SupportsIndex
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.lazy import convert, divide, foreign
+from rnsdask.lazy import convert, elementwise, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
 from rnsdask.lazy.promotion import fitted
@@ -126,7 +126,9 @@ class RNSArray(IntegerArray):
         """
         return convert.interval_evaluation(self, accuracy)
 
-    is_even = divide.is_even
+    def is_even(self) -> Any:
+        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
+        return elementwise.apply("is_even", self)
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 

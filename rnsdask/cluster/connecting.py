@@ -13,8 +13,7 @@ import dask
 
 from rnsdask.backend import has_gpu
 from rnsdask.cluster.failures import describe
-from rnsdask.cluster.scheduler import ask, identity
-from rnsdask.cluster.workers import check_workers, explained_by_workers
+from rnsdask.cluster.workers import ask, check_workers, explained_by_workers, identity
 from rnsdask.core.errors import JobError
 from rnsdask.core.files import naming_file, private
 from rnsdask.core.messages import redacted, tell

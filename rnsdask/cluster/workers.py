@@ -1,19 +1,77 @@
-"""Versions of rnsdask that workers run: they must be this process's, or no answer can be trusted."""
+"""Questions to a cluster: which workers it has, which rnsdask they run, and which chunks their GPUs hold.
 
+No question waits for ever: a scheduler may be frozen, not only gone.
+"""
+
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import dask.array as da
 from dask.base import get_scheduler
+from dask.core import flatten
 
 from rnsdask._version import __version__
-from rnsdask.cluster.scheduler import ask, workers_of
 from rnsdask.core.errors import JobError, SchedulerLostError
 from rnsdask.core.messages import listed
 
 if TYPE_CHECKING:
     from distributed import Client
+
+SILENCE_SECONDS = 300.0
+"""Time that a scheduler may leave a question unanswered before it is given up.
+
+One that is only busy answers nothing meanwhile: with the graph of a job over 100,000 chunks for 20 s, and on
+an overloaded host for more than a minute. Dask gives a worker up after as long a time.
+"""
+
+
+def ask(client: "Client", question: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a method of a client that asks its scheduler, such as ``client.nthreads``.
+
+    Raises
+    ------
+    SchedulerLostError
+        If the scheduler is gone, or does not answer within `SILENCE_SECONDS`.
+    """
+
+    async def answer() -> Any:
+        return await question(*args, **kwargs)
+
+    check_connected(client)
+    try:
+        return client.sync(answer, callback_timeout=SILENCE_SECONDS)
+    except OSError as error:
+        raise _lost(client) from error
+
+
+def check_connected(client: "Client") -> None:
+    """Raise SchedulerLostError if the client has no connection to its scheduler."""
+    if client.status != "running":
+        raise _lost(client)
+
+
+def workers_of(client: "Client") -> dict[str, dict[str, Any]]:
+    """Return what the scheduler says of each worker, by the address."""
+    workers: dict[str, dict[str, Any]] = identity(client, n_workers=-1)["workers"]
+    return workers
+
+
+def identity(client: "Client", n_workers: int = 0) -> dict[str, Any]:
+    """Return what the scheduler says of itself, and of so many workers (-1: all)."""
+    scheduler: Any = client.scheduler
+    found: dict[str, Any] = ask(client, scheduler.identity, n_workers=n_workers)
+    return found
+
+
+def _lost(client: "Client") -> SchedulerLostError:
+    address = getattr(client.scheduler, "address", "")
+    return SchedulerLostError(f"the Dask scheduler {address} has gone, or does not answer any more")
+
+
+# ---- versions ---------------------------------------------------------------------------------------------
 
 _checked: "WeakKeyDictionary[Client, frozenset[tuple[str, str]]]" = WeakKeyDictionary()
 """The worker processes that a client's cluster had when they were checked, and nothing was wrong."""
@@ -111,3 +169,48 @@ def ask_workers(client: "Client", function: Callable[[], Any], addresses: Iterab
     """
     answers = ask(client, client.run, function, workers=list(addresses), on_error="return")
     return {address: answer for address, answer in answers.items() if not isinstance(answer, OSError)}
+
+
+# ---- chunks in the memory of GPUs -------------------------------------------------------------------------
+
+
+def chunks_by_worker(words: da.Array) -> list[list[int]] | None:
+    """Group the chunks of an array, numbered in C order, by the workers whose GPUs hold them.
+
+    None if that says nothing: if chunks are not computed yet, or not in a GPU's memory, or no two of them are
+    on one worker.
+    """
+    futures = _futures_of(words)
+    if len(futures) < 2 or not all(map(_is_on_gpu, futures)):
+        return None
+    client = futures[0].client
+    if client is None or client.asynchronous:  # of its event loop, which cannot wait
+        return None
+    try:
+        holders = ask(client, client.who_has, futures)
+    except SchedulerLostError:  # whoever computes the array is told
+        return None
+    groups: dict[str, list[int]] = {}
+    for number, future in enumerate(futures):
+        if not holders.get(future.key):
+            return None
+        worker = min(holders[future.key], key=lambda address: len(groups.get(address, ())))
+        groups.setdefault(worker, []).append(number)
+    return list(groups.values()) if len(groups) < len(futures) else None
+
+
+def _futures_of(words: da.Array) -> list[Any]:
+    """Return the futures that an array's chunks are, as after ``persist``, in C order; else nothing."""
+    if "distributed" not in sys.modules:
+        return []
+    from distributed import Future
+
+    layer = words.dask.layers.get(words.name, {})
+    chunks = [layer.get(key) for key in flatten(words.__dask_keys__())]
+    return chunks if all(isinstance(chunk, Future) for chunk in chunks) else []
+
+
+def _is_on_gpu(future: Any) -> bool:
+    """Return whether a chunk is known to be in the memory of a worker's GPU."""
+    kind = future.type  # of the result, None until it is there
+    return future.status == "finished" and getattr(kind, "__module__", "").partition(".")[0] == "cupy"

@@ -16,7 +16,7 @@ from rnsdask.core.overflow import errstate
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression
 from rnsdask.expressions.walk import Key, walk
-from rnsdask.lazy.functions import function_of
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.indexing import select
 from rnsdask.lazy.small_ints import numbers_of
 
@@ -93,7 +93,7 @@ class _Arrays:
         if name == "mulsub" and any(array.system.value_range[1] < 1 for array in self.numbers):
             return False  # 1, a factor of it here, is not in the range of -1 and 0
         try:
-            function_of(name, *self.numbers)
+            entry_of(name, *self.numbers)
         except TypeError:
             return False
         return True

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from math import gcd
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import gmpy2
 import numpy as np
@@ -70,6 +70,7 @@ class FermatField(FiniteFields):
 
     constants: FermatConstants
 
+    table_name: ClassVar[str] = "rnsdask.fields.table:FERMAT_FIELDS"
     words_are = "digits"
 
     def __init__(self, radix: SupportsIndex, digits: SupportsIndex) -> None:

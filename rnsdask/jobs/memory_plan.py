@@ -18,8 +18,7 @@ from dask.system import CPU_COUNT
 from rnsdask import store
 from rnsdask.backend import free_device_bytes
 from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
-from rnsdask.cluster.scheduler import workers_of
-from rnsdask.cluster.workers import ask_workers
+from rnsdask.cluster.workers import ask_workers, workers_of
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE

@@ -21,7 +21,7 @@ from dask.system import CPU_COUNT
 
 from rnsdask.cluster.connecting import WORKERS_SECONDS
 from rnsdask.cluster.failures import can_pass
-from rnsdask.cluster.scheduler import ask, check_connected
+from rnsdask.cluster.workers import ask, check_connected
 from rnsdask.core.errors import JobError
 from rnsdask.jobs.progress import Meter
 

@@ -14,7 +14,7 @@ from rnsdask.core.place import Place
 from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (

@@ -10,7 +10,6 @@ from rnsdask.positional.operands import limb_beyond
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.sort import Ordering
-from rnsdask.rns.topk import Selection, selection_by
 
 
 def compare(x: Array, y: Array, system: Positional) -> Array:
@@ -66,8 +65,3 @@ def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
     digits = np.concatenate(parts, axis=1)
     digits[-1] ^= flip
     return digits
-
-
-def select(words: Array, system: Positional, k: int, offset: int = 0) -> Selection:
-    """The k greatest numbers in descending order, or for k < 0 the -k least, as :func:`.rns.topk.select`."""
-    return selection_by(ordering(words, system), words, system, k, offset)

@@ -138,11 +138,6 @@ def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def attributes_of(location: Location) -> dict[str, Any]:
-    """The attributes of the array or group at a place; none without one."""
-    return attributes_in(document_of(location))
-
-
 def parse_document(metadata: bytes) -> dict[str, Any]:
     """Parse the metadata document of an array or a group.
 

@@ -16,14 +16,14 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     FORMAT,
-    PLAIN_ATTRIBUTE,
     check_attribute,
     check_checksums,
     incomplete_error,
+    own_attribute,
     system_of,
 )
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
-from rnsdask.store.documents import array_document, attributes_of, parse_document
+from rnsdask.store.documents import array_document, document_of, parse_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
 
 DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
@@ -281,9 +281,8 @@ def read_metadata(location: Location, what: str = "store") -> tuple[bytes, str]:
 
 def missing_error(location: Location, what: str = "store") -> StoreError:
     """Make the error of a place without metadata, for which a store, or `what`, may be written beside it."""
-    attributes = attributes_of(location.staged)
-    attribute = attributes.get(ATTRIBUTE) or attributes.get(PLAIN_ATTRIBUTE)
-    if isinstance(attribute, dict) and attribute.get("complete") is False:
+    attribute = own_attribute(document_of(location.staged))
+    if attribute.get("complete") is False:
         return incomplete_error(location.path, what, attribute)
     if attribute and location.staged.exists(STAGED):
         return StoreError(

@@ -28,10 +28,10 @@ from rnsdask.store.documents import array_document, make_document
 from rnsdask.store.location import METADATA_KEY, Location
 from rnsdask.store.metadata import ArrayInfo, Opened, check_keys, missing_error, read_metadata
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import belonging, content_of
+from rnsdask.store.reading import belonging
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, is_begun, target_at
-from rnsdask.store.writing import ArrayWriter, finish
+from rnsdask.store.writing import ArrayWriter
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
@@ -206,7 +206,7 @@ def create_plain(
     files = math.prod(chunk_grid(shape, chunks))
     check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
     target.begin(make_document(shape, chunks, dtype, attributes=attributes))
-    return PlainWriter(target)
+    return PlainWriter(load_plain(target.staged)[0], target)
 
 
 def resume_plain(
@@ -244,7 +244,7 @@ def resume_plain(
     job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
     target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
     target.take_over(begun_fields(target.token, job))
-    return PlainWriter(target)
+    return PlainWriter(load_plain(target.staged)[0], target)
 
 
 def _check_like(info: PlainInfo, shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike) -> None:
@@ -263,14 +263,6 @@ class PlainWriter(ArrayWriter):
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
     info: PlainInfo
-
-    def __init__(self, target: Target) -> None:
-        super().__init__(target)
-        self.info, _ = load_plain(target.staged)
-        target.check()
-
-    def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainWriter", self.target.token, *self.info.__dask_tokenize__()
 
     def write_chunk(self, index: Sequence[int], values: Array) -> None:
         """Write a whole chunk, NumPy's or CuPy's, given with an axis of length 1 in front.
@@ -291,7 +283,7 @@ class PlainWriter(ArrayWriter):
             raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
         key = info.chunk_key(index)
         encoded = encode_chunk(info.metadata, key, slices, values)
-        self.target.publish(info.location, key, encoded, name)
+        self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -313,19 +305,3 @@ class PlainWriter(ArrayWriter):
         except StoreError as error:
             return [str(error)]
         return []
-
-    def finish(self) -> None:
-        """Declare the array complete; if it is to replace another one, it does so now.
-
-        Raises
-        ------
-        StoreError
-            If a chunk is not written, or another writer has begun to write the array.
-        """
-        info = self.info
-        missing = self.missing_chunks()
-        self.target.check()  # last: who takes the array over may have removed them
-        if missing:
-            raise StoreError(f"{info.path}: it cannot be completed: {len(missing)} chunks are not written")
-        content = content_of(info.location, info.chunk_keys())
-        finish(self.target, {"complete": True}, content)

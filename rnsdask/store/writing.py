@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -181,25 +181,35 @@ def resume(
 class ArrayWriter(ABC):
     """Writes the chunks of an array, in any order, from any thread; then `finish` is called once.
 
+    A copy, a pickled one too, writes to the same array, so tasks in other processes can each write chunks.
+    Until `finish`, and if that never happens, the array is incomplete and cannot be opened for reading.
+
+    A writer that finds another's token in the array stops with an error. So two jobs never mix their chunks,
+    and a task that outlives its job publishes nothing.
+
     Attributes
     ----------
-    target : Target
-        Where it is written, and this writer's right to it.
     info : ArrayInfo
         The array as it is now.
+    target : Target
+        Where it is written, and this writer's right to it.
     """
 
     info: ArrayInfo
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, info: Any, target: Target) -> None:
+        self.info = info
         self.target = target
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return type(self).__name__, self.target.token, self.info
 
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what messages call a chunk."""
         return self.info.chunk_name(index)
 
-    def indices(self) -> Iterable[tuple[int, ...]]:
-        """Return the indices of all chunks, in C order."""
+    def indices(self) -> Iterator[tuple[int, ...]]:
+        """Iterate over the indices of all chunks, in C order."""
         return self.info.indices()
 
     @abstractmethod
@@ -210,22 +220,19 @@ class ArrayWriter(ABC):
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, and check it."""
 
-    def missing_chunks(self) -> list[tuple[int, ...]]:
-        """List the indices of the chunks that are not written yet, in C order."""
-        found = self.info.location.found(self.info.chunk_keys())
-        return [index for index in self.info.indices() if self.info.chunk_key(index) not in found]
-
-    @abstractmethod
-    def finish(self) -> object:
-        """Declare the array complete; if it is to replace another one, it does so now."""
-
-    def discard(self) -> None:
-        """Remove what is written, unless it is another writer's by now."""
-        self.target.discard()
-
     @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         """Read a chunk, and describe what is wrong with it."""
+
+    def missing_chunks(self) -> list[tuple[int, ...]]:
+        """List the indices of the chunks that are not written yet, in C order."""
+        info = self.info
+        found = info.location.found(info.chunk_keys())
+        return [index for index in self.indices() if not self._is_written(found.get(info.chunk_key(index)))]
+
+    def _is_written(self, version: tuple[Any, ...] | None) -> bool:
+        """Whether a chunk is there, by what its place tells of its file."""
+        return version is not None
 
     def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
         """Read all chunks that are written, and list the indices of those that are not whole and valid.
@@ -239,31 +246,46 @@ class ArrayWriter(ABC):
         problems = map_chunks(self._problems, written)
         return [index for index, found in zip(written, problems, strict=True) if found]
 
+    def finish(self) -> object:
+        """Declare the array complete, and put it in its place.
+
+        Raises
+        ------
+        StoreError
+            If a chunk is not written, or another writer has begun to write the array.
+        """
+        self._finish(lambda _: {"complete": True})
+        return None
+
+    def _finish(self, attribute_of: Callable[[str], dict[str, Any]]) -> None:
+        """Finish with the attribute that a function makes of the hash of the checksums of all chunks."""
+        info, target = self.info, self.target
+        missing = self.missing_chunks()
+        target.check()  # last: who takes the array over may have removed them
+        if missing:
+            raise StoreError(
+                f"{target.location.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks "
+                f"are not written, the first of them {info.chunk_key(missing[0])}"
+            )
+        content = self._content()
+        attribute = attribute_of(content)
+        job = read_job_identity(target.staged, target.attribute)
+        metadata = with_attributes(target.staged, {target.attribute: attribute})
+        write_job(target, job, metadata, content)
+        target.finish(metadata)
+
+    def _content(self) -> str:
+        return content_of(self.info.location, self.info.chunk_keys())
+
+    def discard(self) -> None:
+        """Remove what is written, unless it is another writer's by now."""
+        self.target.discard()
+
 
 class StoreWriter(ArrayWriter):
-    """Writes the chunks of a store, in any order, from any thread.
-
-    A copy, a pickled one too, writes to the same store, so tasks in other processes can each write chunks.
-    When all are done, `finish` is called once. Until then, and if that never happens, the store is incomplete
-    and cannot be opened for reading.
-
-    A writer that finds another's token in the store stops with an error. So two jobs never mix their chunks,
-    and a task that outlives its job publishes nothing.
-
-    Attributes
-    ----------
-    info : StoreInfo
-        The store as it is now.
-    """
+    """Writes the chunks of a store."""
 
     info: StoreInfo
-
-    def __init__(self, info: StoreInfo, target: Target) -> None:
-        super().__init__(target)
-        self.info = info
-
-    def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.StoreWriter", self.target.token, *self.info.__dask_tokenize__()
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
         """Write a whole chunk, so that it appears at once or not at all.
@@ -307,7 +329,7 @@ class StoreWriter(ArrayWriter):
             return
         key = info.chunk_key(index)
         encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
-        self.target.publish(info.location, key, encoded, name)
+        self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
@@ -334,22 +356,20 @@ class StoreWriter(ArrayWriter):
                 "array can no longer grow"
             )
         resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
-        self.target.publish_metadata(concealed(resized))
+        self.target.write_metadata(concealed(resized))
         self.info = load_own(self.target)
 
-    def missing_chunks(self) -> list[tuple[int, ...]]:
-        """List the indices of the chunks that are not written yet, in C order."""
+    def _is_written(self, version: tuple[Any, ...] | None) -> bool:
         info = self.info
-        if not info.has_chunk_files:
-            return super().missing_chunks()
-        found, expected = info.location.found(info.chunk_keys()), chunk_file_size(info.file_shape)
-        return [index for index in info.indices() if found.get(info.chunk_key(index), (None,))[0] != expected]
+        if version is None or not info.has_chunk_files:
+            return version is not None
+        return bool(version[0] == chunk_file_size(info.file_shape))
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         return chunk_problems(self.info, index)
 
     def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
-        """Declare the store complete; if it is to replace another one, it does so now.
+        """Declare the store complete, and put it in its place.
 
         Parameters
         ----------
@@ -369,25 +389,15 @@ class StoreWriter(ArrayWriter):
         StoreError
             If a chunk is not written, or another writer has begun to write the store.
         """
-        info, target = self.info, self.target
-        system = info.system if bound is None else with_exact_bound(info.system, bound)
-        missing = self.missing_chunks()
-        target.check()  # last: who takes the store over may have removed them
-        if missing:
-            raise StoreError(
-                f"{target.location.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks "
-                f"are not written, the first of them {info.chunk_key(missing[0])}"
-            )
-        content = self._content()
-        metadata = parse_document(target.staged.read_metadata())
-        attribute = complete_attribute(metadata, system, content)
-        finish(target, attribute, content)
-        self.info = load(target.location)[0]
-        return self.info
+        system = self.info.system if bound is None else with_exact_bound(self.info.system, bound)
 
-    def _content(self) -> str:
-        """Hash of the checksums of all chunks."""
-        return content_of(self.info.location, map(self.info.chunk_key, self.info.indices()))
+        def attribute(content: str) -> dict[str, Any]:
+            metadata = parse_document(self.target.staged.read_metadata())
+            return complete_attribute(metadata, system, content)
+
+        self._finish(attribute)
+        self.info = load(self.target.location)[0]
+        return self.info
 
 
 def load_own(target: Target) -> StoreInfo:
@@ -395,14 +405,6 @@ def load_own(target: Target) -> StoreInfo:
     info = load(target.staged)[0]
     target.check()
     return info
-
-
-def finish(target: Target, attribute: dict[str, Any], content: str) -> None:
-    """Write the final attribute of an array, all chunks of which are written, and put it in its place."""
-    job = read_job_identity(target.staged, target.attribute)
-    metadata = with_attributes(target.staged, {target.attribute: attribute})
-    write_job(target, job, metadata, content)
-    target.finish(metadata)
 
 
 def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:

@@ -18,7 +18,7 @@ import rnsdask as rd
 from rnsdask import IntervalRNSArray
 from rnsdask.core.errors import CorruptChunkError, RNSOverflowError
 from rnsdask.interval_rns import layout
-from rnsdask.lazy import interval_rns
+from rnsdask.lazy import elementwise
 
 MODULI = MODULI_SETS["table2_8"]
 HALF = [operator.add, operator.sub, operator.floordiv, operator.mod]
@@ -54,7 +54,7 @@ def some_numbers(seed: int, count: int, bits: int = 60) -> list[int]:
     return [0, 1, -1, *values, 2**bits, -(2**bits)]
 
 
-# ---- what it is --------------------------------------------------------------------------------------------
+# ---- what it is -------------------------------------------------------------------------------------------
 
 
 def test_attributes(on_each_processor: Processor, kind: str) -> None:
@@ -152,17 +152,17 @@ def test_rns_arrays_and_back(name: str, signed: bool, on_each_processor: Process
             outside.to_rns(signed)
 
 
-# ---- arithmetic --------------------------------------------------------------------------------------------
+# ---- arithmetic -------------------------------------------------------------------------------------------
 
 
 def test_the_papers_failing_case(on_each_processor: Processor) -> None:
     x = array_of([10**20], MODULI, on_each_processor)
     y = array_of([10**20 + 1], MODULI, on_each_processor)
     for algorithm in (None, 1, 2, "digits"):
-        result = interval_rns.apply("subtract", x, y, algorithm=algorithm)
+        result = elementwise.apply("subtract", x, y, algorithm=algorithm)
         check_columns(result.columns, [-1], MODULI, on_each_processor)
         check_columns(
-            interval_rns.apply("add", x, -x, algorithm=algorithm).columns, [0], MODULI, on_each_processor
+            elementwise.apply("add", x, -x, algorithm=algorithm).columns, [0], MODULI, on_each_processor
         )
 
 
@@ -170,7 +170,7 @@ def test_the_papers_failing_case(on_each_processor: Processor) -> None:
 def test_unknown_algorithms(algorithm: Any) -> None:
     x = IntervalRNSArray.from_ints([1], MODULI)
     with pytest.raises(ValueError, match="algorithm must be 1, 2 or 'digits'"):
-        interval_rns.apply("add", x, x, algorithm=algorithm)
+        elementwise.apply("add", x, x, algorithm=algorithm)
 
 
 def test_overflow_modes(on_each_processor: Processor, kind: str) -> None:
@@ -228,7 +228,7 @@ def test_operands_that_do_not_fit() -> None:
             left + right
 
 
-# ---- comparison --------------------------------------------------------------------------------------------
+# ---- comparison -------------------------------------------------------------------------------------------
 
 
 def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
         assert set(mask.dask.layers).isdisjoint(plain.columns.dask.layers)
 
 
-# ---- reductions --------------------------------------------------------------------------------------------
+# ---- reductions -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_reductions_refuse(kind: str) -> None:
         IntervalRNSArray.from_ints([1], MODULI, chunks=None if kind == "eager" else "auto").reduce("mean")
 
 
-# ---- Dask --------------------------------------------------------------------------------------------------
+# ---- Dask -------------------------------------------------------------------------------------------------
 
 
 def test_one_task_a_chunk() -> None:
@@ -293,7 +293,7 @@ def test_one_task_a_chunk() -> None:
     assert len(dict(y.columns.__dask_graph__())) <= 4 + 4 * 2
 
 
-# ---- storage -----------------------------------------------------------------------------------------------
+# ---- storage ----------------------------------------------------------------------------------------------
 
 
 def test_store(tmp_path: Path, on_each_processor: Processor) -> None:

@@ -185,20 +185,20 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "bits of residues": (
         lambda: rd.isqrt(rd.open_zarr("x.zarr")),
         "eval isqrt(a) a=x.zarr -o y",
-        "got RNSArray; x.to_positional(bits) makes one",
-        "got a store of residues; rnsdask convert SRC DST --to positional --bits B makes one",
+        "x.to_positional(bits) makes limbs",
+        "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to",
     ),
     "modular arithmetic of residues": (
         lambda: rd.mod_add(rd.open_zarr("x.zarr"), 1, 5),
         "eval mod_add(a,1,5) a=x.zarr -o y",
-        "x.to_positional(bits) makes one",
-        "rnsdask convert SRC DST --to positional --bits B makes one",
+        "x.to_positional(bits) makes limbs",
+        "rnsdask convert SRC DST --to positional --bits B makes limbs",
     ),
     "bits of intervals": (
         lambda: rd.open_zarr("i.zarr") & 3,
         "eval a&3 a=i.zarr -o y",
-        "got an IntervalRNSArray; x.to_positional(bits) makes one",
-        "got a store of intervals; rnsdask convert SRC DST --to positional --bits B makes one",
+        "x.to_rns() makes an RNSArray, and x.to_positional(bits) limbs",
+        "and rnsdask convert SRC DST --to positional --bits B limbs",
     ),
     "limbs where residues are needed": (
         lambda: rd.convolve(rd.open_zarr("p.zarr"), rd.open_zarr("p.zarr")),
@@ -299,7 +299,7 @@ def test_extend_of_nothing_to_extend() -> None:
         ),
         ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC DST --to rns"),
         ("max f.zarr", "which this takes none of; rnsdask convert SRC DST --to rns makes integers"),
-        ("det p.zarr", "det takes no store of limbs; rnsdask convert SRC DST --to rns"),
+        ("det p.zarr", "rnsdask convert SRC DST --to rns makes residues of its numbers"),
     ],
 )
 def test_parameters_and_types_are_options_and_stores(command: str, told: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from distributed import Client, Future, LocalCluster, wait
 
 import rnsdask as rd
-from rnsdask.cluster import resident
+from rnsdask.cluster import workers
 from rnsdask.core.errors import SchedulerLostError
 
 MODULI = rd.ModuliSet.for_bits(100)
@@ -30,7 +30,7 @@ def is_finished(future: Future) -> bool:
 @pytest.fixture
 def any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the memory of workers for that of their GPUs."""
-    monkeypatch.setattr(resident, "_is_on_gpu", is_finished)
+    monkeypatch.setattr(workers, "_is_on_gpu", is_finished)
 
 
 def persisted(client: Client, chunks: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
@@ -63,7 +63,7 @@ def test_one_task_for_each_worker(
     client: Client, shape: tuple[int, ...], chunks: tuple[int, ...], rng: np.random.Generator
 ) -> None:
     ints, whole, lazy = persisted(client, chunks, shape, rng)
-    groups = resident.chunks_by_worker(lazy.words)
+    groups = workers.chunks_by_worker(lazy.words)
     if lazy.words.npartitions == 2:  # each on a worker of its own
         assert groups is None
     else:
@@ -89,7 +89,7 @@ def test_the_first_of_equal_numbers_is_on_the_worker_whose_result_comes_last(cli
         for i, home in enumerate((first, second, first, second))
     }
     held = da.Array(futures, words.name, words.chunks, meta=np.empty((0, 0), np.uint32))
-    assert resident.chunks_by_worker(held) == [[0, 2], [1, 3]]
+    assert workers.chunks_by_worker(held) == [[0, 2], [1, 3]]
     lazy = rd.RNSArray(held, whole.system)
     assert (lazy.argmax().compute(), lazy.argmin().compute(), int(lazy.sum())) == (3, 0, 15)
 
@@ -102,7 +102,7 @@ def test_chunks_of_one_worker_take_one_task(client: Client, rng: np.random.Gener
     with client.as_current():
         lazy = rd.RNSArray(client.persist(words, workers=address), whole.system)
     wait(lazy.words)
-    assert resident.chunks_by_worker(lazy.words) == [[0, 1, 2, 3]]
+    assert workers.chunks_by_worker(lazy.words) == [[0, 1, 2, 3]]
     assert tasks_of(lazy.reduce("max")) == 1
     assert int(lazy.max()) == ints.max()
 
@@ -116,21 +116,21 @@ def test_lost_chunks_and_schedulers_are_left_to_dask(
     def nobody(*_: Any) -> dict[str, list[str]]:
         return {}
 
-    monkeypatch.setattr(resident, "ask", nobody)
-    assert resident.chunks_by_worker(lazy.words) is None
+    monkeypatch.setattr(workers, "ask", nobody)
+    assert workers.chunks_by_worker(lazy.words) is None
     assert int(lazy.max()) == ints.max()
 
     def lost(*_: Any) -> None:
         raise SchedulerLostError("gone")
 
-    monkeypatch.setattr(resident, "ask", lost)
-    assert resident.chunks_by_worker(lazy.words) is None
+    monkeypatch.setattr(workers, "ask", lost)
+    assert workers.chunks_by_worker(lazy.words) is None
     assert int(lazy.min()) == ints.min()
 
 
 def test_chunks_elsewhere_are_reduced_one_by_one(client: Client, rng: np.random.Generator) -> None:
     ints, whole, lazy = persisted(client, (5,), (20,), rng)
-    assert resident.chunks_by_worker(lazy.words) is None  # NumPy's
+    assert workers.chunks_by_worker(lazy.words) is None  # NumPy's
     local = rd.from_residues(da.from_array(whole.residues, chunks=(-1, 5)), MODULI, signed=True)
-    assert resident.chunks_by_worker(local.words) is None
+    assert workers.chunks_by_worker(local.words) is None
     assert int(local.max().compute(scheduler="sync")) == int(lazy.max()) == ints.max()

@@ -34,7 +34,8 @@ from distributed import LocalCluster
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.backend import naming_gpu_memory
-from rnsdask.cluster import connecting, failures, scheduler
+from rnsdask.cluster import connecting, failures
+from rnsdask.cluster import workers as cluster_workers
 from rnsdask.core.errors import (
     CorruptChunkError,
     GPUMemoryError,
@@ -354,7 +355,7 @@ def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
 def test_waiting_has_an_end(slow_module: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     succeed("random", "x.zarr", *RANDOM)
     # A question may be under way when the scheduler freezes: it waits as long as was right when it was asked.
-    monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 30)
+    monkeypatch.setattr(cluster_workers, "SILENCE_SECONDS", 30)
     with Place(slow_module) as place:
 
         def stop() -> None:
@@ -363,7 +364,7 @@ def test_waiting_has_an_end(slow_module: str, what: str, monkeypatch: pytest.Mon
                 monkeypatch.setattr(run, "WORKERS_SECONDS", 1)
                 place.worker.kill()
             else:
-                monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 1)
+                monkeypatch.setattr(cluster_workers, "SILENCE_SECONDS", 1)
                 os.kill(place.scheduler.pid, signal.SIGSTOP)
 
         command = ["sum", "x.zarr", "--scheduler-file", place.file]
@@ -747,10 +748,10 @@ def test_what_cannot_be_resumed() -> None:
 def test_a_late_task_leaves_no_folder_where_a_store_was_removed() -> None:
     moduli = rd.ModuliSet([7])
     writer = store.create("x.zarr", RNS(moduli), (256,), chunks=128)
-    shutil.rmtree("x.zarr")
+    shutil.rmtree("x.zarr.partial")
     with pytest.raises(StoreError, match="another job has begun to write it, or it was removed"):
         writer.write_chunk((1,), np.zeros((1, 128), np.uint32))
-    assert not Path("x.zarr").exists()
+    assert not Path("x.zarr.partial").exists()
     succeed("random", "x.zarr", *FEW)
 
 

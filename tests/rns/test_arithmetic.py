@@ -398,7 +398,7 @@ def test_mismatches() -> None:
         x + TOP.product
     with pytest.raises(TypeError, match="must be an integer"):
         x + 1.5
-    with pytest.raises(TypeError, match="at least one operand must be an RNSArray"):
+    with pytest.raises(TypeError, match="takes at least one array of numbers"):
         rd.fma(1, 2, 3)
 
 

@@ -29,7 +29,7 @@ from strategies import (
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.lazy import compare as lazy_compare
+from rnsdask.lazy import elementwise
 from rnsdask.rns import blocks, compare
 from rnsdask.rns import order as order_by_limbs
 
@@ -303,7 +303,7 @@ def test_a_comparison_decided_by_ranges_drops_no_error() -> None:
                 with pytest.raises(errors):
                     print(name, sign, value, mask.compute(scheduler="sync"))
             with pytest.raises(errors):
-                print(name, lazy_compare.order(x, value).compute(scheduler="sync"))
+                print(name, elementwise.compare(x, value).compute(scheduler="sync"))
             with pytest.raises(errors):
                 print(name, (x < value).sum().compute(scheduler="sync"))
             if y is not None and x.moduli == MODULI:
@@ -383,7 +383,7 @@ def test_operands_that_do_not_fit() -> None:
         _ = x == rd.from_ints([1, 2], MODULI).topk(2)
     with pytest.raises(ValueError, match=r"operand -1 is outside the unsigned range from 0 to"):
         rd.maximum(x, -1)
-    with pytest.raises(TypeError, match="at least one operand must be an RNSArray"):
+    with pytest.raises(TypeError, match="takes at least one array of numbers"):
         rd.minimum(1, 2)
     with pytest.raises(TypeError, match="must be a Boolean NumPy, CuPy or Dask array, got int64"):
         rd.where(np.arange(3), x, x)
