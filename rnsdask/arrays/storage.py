@@ -211,7 +211,7 @@ def _append(
         return _write(words, writer, compute, first=tuple(first))
 
 
-def _in_stored_system(array: Any, system: NumberSystem) -> Any:
+def _in_stored_system(array: Any, system: Any) -> Any:
     """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
     own = array.system
     is_grown = own.grows or (system.grows and own.same_numbers(system))
