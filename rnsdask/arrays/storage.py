@@ -22,7 +22,6 @@ from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.place import Place
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import normalize_chunks, store_chunks
-from rnsdask.lazy.compute import compute_on_own_threads
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.sources import reads
@@ -181,7 +180,7 @@ def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any
     if not compute:
         return write.finished(written, writer)
     with write.removing_failed(writer.discard):
-        compute_on_own_threads(written)
+        write.compute_on_own_threads(written)
         writer.finish()
     return None
 
