@@ -22,7 +22,6 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.random import random_digits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
@@ -37,12 +36,10 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     lazy_column,
 )
-from rnsdask.positional.random import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.promotion import least_system
-from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
 
@@ -116,7 +113,7 @@ def from_ints(
         moduli, signed = (least, None) if of_bits is None else (of_bits, least.signed)
     system = as_system(moduli, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
-    if not isinstance(system, RNS):
+    if not system.extends:
         array = system.array_type(words, system)
         return array if chunks is None else array.rechunk(chunks)
     bound = convert.greatest_magnitude(flat)
@@ -149,7 +146,7 @@ def _from_lazy_ints(
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
     words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
-    if not isinstance(system, RNS):
+    if not system.extends:
         array = system.array_type(words, system)
     else:
         # What the type proves of the numbers; the bound of a system is checked.
@@ -391,9 +388,7 @@ def random(
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
     system = _bounded(moduli, bits, signed)
-    if isinstance(system, PrimeFields):  # all residues alike, so those of a uniform integer
-        return FieldArray(random(system.moduli, shape, seed=seed, chunks=chunks).words, system)
-    if not isinstance(system, RNS | FermatField | Positional):
+    if "random" not in system.table:
         raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {system!r}")
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
@@ -422,7 +417,7 @@ def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
         return as_system(moduli, signed=signed)
     length = as_integer(bits, "bits")
     system = as_system(ModuliSet.for_bits(length) if moduli is None else moduli, signed=signed)
-    if not isinstance(system, RNS):
+    if not system.extends:
         raise TypeError(f"bits= is for moduli sets and RNS, got {system!r}")
     if length < 1:
         raise ValueError(f"bits must be at least 1, got {abbreviate(length)}")
@@ -446,11 +441,8 @@ def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place
         [seed, number] if one_word else seed, spawn_key=() if one_word else (number,)
     )
     generator = np.random.Generator(np.random.Philox(sequence))
-    if isinstance(system, FermatField):
-        return random_digits(system, part, generator)
-    if isinstance(system, Positional):
-        return random_limbs(system, part, generator)
-    return random_residues(system, part, generator)
+    words: NDArray[Any] = system.apply("random", shape=part, generator=generator)
+    return words
 
 
 def open_zarr(
@@ -555,7 +547,7 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
         words = shapes.filled(x.words, lazy_column(value, system, x.ndim))
     else:
         words, bound = shapes.filled(x.words, system.column(value, x.ndim)), abs(value)
-    return type(x)(words, system.with_bound(bound) if isinstance(system, RNS) else system)
+    return type(x)(words, system.with_bound(bound))
 
 
 def zeros_like(x: Any, dtype: DTypeLike | None = None) -> Any:

@@ -25,7 +25,6 @@ from rnsdask.lazy.operands import (
     made_alike,
 )
 from rnsdask.lazy.shape import along
-from rnsdask.rns.system import RNS
 
 
 def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
@@ -260,7 +259,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     (x,) = in_common_system(x, value)[:1]
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
     system = x.system
-    if isinstance(system, RNS) and system.bound is not None:
+    if system.bound is not None:
         system = system.with_bound(max(system.bound, abs(value)))
     return type(x)(words, system)
 
@@ -319,10 +318,8 @@ def _of_words(x: NumberArray, words: Any) -> Any:
 def _like(numbers: Sequence[NumberArray], words: Any) -> Any:
     """Make an array of the joined words of arrays, with the greatest of their bounds if all have one."""
     system = common_system(*numbers)
-    if isinstance(system, RNS):
-        bounds = [x.system.bound for x in numbers]
-        system = system.with_bound(None if None in bounds else max(bounds))
-    return type(numbers[0])(words, system)
+    bounds = [x.system.bound for x in numbers]
+    return type(numbers[0])(words, system.with_bound(None if None in bounds else max(bounds)))
 
 
 def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:

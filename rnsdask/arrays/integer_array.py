@@ -490,7 +490,7 @@ class IntegerArray(NumberArray):
 
     def _range_of_value(self, operation: str) -> tuple[int, int] | None:
         """Return the least and the greatest value that a reduction may have, or None."""
-        known: tuple[int, int] | None = getattr(self._system, "known_range", None)
+        known: tuple[int, int] | None = self._system.known_range
         if known is None or operation not in ("max", "min", "sum") or not self._has_lengths:
             return None
         return known if operation != "sum" else (min(0, known[0] * self.size), max(0, known[1] * self.size))

@@ -23,7 +23,6 @@ from rnsdask.lazy.compute import compute_on_own_threads
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.sources import reads
-from rnsdask.rns.system import RNS
 
 if TYPE_CHECKING:
     from rnsdask.arrays.number_array import NumberArray
@@ -141,10 +140,10 @@ def _append(
         return _write(words, writer, compute, first=tuple(first))
 
 
-def _in_stored_system(array: "NumberArray", system: NumberSystem) -> "NumberArray":
+def _in_stored_system(array: "NumberArray", system: Any) -> "NumberArray":
     """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
     own = array.system
-    if not isinstance(system, RNS) or not isinstance(own, RNS):
+    if not system.extends or not own.extends:
         return array
     if not own.grows and not (system.grows and own.same_numbers(system)):
         return array
@@ -191,7 +190,6 @@ def _on_host(block: Any) -> Any:
 def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSystem:
     """The system of numbers of both, with the greater bound if both have one."""
     stored = with_source_of(stored, appended)
-    if not isinstance(stored, RNS) or not isinstance(appended, RNS):
-        return stored
     bounds = (stored.bound, appended.bound)
-    return stored.with_bound(None if None in bounds else max(b for b in bounds if b is not None))
+    both: NumberSystem = stored.with_bound(None if None in bounds else max(filter(None, bounds), default=0))
+    return both

@@ -10,6 +10,10 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, Table
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.random import random_digits
+from rnsdask.fields.system import PrimeFields
+from rnsdask.rns.random import random_residues
+from rnsdask.rns.system import RNS
 
 
 def _on(name: str) -> Callable[..., Any]:
@@ -25,9 +29,19 @@ def _sum_of_products(name: str) -> Entry:
     return Entry(function)
 
 
+def _random(system: PrimeFields, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """Residues of uniform integers, each of which is as likely as all others."""
+    return random_residues(RNS(system.moduli), shape, generator)
+
+
 PRIME_FIELDS: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
     "differ": Entry(_on("differ"), np.bool_),
+    "matmul": Entry(_on("matmul")),
+    "transform": Entry(_on("transform"), arrays=3),
+    "sum_along": Entry(_on("sums_along")),
+    "prod_along": Entry(_on("products_along")),
+    "random": Entry(_random),
     "inverse": Entry(_on("inverse"), located=True, arrays=3),
     "reciprocal": Entry(_on("reciprocal")),
     "power": Entry(_on("power"), located=True, arrays=3),
@@ -35,5 +49,9 @@ PRIME_FIELDS: Table = {
 }
 """Operations of elements of prime fields, by name; `reciprocal` is of one integer."""
 
-FERMAT_FIELDS: Table = {**PRIME_FIELDS, "multiply_by_root": Entry(_on("multiply_by_root"))}
+FERMAT_FIELDS: Table = {
+    **PRIME_FIELDS,
+    "random": Entry(lambda system, shape, generator: random_digits(system, shape, generator)),
+    "multiply_by_root": Entry(_on("multiply_by_root")),
+}
 """Operations of elements of Fermat fields, whose digits a product with a root of unity moves."""

@@ -96,6 +96,20 @@ def _product(factors: Factors, *, system: IntervalRNS, mode: str) -> Any:
         return products.result_of(factors, system, mode)
 
 
+def _wide_system(system: IntervalRNS, bits: int | None) -> RNS:
+    return widening.wide_system(system.moduli, system.moduli.bits if bits is None else bits)
+
+
+def _bits_of_matmul(a: Any, b: Any) -> int:  # noqa: ARG001
+    """Bits of a sum of as many products as a product of matrices adds."""
+    return int(2 * a.system.moduli.bits + a.words.shape[-1].bit_length())
+
+
+def _bits_of_convolution(a: Any, *_: Any) -> int:
+    """Bits of a sum of as many products as a convolution adds, at most."""
+    return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
+
+
 def _running_products(system: IntervalRNS, axis: int, mode: str) -> IntervalProducts:
     return IntervalProducts(RNS(system.moduli), axis, mode)
 
@@ -133,6 +147,8 @@ TABLE: Table = {
     "cumsum": ThroughRNS(_bits_of_sum),
     "cumprod": Entry(_running_products),
     "moments": ThroughRNS(),
+    "matmul": ThroughRNS(_bits_of_matmul, overflows=True),
+    "convolve": ThroughRNS(_bits_of_convolution, overflows=True),
     "cummax": ThroughRNS(),
     "cummin": ThroughRNS(),
     "axis_factors": Entry(_axis_factors, arrays=2),
@@ -149,6 +165,9 @@ TABLE: Table = {
     "bit_length": Entry(number_theory.bit_length, np.int64, arrays=2),
     "from_rns": Entry(lambda x, system, given: convert.columns_of_residues(x, given)),  # noqa: ARG005
     "to_rns": Entry(_to_rns, located=True, arrays=3),
+    "wide_system": Entry(_wide_system),
+    "widened": Entry(_of_moduli(widening.widened), arrays=2),
+    "narrowed": Entry(_of_moduli(widening.narrowed), overflows=True, located=True, arrays=3),
     "residues_modulo": Entry(_of_moduli(_residues_modulo)),
     "change_moduli": Entry(_of_moduli(extend.change_moduli), located=True, arrays=3),
     **{f"part_{name}": Entry(_part(name), dtype) for name, dtype in layout.PART_DTYPES.items()},

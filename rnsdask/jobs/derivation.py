@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dask.core import flatten
 
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
+from rnsdask.backend.cuda.layout import MOST_POWER_TABLES
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming

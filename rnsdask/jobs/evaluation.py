@@ -10,7 +10,7 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
+from rnsdask.backend.cuda.layout import MOST_POWER_TABLES
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product
@@ -295,7 +295,7 @@ def _known(operand: Operand) -> Known:
     array = operand.array
     if operand.is_number:
         system = array.system
-        return Known(getattr(system, "known_range", system.value_range), array.shape, NUMBERS)
+        return Known(system.known_range, array.shape, NUMBERS)
     if array.dtype == np.bool_:
         return Known((0, 1), array.shape, BOOLEANS)
     ends = np.iinfo(array.dtype)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.arrays.tables import known_range
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
@@ -336,7 +335,7 @@ def export_integers(
     """
     check_consecutive(info.path, info.shape, info.chunks)
     system = info.system
-    how: dict[str, Any] = {"shape": info.shape, "limits": known_range(system), "form": form}
+    how: dict[str, Any] = {"shape": info.shape, "limits": system.known_range, "form": form}
     how |= {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
     batches, decimal = stored_batches(info, batch_size(system, width or 0)), partial(_decimal, system=system)
     done, written = write_integers(

@@ -6,7 +6,6 @@ import dask.array as da
 
 from rnsdask.backend import Array
 from rnsdask.core.axes import axis_index
-from rnsdask.fields.elements import elements_of
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.long_ntt import chunk_length, transform_in_chunks
@@ -94,5 +93,6 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
 def _transform_block(
     block: Array, *, system: FiniteFields, axis: int, inverse: bool, negacyclic: bool
 ) -> Array:
-    transformed: Array = elements_of(system).transform(block, axis, inverse, negacyclic)
+    how = {"axis": axis, "inverse": inverse, "negacyclic": negacyclic}
+    transformed: Array = system.apply("transform", block, **how)
     return transformed

@@ -12,6 +12,7 @@ from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
 from rnsdask.positional import arithmetic, bits, compare, divide, modular, products, reduce, scan
 from rnsdask.positional.order import ordering
+from rnsdask.positional.random import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose
 from rnsdask.rns.number_theory import of_pairs
@@ -120,6 +121,7 @@ TABLE: Table = {
     "bit_length": _count("length"),
     "left_shift": Entry(bits.left_shift, overflows=True, located=True),
     "right_shift": Entry(bits.right_shift, located=True),
+    "random": Entry(random_limbs),
     "reduce": Entry(_reduce),
     "extrema": Entry(reduce.extrema),
     "sums": Entry(reduce.sums),

@@ -17,6 +17,7 @@ from rnsdask.rns import (
     axis_scan,
     compare,
     divide,
+    matmul,
     modular_power,
     moments,
     number_theory,
@@ -28,6 +29,7 @@ from rnsdask.rns import (
 from rnsdask.rns.absolute import absolute
 from rnsdask.rns.axis_scan import LineScan, Scan
 from rnsdask.rns.divide import Part
+from rnsdask.rns.random import random_residues
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -115,6 +117,8 @@ TABLE: Table = {
     "factors": Entry(products.factors_of_chunk, arrays=2),
     "join_factors": Entry(lambda a, b, system: products.combine(a, b, system.moduli)),
     "product": Entry(products.result_of),
+    "random": Entry(random_residues),
+    "matmul": Entry(lambda x, y, system: matmul.multiply(x, y, system.moduli)),
     "ordering": Entry(sort.ordering),
     "select": Entry(topk.select),
     "telling_rows": Entry(lambda words, system: system.sufficient(words)[1]),
