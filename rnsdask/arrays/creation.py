@@ -13,7 +13,7 @@ from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
-from rnsdask.arrays.rns_storage import read_words
+from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate, brief

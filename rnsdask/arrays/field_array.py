@@ -245,7 +245,7 @@ class FieldArray(NumberArray):
         found = lazy_fields.reduce_along(name, self, axes, split_every)
         return found if keepdims else without_axes(found, axes)
 
-    # ---- what needs an order, which elements do not have -------------------------------------------------
+    # ---- what needs an order, which elements do not have --------------------------------------------------
 
     __lt__, __le__, __gt__, __ge__ = (
         deferring(_refused(symbol, f"__{name}__"))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.fields import field_options, read_fields
+from rnsdask.cli.commands import Command, refuse, refusing
 from rnsdask.cli.integers import INTEGER, POSITIVE, read_integer
+from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     check_store_path,
     complete_path,
@@ -20,7 +20,7 @@ from rnsdask.cli.options import (
     with_mode,
     with_moduli,
 )
-from rnsdask.cli.streams import is_done, tell_derived
+from rnsdask.cli.printing import is_done, tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command
+from rnsdask.cli.commands import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
-from rnsdask.cli.printing import CommandError, counted, echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
-    from rnsdask.store import StoreInfo
+    from rnsdask.store import PlainInfo, StoreInfo
 
 
 @click.command(cls=Command)
@@ -26,14 +25,13 @@ def info(path: str, as_json: bool) -> None:
     from rnsdask.store.job import job_of
     from rnsdask.store.opening import load_any
     from rnsdask.store.paths import locate
-    from rnsdask.store.plain import describe_plain
+    from rnsdask.store.plain import is_plain, load_plain
     from rnsdask.store.target import find_described
 
     job, place = job_of(locate(path)), locate(path).path
     described = find_described(locate(path))
-    values = describe_plain(described)
-    if values is not None:
-        _describe_values({**values, "store": place, "job": job}, as_json)
+    if is_plain(described):
+        _describe_values(*load_plain(described), place, job, as_json)
         return
     found, complete = load_any(described)
     if as_json:
@@ -54,27 +52,30 @@ def info(path: str, as_json: bool) -> None:
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
-def _describe_values(values: dict[str, Any], as_json: bool) -> None:
+def _describe_values(found: "PlainInfo", complete: bool, place: str, job: str | None, as_json: bool) -> None:
     """Print what a plain array says about itself."""
+    dtype, nbytes = found.dtype.name, found.count * found.dtype.itemsize
     if as_json:
-        print_json({"op": "info", "group": "values", **values})
+        facts = {name: getattr(found, name) for name in ("count", "shape", "chunks", "n_chunks", "codecs")}
+        facts |= {"store": place, "dtype": dtype, "bytes": nbytes, "complete": complete, "job": job}
+        print_json({"op": "info", "group": "values", **facts})
         return
-    kind = "true and false" if values["dtype"] == "bool" else "integers"
-    shape, chunk = (" x ".join(map(str, values[name])) for name in ("shape", "chunks"))
+    kind = "true and false" if dtype == "bool" else "integers"
+    shape, chunk = (" x ".join(map(str, lengths)) for lengths in (found.shape, found.chunks))
     rows = {
-        "store": values["store"],
-        "values": f"{shape} of {values['dtype']}: {kind}, no store of residues",
-        "chunks": f"{values['n_chunks']} of {chunk} values",
-        "size": size_text(values["bytes"]),
-        "codecs": ", ".join(values["codecs"]),
-        "complete": "yes" if values["complete"] else "no",
-        **({} if values["job"] is None else {"job": values["job"]}),
+        "store": place,
+        "values": f"{shape} of {dtype}: {kind}, no store of residues",
+        "chunks": f"{found.n_chunks} of {chunk} values",
+        "size": size_text(nbytes),
+        "codecs": ", ".join(found.codecs),
+        "complete": "yes" if complete else "no",
+        **({} if job is None else {"job": job}),
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
 def _system_rows(found: "StoreInfo") -> dict[str, str]:
-    """What the number system is, and which numbers it has."""
+    """Describe the number system, and its range."""
     if hasattr(found.system, "top_bits"):
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
@@ -86,7 +87,7 @@ def _system_rows(found: "StoreInfo") -> dict[str, str]:
 
 
 def _magnitude(system: Any) -> dict[str, str]:
-    """What is known of the numbers, where a store may know more than the range."""
+    """Describe what is known of the numbers, where a store may know more than the range."""
     if not hasattr(system, "bound"):
         return {}
     from rnsdask.core.errors import bits_text
@@ -141,7 +142,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
-    from rnsdask.jobs.verification import verify as problems_of
+    from rnsdask.jobs.sources import verify as problems_of
 
     found = store.open_info(path, store.ALL_SYSTEMS)
     work = memory_plan.work_on(found, "verify")

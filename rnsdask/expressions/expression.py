@@ -23,7 +23,7 @@ from rnsdask.lazy.small_ints import numbers_of
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an expression stands for.
+    """The value of an expression, with the mask of its overflows.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ _OF_SIGNS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equ
 
 
 def _leaving_an_axis(key: Key, shape: tuple[int, ...]) -> Key:
-    """The same index, but of one number an array of one axis: IndexError as NumPy raises it."""
+    """Make the index of one number one of an array of one axis; IndexError as NumPy raises it."""
     if np.broadcast_to(np.int8(0), shape)[key].ndim or not shape:
         return key
     last = max(place for place, item in enumerate(key) if isinstance(item, int))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array, backend_name, first_alone, to_backend
 from rnsdask.backend.cpu import interval_rns_first_invalid
 from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
@@ -111,10 +111,11 @@ def first_invalid(columns: Array, moduli: ModuliSet) -> int | None:
     """Flat index of the first number whose header breaks the rules of :func:`follow_rules`, or None."""
     if backend_name(columns) == "cpu":
         return interval_rns_first_invalid(as_matrix(columns), -moduli.bits, _STORED_ACCURACY)
-    parts = {name: part_of(columns, moduli, name) for name in PART_DTYPES}
-    parts["sign"] = columns[len(moduli) + _SIGN]  # all of the word
-    wrong = ~follow_rules(residues_of(columns, moduli), moduli, **parts).reshape(-1)
-    return int(wrong.argmax()) if bool(wrong.any()) else None
+    with first_alone(first_invalid):
+        parts = {name: part_of(columns, moduli, name) for name in PART_DTYPES}
+        parts["sign"] = columns[len(moduli) + _SIGN]  # all of the word
+        wrong = ~follow_rules(residues_of(columns, moduli), moduli, **parts).reshape(-1)
+        return int(wrong.argmax()) if bool(wrong.any()) else None
 
 
 def follow_rules(

@@ -1,4 +1,4 @@
-"""What the numbers that a job writes follow from, as a hash: so that no other job continues its store."""
+"""Hashes of all that a job's numbers follow from, so that no other job continues its store."""
 
 import hashlib
 import json

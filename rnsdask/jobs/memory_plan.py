@@ -18,8 +18,7 @@ from dask.system import CPU_COUNT
 from rnsdask import store
 from rnsdask.backend import free_device_bytes
 from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
-from rnsdask.cluster.scheduler import workers_of
-from rnsdask.cluster.workers import ask_workers
+from rnsdask.cluster.workers import ask_workers, workers_of
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 _MIB = 2**20
 
-_PROCESS_BYTES, _GPU_PROCESS_BYTES = 256 * _MIB, 1584 * _MIB
+_PROCESS_BYTES, _GPU_PROCESS_BYTES = 320 * _MIB, 1584 * _MIB
 """Bytes of a process with all libraries, without and with those of CUDA and pinned memory."""
 
 _DEVICE_BYTES = 256 * _MIB

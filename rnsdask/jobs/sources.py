@@ -1,22 +1,35 @@
-"""Stores that a job reads."""
+"""Stores and plain arrays that a job reads: opened, checked, verified."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
 
 from rnsdask import store
 from rnsdask.arrays import creation
+from rnsdask.backend import naming_gpu_memory, to_backend
+from rnsdask.cluster.limits import check_graph
+from rnsdask.core import layout
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.jobs.compute import Advance, mapping
+from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, IntervalRNS, Positional)
 """The number systems of stores of integers."""
 
 OF_NUMBERS = store.ALL_SYSTEMS
-"""The same, and fields of which stores have elements."""
+"""Number systems of all stores, fields among them."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +41,7 @@ class Source:
     path : str
         Where it is, as the user says it.
     info : StoreInfo
-        What it says about itself.
+        Its metadata.
     """
 
     path: str
@@ -50,7 +63,7 @@ class Source:
         return creation.open_words(self.info, backend=backend, part=part)
 
     def array_with(self, method: str, **options: Any) -> Any:
-        """The same, for a job that calls a method of the array.
+        """Open it for a job that calls a method of the array.
 
         Raises
         ------
@@ -67,8 +80,39 @@ class Source:
         )
 
 
+def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:
+    """A complete plain array as a lazy one, whose chunks go to a processor as :func:`.open_zarr` says."""
+    check_graph(info.n_chunks, info.path)
+    chunks = da.core.normalize_chunks(info.chunks, info.shape, dtype=info.dtype)
+    options: dict[str, Any] = {"dtype": info.dtype, "located": True, "info": info, "backend": backend}
+    name = f"open-plain-{tokenize(info, backend)}"
+    values = map_chunks(_read_block, rows=1, chunks=chunks, name=name, **options)
+    array: da.Array = values[0]
+    return array
+
+
+def _read_block(*, info: store.PlainInfo, backend: str, place: Place) -> Any:
+    if info.count:
+        values = store.read_plain_chunk(info, place.index)
+    else:  # Dask has chunks of no values where the array has none
+        values = np.empty(layout.part_shape(place.index, info.shape, info.chunks), dtype=info.dtype)
+    with naming_gpu_memory(info.chunk_name(place.index)):
+        return to_backend(values[None], backend)
+
+
+def verify(
+    info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
+) -> list[str]:
+    """Verify a store in parallel, and list its problems; `advance` is called with the chunks done."""
+    with mapping(client, advance) as map_items:
+        return list(store.verify(info, map_chunks=map_items))
+
+
+# ---- checks before a job ----------------------------------------------------------------------------------
+
+
 def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> None:
-    """Raise JobError if numbers of a store do not wrap as a command was told to."""
+    """Raise JobError if a command is to wrap numbers of a store that cannot."""
     if overflow == "wrap":
         try:
             system.check_wraps()

@@ -4,7 +4,6 @@ Dask's own ``compute`` wraps the graph into expressions, adds a task that joins 
 task of each chunk that is in memory already. For a small array that takes longer than the tasks do.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -65,16 +64,6 @@ def compute_on_own_threads(words: da.Array) -> None:
         return
     with own_threads() as pool:
         words.compute(pool=pool)
-
-
-def computed_by_holders(words: da.Array) -> Any:
-    """What an array of no axes computes to by workers of Dask's client; None if Dask is to compute it."""
-    client = getattr(get_scheduler(collections=[words]), "__self__", None)
-    if client is None or "distributed" not in sys.modules:
-        return None
-    from rnsdask.cluster.direct import computed_where_held
-
-    return computed_where_held(words, client)
 
 
 def compute_by(get: Get, words: da.Array) -> Any:

@@ -10,7 +10,7 @@ from dask.delayed import single_key
 from numpy.typing import NDArray
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt, as_scalars
-from rnsdask.lazy.compute import compute_by, computed_by_holders, get_of_this_process
+from rnsdask.lazy.compute import compute_by, get_of_this_process
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array
 
@@ -52,10 +52,7 @@ class LazyInts(da.Array):
     def compute(self, **kwargs: Any) -> Any:
         """Compute the integers, as any Dask array."""
         get = get_of_this_process(self, kwargs)
-        if get is not None:
-            return compute_by(get, self)
-        found = None if self.ndim or kwargs else computed_by_holders(self)
-        return super().compute(**kwargs) if found is None else found  # type: ignore[no-untyped-call]
+        return super().compute(**kwargs) if get is None else compute_by(get, self)  # type: ignore[no-untyped-call]
 
     def __dask_postcompute__(self) -> Any:
         # An integer is what its one task returns; by what Delayed gives too, Dask knows to add none.

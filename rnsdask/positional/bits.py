@@ -12,7 +12,7 @@ from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
-from rnsdask.positional.resize import trimmed
+from rnsdask.positional.operands import trimmed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import matrices
 

@@ -13,7 +13,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
-from rnsdask.positional.resize import resized, trimmed
+from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
 
 MOST_BITS = 2**20

@@ -10,9 +10,8 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
-from rnsdask.positional import arithmetic, bits, compare, divide, modular, products, reduce, scan
+from rnsdask.positional import arithmetic, bits, divide, modular, order, reduce
 from rnsdask.positional.order import ordering
-from rnsdask.positional.random import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose
 from rnsdask.rns.number_theory import of_pairs
@@ -77,12 +76,12 @@ def _reduce(words: Array, *, system: Positional, operation: str) -> ReductionRes
     return reduce.reduce_words(operation, words, system)
 
 
-def _running_extrema(minimum: bool) -> Callable[..., scan.PositionalExtrema]:
-    return lambda system, axis, line: scan.PositionalExtrema(system, axis, minimum=minimum)  # noqa: ARG005
+def _running_extrema(minimum: bool) -> Callable[..., reduce.PositionalExtrema]:
+    return lambda system, axis, line: reduce.PositionalExtrema(system, axis, minimum=minimum)  # noqa: ARG005
 
 
 def _axis_factors(block: Array, *, system: Positional, mode: str, axes: tuple[int, ...]) -> Array:
-    return products.factors_along(products.factors_of(block, system, mode), system, axes)
+    return arithmetic.factors_along(arithmetic.factors_of(block, system, mode), system, axes)
 
 
 def _factors(words: Array, *, system: Positional, mode: str) -> Array:
@@ -90,7 +89,7 @@ def _factors(words: Array, *, system: Positional, mode: str) -> Array:
 
 
 def _product(factors: Array, *, system: Positional, mode: str) -> Any:
-    words = products.finish(factors, system, mode)
+    words = arithmetic.finish(factors, system, mode)
     value = system.decode_at(words[: system.rows], 0)
     return (value, bool(words[-1, 0])) if mode == "flag" else value
 
@@ -112,8 +111,8 @@ TABLE: Table = {
     **{name: _logic(name) for name in bits.LOGIC},
     "exact": Entry(arithmetic.result_system),
     "absolute": Entry(_absolute, overflows=True, located=True),
-    "compare": Entry(compare.compare, np.int8),
-    "sign": Entry(compare.sign, np.int8),
+    "compare": Entry(order.compare, np.int8),
+    "sign": Entry(order.sign, np.int8),
     "floor_divide": Entry(_floor_divide, located=True),
     "floor_divide_by": Entry(_divide_by, located=True, check=_check_divisor),
     "invert": Entry(bits.invert),
@@ -121,21 +120,21 @@ TABLE: Table = {
     "bit_length": _count("length"),
     "left_shift": Entry(bits.left_shift, overflows=True, located=True),
     "right_shift": Entry(bits.right_shift, located=True),
-    "random": Entry(random_limbs),
+    "random": Entry(arithmetic.random_limbs),
     "reduce": Entry(_reduce),
     "extrema": Entry(reduce.extrema),
     "sums": Entry(reduce.sums),
     "moments": Entry(reduce.moments),
-    "cumsum": Entry(lambda system, axis, line: scan.PositionalSums(system, axis)),  # noqa: ARG005
-    "cumprod": Entry(scan.PositionalProducts),
+    "cumsum": Entry(lambda system, axis, line: reduce.PositionalSums(system, axis)),  # noqa: ARG005
+    "cumprod": Entry(reduce.PositionalProducts),
     "cummax": Entry(_running_extrema(minimum=False)),
     "cummin": Entry(_running_extrema(minimum=True)),
     "axis_factors": Entry(_axis_factors),
-    "join_axis_factors": Entry(products.factors_along),
-    "axis_products": Entry(products.finish),
+    "join_axis_factors": Entry(arithmetic.factors_along),
+    "axis_products": Entry(arithmetic.finish),
     "factor_rows": Entry(lambda system, mode: system.rows + (mode != "wrap")),
     "factors": Entry(_factors),
-    "join_factors": Entry(products.join),
+    "join_factors": Entry(arithmetic.join),
     "product": Entry(_product),
     "ordering": Entry(ordering),
     "gcd": Entry(arithmetic.gcd, overflows=True, located=True),

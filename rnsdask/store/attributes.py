@@ -17,7 +17,7 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
-from rnsdask.store.documents import parse_document
+from rnsdask.store.documents import attributes_in, parse_document
 from rnsdask.store.location import METADATA_KEY, Location
 
 FORMAT = 1
@@ -245,6 +245,13 @@ def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, An
         if attribute[name] != value:
             found = f"{brief(attribute[name])}"
             raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its {name} is {value}, stored {found}")
+
+
+def own_attribute(document: dict[str, Any] | None) -> dict[str, Any]:
+    """Find the attribute of the package in a metadata document; empty if there is none."""
+    attributes = attributes_in(document)
+    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
+    return next((attribute for attribute in own if isinstance(attribute, dict)), {})
 
 
 def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:

@@ -13,14 +13,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import zarr
 from numcodecs import blosc, zstd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
+from zarr.buffer.cpu import Buffer
+from zarr.storage import MemoryStore
 
 from rnsdask.core.errors import CorruptChunkError
 from rnsdask.store.checksum import extend
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
-from rnsdask.store.documents import array_document
-from rnsdask.store.location import Location
+from rnsdask.store.documents import Files, array_document, revealed
+from rnsdask.store.location import METADATA_KEY, Location
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BLOSC_HEADER = struct.Struct("<4xIII")
@@ -189,3 +192,12 @@ def decode_chunk(
 def codecs_of(metadata: bytes) -> ChunkCodecs:
     """The codecs of an array, by its metadata document."""
     return ChunkCodecs.of(array_document(metadata))
+
+
+def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
+    """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
+    files: Files = {METADATA_KEY: Buffer.from_bytes(revealed(metadata))}
+    array = zarr.open_array(MemoryStore(files), mode="r+")
+    # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
+    array.with_config({"write_empty_chunks": True})[selection] = values
+    return files[key].to_bytes()

@@ -16,14 +16,14 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     FORMAT,
-    PLAIN_ATTRIBUTE,
     check_attribute,
     check_checksums,
     incomplete_error,
+    own_attribute,
     system_of,
 )
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
-from rnsdask.store.documents import array_document, attributes_of, parse_document
+from rnsdask.store.documents import array_document, document_of, parse_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
 
 DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
@@ -241,7 +241,7 @@ class StoreInfo(ArrayInfo):
 def load(location: Location) -> tuple[StoreInfo, bool]:
     """Read and check the metadata of the store at a place, and tell whether it is complete."""
     path = location.path
-    metadata, identity = _read_metadata(location)
+    metadata, identity = read_metadata(location)
     try:
         document = array_document(metadata)
         attribute = check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
@@ -269,21 +269,20 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
     return info, attribute["complete"]
 
 
-def _read_metadata(location: Location) -> tuple[bytes, str]:
-    """Read the metadata document, and make a hash of its content and of when it was written."""
+def read_metadata(location: Location, what: str = "store") -> tuple[bytes, str]:
+    """Read the metadata of a store, or `what`; return them and a hash, of when they were written too."""
     try:
         metadata = location.read_metadata()
         written = location.version(METADATA_KEY)
     except FileNotFoundError:
-        raise missing_error(location) from None
+        raise missing_error(location, what) from None
     return metadata, hashlib.sha256(metadata + repr(written).encode()).hexdigest()
 
 
 def missing_error(location: Location, what: str = "store") -> StoreError:
     """Make the error of a place without metadata, for which a store, or `what`, may be written beside it."""
-    attributes = attributes_of(location.staged)
-    attribute = attributes.get(ATTRIBUTE) or attributes.get(PLAIN_ATTRIBUTE)
-    if isinstance(attribute, dict) and attribute.get("complete") is False:
+    attribute = own_attribute(document_of(location.staged))
+    if attribute.get("complete") is False:
         return incomplete_error(location.path, what, attribute)
     if attribute and location.staged.exists(STAGED):
         return StoreError(
@@ -316,17 +315,23 @@ def _check_document(document: dict[str, Any], system: NumberSystem) -> tuple[str
         raise ValueError(
             f"its residue axis (axis 0) has {shape[0]} rows, not the {system.rows} of its moduli"
         )
-    grid, keys = document["chunk_grid"], document["chunk_key_encoding"]
+    grid = document["chunk_grid"]
     if (rows := grid["configuration"]["chunk_shape"][0]) != system.rows:
         raise ValueError(f"its residue axis (axis 0) of {system.rows} rows is cut into chunks of {rows}")
+    check_keys(document)
+    ChunkCodecs.of(document)
+    codecs = describe_codecs(document)
+    if codecs[0] != DEFAULT_CODECS[0]:
+        raise ValueError(f"the first of its codecs must be {DEFAULT_CODECS[0]}, got {codecs[0]}")
+    return codecs
+
+
+def check_keys(document: dict[str, Any]) -> None:
+    """Raise ValueError unless chunks are files of their own, with keys like c/0/1."""
+    keys = document["chunk_key_encoding"]
     if keys["name"] != "default" or keys["configuration"]["separator"] != "/":
         raise ValueError(f"its chunks must have keys like c/0/1, got the key encoding {keys}")
     if document.get("storage_transformers"):
         raise ValueError(
             f"it must have no storage transformers, got {document['storage_transformers']!r:.40}"
         )
-    ChunkCodecs.of(document)
-    codecs = describe_codecs(document)
-    if codecs[0] != DEFAULT_CODECS[0]:
-        raise ValueError(f"the first of its codecs must be {DEFAULT_CODECS[0]}, got {codecs[0]}")
-    return codecs

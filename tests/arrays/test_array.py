@@ -275,7 +275,7 @@ def test_numbers_longer_than_python_prints(tmp_path: Path) -> None:
     assert x.interval().low.compute() is not None
 
 
-# ---- conversion and representation -------------------------------------------------------------------------
+# ---- conversion and representation ------------------------------------------------------------------------
 
 
 def test_numpy_conversion_never_loses_a_bit(values: list[int]) -> None:

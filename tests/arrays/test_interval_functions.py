@@ -88,7 +88,7 @@ def check_modes(
         assert error.value.bits_needed == limits.bits_needed(value)
 
 
-# ---- element by element ------------------------------------------------------------------------------------
+# ---- element by element -----------------------------------------------------------------------------------
 
 
 def test_operands_of_sums_of_products(on_each_processor: Processor, kind: str) -> None:
@@ -208,7 +208,7 @@ def test_shifts_and_parity(random: Random, on_each_processor: Processor, kind: s
         assert host(found).tolist() == [v % 2 == 0 for v in numbers]
 
 
-# ---- products ----------------------------------------------------------------------------------------------
+# ---- products ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_lengths_that_are_unknown(on_each_processor: Processor) -> None:
     assert int(some.max(0)) == 8
 
 
-# ---- other moduli, bounds ----------------------------------------------------------------------------------
+# ---- other moduli, bounds ---------------------------------------------------------------------------------
 
 
 def test_other_moduli(random: Random, on_each_processor: Processor, kind: str) -> None:
@@ -421,7 +421,7 @@ def test_measured_bounds(on_each_processor: Processor, kind: str) -> None:
         assert made(values, EIGHT, on_each_processor, kind).measure_bound() == bound
 
 
-# ---- the way there and back --------------------------------------------------------------------------------
+# ---- the way there and back -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(MODULI_SETS))

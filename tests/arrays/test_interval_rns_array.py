@@ -54,7 +54,7 @@ def some_numbers(seed: int, count: int, bits: int = 60) -> list[int]:
     return [0, 1, -1, *values, 2**bits, -(2**bits)]
 
 
-# ---- what it is --------------------------------------------------------------------------------------------
+# ---- what it is -------------------------------------------------------------------------------------------
 
 
 def test_attributes(on_each_processor: Processor, kind: str) -> None:
@@ -152,7 +152,7 @@ def test_rns_arrays_and_back(name: str, signed: bool, on_each_processor: Process
             outside.to_rns(signed)
 
 
-# ---- arithmetic --------------------------------------------------------------------------------------------
+# ---- arithmetic -------------------------------------------------------------------------------------------
 
 
 def test_the_papers_failing_case(on_each_processor: Processor) -> None:
@@ -228,7 +228,7 @@ def test_operands_that_do_not_fit() -> None:
             left + right
 
 
-# ---- comparison --------------------------------------------------------------------------------------------
+# ---- comparison -------------------------------------------------------------------------------------------
 
 
 def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
         assert set(mask.dask.layers).isdisjoint(plain.columns.dask.layers)
 
 
-# ---- reductions --------------------------------------------------------------------------------------------
+# ---- reductions -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_reductions_refuse(kind: str) -> None:
         IntervalRNSArray.from_ints([1], MODULI, chunks=None if kind == "eager" else "auto").reduce("mean")
 
 
-# ---- Dask --------------------------------------------------------------------------------------------------
+# ---- Dask -------------------------------------------------------------------------------------------------
 
 
 def test_one_task_a_chunk() -> None:
@@ -293,7 +293,7 @@ def test_one_task_a_chunk() -> None:
     assert len(dict(y.columns.__dask_graph__())) <= 4 + 4 * 2
 
 
-# ---- storage -----------------------------------------------------------------------------------------------
+# ---- storage ----------------------------------------------------------------------------------------------
 
 
 def test_store(tmp_path: Path, on_each_processor: Processor) -> None:

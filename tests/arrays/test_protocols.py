@@ -178,7 +178,7 @@ def test_a_name_that_appears_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found[1] == 2
 
 
-# ---- ufuncs of two operands, and their methods -----------------------------------------------------------
+# ---- ufuncs of two operands, and their methods ------------------------------------------------------------
 
 SYSTEMS = {
     "residues": lambda values: rd.from_ints(values, rd.ModuliSet.for_bits(128)),
@@ -257,7 +257,7 @@ def test_extremes_of_elements_are_one_clear_error(kind: str, axis: int | None) -
             ufunc.reduce(x, axis=axis)
 
 
-# ---- what is refused -------------------------------------------------------------------------------------
+# ---- what is refused --------------------------------------------------------------------------------------
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "out": (lambda x: np.add(x, 1, out=np.zeros((2, 3), object)), "numpy.add .* takes no out"),

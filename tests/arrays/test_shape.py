@@ -249,7 +249,7 @@ def test_on_each_processor(name: str, on_each_processor: Processor) -> None:
         check(CALLS[name], a, array_of(a, SYSTEMS["RNS"], chunks, on_each_processor))
 
 
-# ---- what joins --------------------------------------------------------------------------------------------
+# ---- what joins -------------------------------------------------------------------------------------------
 
 
 def test_the_bound_of_a_join_is_the_greatest() -> None:
@@ -347,7 +347,7 @@ def test_what_makes_arrays_longer_keeps_chunks_short() -> None:
     assert 4 * len(MODULI) * math.prod(wide.words.chunksize[1:]) in range(2**25, 2**26)
 
 
-# ---- lazy arrays -------------------------------------------------------------------------------------------
+# ---- lazy arrays ------------------------------------------------------------------------------------------
 
 
 def test_more_chunks_than_memory_has_room_for_are_refused_before_they_are_made() -> None:

@@ -177,8 +177,8 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
 
     def write_chunk(writer: store.StoreWriter, index: tuple[int, ...], block: Any) -> None:
         if not is_over.is_set():
-            writers.add(writer.owner.token)
-        if writer.owner.token in writers and next(before) >= 3:
+            writers.add(writer.target.token)
+        if writer.target.token in writers and next(before) >= 3:
             raise RuntimeError("the end")
         write(writer, index, block)
 
@@ -314,7 +314,7 @@ def test_masks_and_signs_are_operands(reads: Counter[Any]) -> None:
 def test_plain_arrays_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     writer = store.create_plain("half.zarr", (700,), (128,), np.bool_)
     writer.write_chunk((0,), np.ones((1, 128), bool))
-    assert "half.zarr: the array is incomplete" in fail("eval", "m", "m=half.zarr", "--count")
+    assert "half.zarr: the store is incomplete" in fail("eval", "m", "m=half.zarr", "--count")
     zarr.create_array("own.zarr", shape=(700,), chunks=(128,), dtype="bool")[:] = True
     assert "own.zarr" in fail("eval", "m", "m=own.zarr", "--count")
     store.create_plain("f.zarr", (0,), (1,), np.float64).finish()

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import contents, fail, succeed
-from distributed import LocalCluster
 
 import rnsdask as rd
 from rnsdask import store
@@ -492,43 +491,6 @@ def test_an_interrupted_job_continues(kind: str) -> None:
     assert contents("out.zarr") == expected
     succeed(*JOBS[kind], "--overwrite")
     assert contents("out.zarr") == expected
-
-
-def test_a_job_continues_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_args: Any) -> None:
-        raise OSError("the end")
-
-    for args, writer, others in (
-        (JOBS["interval"], store.StoreWriter, [["convert", "w.zarr", "out.zarr", "--to", "interval"]]),
-        (JOBS["slice"], store.StoreWriter, [["slice", "x.zarr", "out.zarr", ":-128"]]),
-        (JOBS["extend"], store.StoreWriter, [["extend", "w.zarr", "out.zarr", "--bits", 300]]),
-    ):
-        rd.from_ints([*X[1:], max(X)], MS, chunks=128).to_zarr("w.zarr", overwrite=True)
-        with monkeypatch.context() as patch:
-            patch.setattr(writer, "write_chunk", stop)
-            assert "the end" in fail(*args, "--retries", 0)
-        for other in others:
-            assert "it cannot be resumed: it was begun by another job" in fail(*other, "--resume")
-        assert "out.zarr: " in fail(*args)
-        succeed(*args, "--resume")
-        shutil.rmtree("out.zarr")
-
-
-def test_on_a_cluster() -> None:
-    rd.from_ints(TABLE, MS, True, chunks=(6, 256)).to_zarr("rows.zarr")
-    rd.from_ints(range(1, 301), rd.Positional(9), chunks=128).to_zarr("p.zarr")
-    with LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster:
-        place = ["--scheduler", cluster.scheduler_address]
-        for kind, args in JOBS.items():
-            succeed(*args, *place)
-            found = contents("out.zarr")
-            shutil.rmtree("out.zarr")
-            succeed(*args)
-            assert contents("out.zarr") == found, kind
-            shutil.rmtree("out.zarr")
-        rd.from_ints(SMALL, MS, True, chunks=128).to_zarr("small.zarr")
-        assert as_json("prod", "small.zarr", *place)["value"] == str(math.prod(SMALL))
-        assert as_json("max", "g.zarr", *place)["value"] == str(max(S))
 
 
 # ---- the plan of memory -----------------------------------------------------------------------------------

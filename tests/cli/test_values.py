@@ -117,5 +117,5 @@ def test_intervals_are_exported(form: list[Any]) -> None:
 
 
 def test_long_values_are_exported_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnsdask.jobs.value_export._BATCH_BYTES", 400)
+    monkeypatch.setattr("rnsdask.rns.blocks.BATCH_RESIDUES", 100)
     assert succeed("export", "sign.zarr", "-") == "".join(f"{sign(value)}\n" for value in VALUES)

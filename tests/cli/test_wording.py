@@ -16,7 +16,7 @@ from rnsdask import store
 from rnsdask.cli.wording import COMMANDS
 from rnsdask.cluster.failures import describe
 from rnsdask.core.files import new_file
-from rnsdask.jobs.integer_writing import check_consecutive
+from rnsdask.core.layout import check_consecutive
 
 PACKAGE = Path(rd.__file__).parent
 OF_COMMANDS = re.compile(r"(?<![\w-])--[a-z]|\brnsdask [a-z]+ (SRC|STORE|DST|--)")

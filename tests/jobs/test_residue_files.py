@@ -17,7 +17,7 @@ from commands import call, fail, succeed
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import JobError
-from rnsdask.jobs.residues import export_residues
+from rnsdask.jobs.exporting import export_residues
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from positional_numbers import PRECISIONS, some_values, special_values, to_value
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of
-from rnsdask.positional.resize import resized
+from rnsdask.positional.operands import resized
 
 LONG = (*PRECISIONS, 20000)
 

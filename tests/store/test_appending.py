@@ -82,7 +82,7 @@ def ints(path: str) -> Any:
 
 def files_in(path: str) -> dict[str, bytes]:
     location = store.locate(path)
-    return {key: location.read(key, key, 2**30) for key in location.sizes()}
+    return {key: location.read(key, key, 2**30) for key in location.versions()}
 
 
 # ---- appending --------------------------------------------------------------------------------------------

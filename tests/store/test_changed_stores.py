@@ -19,7 +19,7 @@ from zarr.codecs import ZstdCodec
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError
-from rnsdask.jobs.verification import verify
+from rnsdask.jobs.sources import verify
 from rnsdask.rns.system import RNS
 
 MODULI = STORE_SET

@@ -26,7 +26,7 @@ from strategies import STORE_SET
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreError
+from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, IncompleteStoreError, StoreError
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 from rnsdask.store import target
@@ -344,6 +344,29 @@ def test_a_replacement_is_interrupted_anywhere(url: str, monkeypatch: pytest.Mon
 
 
 # ---- Plain arrays and masks -------------------------------------------------------------------------------
+
+
+def test_zarr_opens_no_incomplete_array(path: str) -> None:
+    """It would read zeros where chunks are missing."""
+    mask = store.create_plain(path, (300,), (128,), bool)
+    mask.write_chunk((0,), np.ones((1, 128), bool))
+    for writer in (mask, store.resume_plain(path, (300,), (128,), bool)):
+        with pytest.raises(Exception, match="disallowed extra fields"):
+            zarr.open_array(writer.info.path, mode="r")
+        with pytest.raises(IncompleteStoreError, match="the array is incomplete"):
+            store.open_plain(path)
+    for i, length in ((1, 128), (2, 44)):
+        writer.write_chunk((i,), np.zeros((1, length), bool))
+    writer.finish()
+    assert np.asarray(zarr.open_array(path, mode="r")[...]).tolist() == [True] * 128 + [False] * 172
+    location = store.locate(path)
+    damaged = bytearray(location.read("c/0", "it", 2**20))
+    damaged[7] ^= 1
+    location.write("c/0", bytes(damaged), "it")
+    with pytest.raises(CorruptChunkError, match="chunk c/0 is corrupt"):
+        store.read_plain_chunk(store.open_plain(path), (0,))
+    with pytest.raises(Exception, match="checksum"):
+        zarr.open_array(path, mode="r")[...]
 
 
 def test_plain_arrays(path: str) -> None:
