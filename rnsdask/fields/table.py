@@ -9,8 +9,8 @@ from rnsdask.backend import Array
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, Table
 from rnsdask.fields.elements import elements_of
+from rnsdask.fields.fermat_field import random_digits
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.fields.random import random_digits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS

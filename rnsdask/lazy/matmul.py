@@ -130,6 +130,8 @@ def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
         for start, length in zip(starts, block.shape[-2:], strict=True)
     )
     is_one = rows[:, None] == columns
+    if system.extends:  # whose range may lack 1
+        return np.broadcast_to(is_one.astype(np.uint32), block.shape)
     one, zero = (np.asarray(system.column(value, block.ndim - 1), like=block) for value in (1, 0))
     return np.broadcast_to(np.where(is_one, one, zero), block.shape)
 
