@@ -37,10 +37,14 @@ PRIME_FIELDS: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
     "random": Entry(_random_residues),
     "differ": Entry(_on("differ"), np.bool_),
-    "inverse": Entry(_on("inverse"), located=True, arrays=3),
+    "matmul": Entry(_on("matmul")),
+    "transform": Entry(_on("transform")),
+    "sum_along": Entry(_on("sums_along")),
+    "prod_along": Entry(_on("products_along")),
+    "inverse": Entry(_on("inverse"), located=True),
     "reciprocal": Entry(_on("reciprocal")),
-    "power": Entry(_on("power"), located=True, arrays=3),
-    "power_by_array": Entry(_on("powers"), located=True, arrays=4),
+    "power": Entry(_on("power"), located=True),
+    "power_by_array": Entry(_on("powers"), located=True),
 }
 """Operations of elements of prime fields, by name; `reciprocal` is of one integer."""
 

@@ -66,7 +66,7 @@ def _modular(function: Callable[..., Array]) -> Entry:
         found = function(*on_one, signed=system.signed, locate=locate, **options)
         return found.reshape(system.rows, *axes)
 
-    return Entry(of_blocks, located=True, arrays=4)
+    return Entry(of_blocks, located=True)
 
 
 def _mod_power_by_integer(x: Array, m: Array, *, exponent: int, **how: Any) -> Array:
@@ -114,8 +114,8 @@ TABLE: Table = {
     "absolute": Entry(_absolute, overflows=True, located=True),
     "compare": Entry(order.compare, np.int8),
     "sign": Entry(order.sign, np.int8),
-    "floor_divide": Entry(_floor_divide, located=True, arrays=4),
-    "floor_divide_by": Entry(_divide_by, located=True, check=_check_divisor, arrays=4),
+    "floor_divide": Entry(_floor_divide, located=True),
+    "floor_divide_by": Entry(_divide_by, located=True, check=_check_divisor),
     "invert": Entry(bits.invert),
     "bitwise_count": _count("ones"),
     "bit_length": _count("length"),
@@ -131,17 +131,17 @@ TABLE: Table = {
     "cumprod": Entry(reduce.PositionalProducts),
     "cummax": Entry(_running_extrema(minimum=False)),
     "cummin": Entry(_running_extrema(minimum=True)),
-    "axis_factors": Entry(_axis_factors, arrays=2),
+    "axis_factors": Entry(_axis_factors),
     "join_axis_factors": Entry(arithmetic.factors_along),
     "axis_products": Entry(arithmetic.finish),
     "factor_rows": Entry(lambda system, mode: system.rows + (mode != "wrap")),
-    "factors": Entry(_factors, arrays=2),
+    "factors": Entry(_factors),
     "join_factors": Entry(arithmetic.join),
     "product": Entry(_product),
     "ordering": Entry(ordering),
-    "gcd": Entry(arithmetic.gcd, overflows=True, located=True, arrays=4),
-    "lcm": Entry(lambda x, y, **how: of_pairs("lcm", x, y, **how), overflows=True, located=True, arrays=4),
-    "isqrt": Entry(_isqrt, located=True, arrays=4),
+    "gcd": Entry(arithmetic.gcd, overflows=True, located=True),
+    "lcm": Entry(lambda x, y, **how: of_pairs("lcm", x, y, **how), overflows=True, located=True),
+    "isqrt": Entry(_isqrt, located=True),
     **{
         function.__name__: _modular(function)
         for function in (
@@ -150,7 +150,7 @@ TABLE: Table = {
         )
     },
     "mod_power_by_integer": _modular(_mod_power_by_integer),
-    "power": Entry(_power, overflows=True, located=True, check=check_power, arrays=4),
-    "power_by_array": Entry(arithmetic.power, overflows=True, located=True, arrays=4),
+    "power": Entry(_power, overflows=True, located=True, check=check_power),
+    "power_by_array": Entry(arithmetic.power, overflows=True, located=True),
 }
 """Operations of limbs, by name; `exact` gives the system of exact sums and products of two others."""
