@@ -42,11 +42,10 @@ from rnsdask.backend.cuda.layout import MOST_POWER_WINDOW
 from rnsdask.backend.protocol import power_window
 from rnsdask.positional.arithmetic import apply
 from rnsdask.positional.divide import divmod_
-from rnsdask.positional.integers import to_integers
 from rnsdask.positional.modular import mod_add, mod_inverse, mod_multiply, mod_power
-from rnsdask.positional.multiply import multiply, multiply_checked
+from rnsdask.positional.multiply import multiply, multiply_checked, transformed_product
+from rnsdask.positional.operands import to_integers
 from rnsdask.positional.system import Positional
-from rnsdask.positional.transforms import transformed_product
 
 BITS = (256, 512, 1024, 2048, 4096, 8192)
 CPU_BITS = (109, 131, 163, 191, 239, *BITS)

@@ -104,16 +104,15 @@ def _status_of(child: int) -> tuple[int | str, int]:
 
 if __name__ == "__main__":
     # Nearly all that commands import.
+    import dask.array  # noqa: F401
     import distributed.system  # noqa: F401
     import fsspec.implementations.local  # noqa: F401
     import psutil  # noqa: F401
 
-    import rnsdask.jobs.dask_import
-    from rnsdask.cli import main
-
-    rnsdask.jobs.dask_import.import_dask_array()  # as jobs do, before they import more
     import rnsdask.jobs.evaluation
-    import rnsdask.jobs.value_export
+    import rnsdask.jobs.exporting
+    import rnsdask.jobs.memory_plan  # noqa: F401
+    from rnsdask.cli import main
 
     answers = os.fdopen(os.dup(1), "w")
     questions = os.fdopen(os.dup(0), "r")

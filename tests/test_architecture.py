@@ -39,7 +39,7 @@ PACKAGES = (
 
 # The only users of a library: others reach it through them.
 USERS = {
-    "IPython": ("arrays.showing", "jobs.progress"),
+    "IPython": ("arrays.showing",),
     "click": ("cli",),
     "cupy": ("backend",),
     "dask": ("cluster", "lazy", "arrays", "expressions", "jobs"),

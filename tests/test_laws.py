@@ -180,6 +180,7 @@ SYSTEMS = {
         positional_system("positional-signed", 256, True),
         interval_system("interval", EIGHT),
         interval_system("interval-33-moduli", UNSORTED),
+        interval_system("interval-two-moduli", ModuliSet([3, 2**32])),
     )
 }
 

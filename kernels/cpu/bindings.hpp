@@ -47,6 +47,5 @@ void bind_digit_conversion(nb::module_& module);
 void bind_digit_division(nb::module_& module);
 void bind_digit_proof(nb::module_& module);
 void bind_digit_remainder(nb::module_& module);
-void bind_word_proof(nb::module_& module);
 
 }  // namespace rns

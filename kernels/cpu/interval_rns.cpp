@@ -148,7 +148,6 @@ struct Sum {
 
 using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;
 using VectorDouble = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using VectorU8 = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using VectorI32 = nb::ndarray<const i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableVectorDouble = Written<double, nb::ndim<1>, nb::c_contig>;
 using MutableVectorI32 = Written<i32, nb::ndim<1>, nb::c_contig>;
@@ -205,25 +204,36 @@ bool follows_rules(const Header& header, i32 least_exponent, double width) {
   return is_interval & is_in_range & (header.sign <= 1);
 }
 
-void bind_parts(nb::module_& module) {
-  module.def("interval_rns_headers",
-             [](const VectorU8& sign, const VectorDouble& low, const VectorDouble& upp,
-                const VectorI32& exponent, i32 least_exponent, double width, MutableMatrix32 headers) {
-               const size_t count = sign.shape(0);
-               require(low.shape(0) == count && upp.shape(0) == count && exponent.shape(0) == count &&
-                           headers.shape(0) == kHeaderRows && headers.shape(1) == count,
-                       "all parts must have the same length");
-               nb::gil_scoped_release release;
-               bool follow = true;
-               for (size_t j = 0; j < count; ++j) {
-                 const Header header = {sign.data()[j], {low.data()[j], upp.data()[j], exponent.data()[j]}};
-                 follow &= follows_rules(header, least_exponent, width);
-                 u32 words[kHeaderRows];
-                 words_of(header, words);
-                 for (size_t row = 0; row < kHeaderRows; ++row) headers.data()[row * count + j] = words[row];
-               }
-               return follow;
-             });
+// Whether a number with this header, and these residues at column j, is 0.
+bool is_zero(const Header& header, const Columns& x, i64 j) {
+  const ExtendedInterval& interval = header.interval;
+  bool zero = interval.low == 0 && interval.upp == 0 && interval.exponent == 0 && header.sign == 0;
+  u32 spread[1];
+  for (i64 i = 0; zero && i < x.rows(); ++i) zero = *x.part(i, j, 1, spread) == 0;
+  return zero;
+}
+
+// The first number whose header no number has, -1 if there is none.
+i64 first_invalid(const Columns& x, i32 least_exponent, double width) {
+  HeaderTile tile;
+  for (i64 first = 0; first < x.count(); first += kTile) {
+    const i64 count = std::min(kTile, x.count() - first);
+    tile.load(x, first, count);
+    for (i64 j = 0; j < count; ++j) {
+      const Header header = tile[j];
+      if (!follows_rules(header, least_exponent, width) && !is_zero(header, x, first + j)) return first + j;
+    }
+  }
+  return -1;
+}
+
+void bind_validity(nb::module_& module) {
+  module.def("interval_rns_first_invalid", [](const Matrix32& array, i32 least_exponent, double width) {
+    const Columns x(array);
+    require(x.rows() > 0, "a number needs residues and a header");
+    nb::gil_scoped_release release;
+    return first_invalid(x, least_exponent, width);
+  });
 }
 
 void bind_headers(nb::module_& module) {
@@ -263,7 +273,7 @@ void bind_headers(nb::module_& module) {
 void bind_interval_rns(nb::module_& module) {
   bind_sum(module);
   bind_headers(module);
-  bind_parts(module);
+  bind_validity(module);
   module.def("interval_arithmetic", [](int operation, const VectorDouble& x_low, const VectorDouble& x_upp,
                                        const VectorI32& x_exponent, const VectorDouble& y_low,
                                        const VectorDouble& y_upp, const VectorI32& y_exponent, double low,

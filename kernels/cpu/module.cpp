@@ -46,5 +46,4 @@ NB_MODULE(_cpu, module) {
   rns::bind_digit_division(module);
   rns::bind_digit_proof(module);
   rns::bind_digit_remainder(module);
-  rns::bind_word_proof(module);
 }

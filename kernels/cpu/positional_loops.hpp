@@ -1,6 +1,6 @@
 // The loops of positional_digits.hpp, for one level of instructions: included in a namespace that has
 // what positional_sum_loops.hpp has and takes, kDigitBits, kDigitMask, kRowsBeforeCarry, kLeastTiledDigits,
-// kLeastHalvedDigits, add_product, add_multiple, what positional_karatsuba.hpp has, and montgomery_product.
+// kLeastHalvedDigits, add_product, add_multiple, what positional_tiles.hpp has, and montgomery_product.
 // No guard: it is included once for each level.
 
 // How many digits hold so many bits: whole tiles of them.

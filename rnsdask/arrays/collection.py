@@ -1,4 +1,4 @@
-"""What an array of numbers is: words and a number system, its shape and chunks, a Dask collection."""
+"""NumberCollection: words and a number system, with a shape and chunks, as a Dask collection."""
 
 import math
 from collections.abc import Callable
@@ -135,7 +135,7 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def _meta(self) -> NDArray[np.object_]:
-        """What Dask's own functions, which convert the numbers, find chunks to be."""
+        """Chunks as Dask's own functions see them: they convert the numbers to Python ints."""
         return np.empty((0,) * self.ndim, dtype=object)
 
     @property

@@ -11,20 +11,17 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
-from rnsdask.arrays.interval_rns_array import open_group
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
-from rnsdask.arrays.rns_storage import read_words
+from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
-from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
+from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.fields.random import random_digits
+from rnsdask.fields.fermat_field import FermatField, random_digits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
@@ -39,7 +36,7 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     lazy_column,
 )
-from rnsdask.positional.random import random_limbs
+from rnsdask.positional.arithmetic import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
@@ -135,7 +132,7 @@ def _from_lazy_ints(
     chunks: Chunks | None,
     of_bits: ModuliSet | None,
 ) -> Any:
-    """A lazy array of the integers of a Dask array, with its chunks unless others are given."""
+    """Make a lazy array of the integers of a Dask array, with its chunks unless others are given."""
     if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
         raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
     limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
@@ -229,7 +226,7 @@ def from_residues(
 
 
 def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> tuple[Moduli, RNS]:
-    """The moduli that residues are given under, and the system of their array; TypeError if there is none."""
+    """Return the moduli of given residues and the system of their array; TypeError if there is none."""
     if isinstance(moduli, FermatField):
         raise TypeError(f"elements of {moduli!r} have digits, of which FieldArray.from_words makes an array")
     if isinstance(moduli, Positional):
@@ -328,7 +325,7 @@ def _from_words(
     signed: bool | None,
     chunks: Chunks | None,
 ) -> Any:
-    """An array of numbers of limbs of so many bits in all."""
+    """Make an array of numbers whose limbs have `bits` bits in all."""
     array: Any
     if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
         is_signed = moduli.is_signed if signed is None else signed
@@ -419,7 +416,7 @@ def random(
 
 
 def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
-    """The number system of random numbers: of so many bits, if they are told."""
+    """Return the number system of random numbers, with the bound that `bits` gives."""
     if bits is None:
         return as_system(moduli, signed=signed)
     length = as_integer(bits, "bits")
@@ -435,7 +432,7 @@ def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
 
 
 def fresh_seed() -> int:
-    """A seed that nobody has had: 128 bits of the operating system's."""
+    """Draw a new seed: 128 bits of the operating system's."""
     return secrets.randbits(_SEED_BITS)
 
 
@@ -469,7 +466,7 @@ def open_zarr(
     Returns
     -------
     RNSArray, PositionalArray, FieldArray or IntervalRNSArray
-        As it was written. Of the last, `part` must be None and `backend` ``"cpu"``.
+        As it was written.
 
     Every chunk's checksum is verified when it is read.
 
@@ -498,7 +495,7 @@ def open_zarr(
     ------
     ValueError
         If `backend` is unknown, if `part` is less than 1, or given for a store whose chunks are not files:
-        remote or compressed ones; either for an IntervalRNSArray.
+        remote or compressed ones, and groups of older versions.
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
         it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`; one of a
@@ -508,25 +505,13 @@ def open_zarr(
     """
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
-    array = _open(location, part, backend)
+    info = store.open_info(location, store.ALL_SYSTEMS)
+    array = open_words(info, part=part, backend=backend)
     return array if chunks is None else array.rechunk(chunks)
 
 
-def _open(location: store.Location, part: int | None, backend: str) -> Any:
-    try:
-        info = store.open_info(location, (RNS, FiniteFields, Positional))
-        return open_words(info, part=part, backend=backend)
-    except StoreError as error:
-        # Asked only here: what residues are takes one read of metadata, and each may be a request.
-        if isinstance(error, StoreAccessError) or not store.is_group(location):
-            raise
-    if part is not None or backend != "cpu":
-        raise ValueError(f"{location.path}: an IntervalRNSArray is read in whole chunks, on the CPU")
-    return open_group(location)
-
-
 def open_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> Any:
-    """Open a complete store, of which this is known, as :func:`open_zarr` does."""
+    """Open a complete store whose metadata were read, as :func:`open_zarr` does."""
     return info.system.array_type(read_words(info, part=part, backend=backend), info.system)
 
 

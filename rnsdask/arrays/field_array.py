@@ -5,23 +5,21 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 
 from numpy.typing import DTypeLike
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.number_array import Axis, NumberArray, without_axes
 from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
-from rnsdask.lazy import functions, powers
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
 
 
 def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
-    """A method that an array of elements without an order does not have: it raises TypeError."""
+    """Make a method that raises TypeError, for what needs an order."""
 
     def method(*_: Any, **__: Any) -> NoReturn:
         lazy_fields.refuse(name)
@@ -60,7 +58,6 @@ class FieldArray(NumberArray):
     __slots__ = ()
 
     system_type = FiniteFields
-    storage: ClassVar[Storage] = rns_storage
     _dasks_way: ClassVar[str] = "x.lift().to_dask_array()"
 
     # ---- as integers --------------------------------------------------------------------------------------
@@ -101,7 +98,7 @@ class FieldArray(NumberArray):
             raise TypeError(f"from_rns takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
         if not isinstance(fields, FiniteFields):
             raise TypeError(f"from_rns takes PrimeFields or a FermatField, got {type(fields).__name__}")
-        return cls(lazy_fields.elements_of_integers(x, fields), fields)
+        return cls(convert.words_in(x, fields), fields)
 
     def lift(self, signed: bool = False) -> RNSArray:
         """The integers from 0 to M - 1 that stand for the elements, or with `signed` those around 0.
@@ -226,7 +223,7 @@ class FieldArray(NumberArray):
         keepdims: bool = False,
         split_every: int | None = None,
     ) -> Any:
-        """Product of all elements or along axes, in each field; 1 of none. As :meth:`sum`."""
+        """Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."""
         return self._reduced("prod", axis, dtype, out, keepdims, split_every)
 
     def _reduced(
@@ -247,7 +244,7 @@ class FieldArray(NumberArray):
         found = lazy_fields.reduce_along(name, self, axes, split_every)
         return found if keepdims else without_axes(found, axes)
 
-    # ---- order, which there is none of --------------------------------------------------------------------
+    # ---- what needs an order, which elements do not have --------------------------------------------------
 
     __lt__, __le__, __gt__, __ge__ = (
         deferring(_refused(symbol, f"__{name}__"))

@@ -13,6 +13,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import chosen_mode
 from rnsdask.lazy import functions
 from rnsdask.lazy import shape as shapes
+from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import (
@@ -115,7 +116,7 @@ def block(arrays: Any) -> Any:
 
 
 def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
-    """How deeply lists are nested, and what is in them; `name` is what errors call them."""
+    """Return the depth of nested lists and their items; errors call the lists `name`."""
     if isinstance(arrays, tuple):
         raise TypeError(f"block takes nested lists, got a tuple as {name}")
     if not isinstance(arrays, list):
@@ -175,7 +176,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     x : array of numbers
         Of any number system.
     shape : int or tuple of int
-        That of the result.
+        The shape of the result.
 
     Returns
     -------
@@ -293,7 +294,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[NumberArray]:
-    """Arrays of one system on one processor, of known lengths if asked, or TypeError or ValueError."""
+    """Check that arrays are of one system on one processor, and find their lengths if asked."""
     if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, which may be many
         raise TypeError(f"{function} takes a sequence of arrays, got one {type(arrays).__name__}")
     numbers = list(with_arrays(*arrays))
@@ -303,7 +304,7 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
             raise TypeError(f"{function} takes arrays of numbers, got {type(x).__name__}{place}")
     if not numbers:
         raise ValueError(f"{function} needs at least one array")
-    functions.check_one_kind(*numbers)
+    check_one_kind(*numbers)
     numbers = list(made_alike(*numbers))
     if with_lengths:
         find_lengths(*numbers)
@@ -311,12 +312,12 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
 
 
 def _of_words(x: NumberArray, words: Any) -> Any:
-    """An array as this one, of other words of its numbers."""
+    """Make an array like this one of other words."""
     return type(x)(words, x.system)
 
 
 def _like(numbers: Sequence[NumberArray], words: Any) -> Any:
-    """An array of words of numbers of these arrays, with the greatest of their bounds if all have one."""
+    """Make an array of the joined words of arrays, with the greatest of their bounds if all have one."""
     system = common_system(*numbers)
     if isinstance(system, RNS):
         bounds = [x.system.bound for x in numbers]
@@ -413,7 +414,7 @@ def diff(
 
 
 def _joined(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
-    """The array with an array, or one integer at each place, before and after it along an axis."""
+    """Join an array, or one integer at each place, before and after the array along an axis."""
     for value, side in ((prepend, 0), (append, 1)):
         if is_number_array(value) or are_integers(value):
             x = concatenate((value, x) if side == 0 else (x, value), axis)

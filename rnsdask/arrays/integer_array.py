@@ -17,11 +17,11 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import (
+    convert,
     functions,
     logarithm,
     moments,
     number_theory,
-    positional,
     powers,
     products,
     scan,
@@ -151,7 +151,7 @@ class IntegerArray(NumberArray):
         """
         wanted: Any = self.system.is_signed if signed is None else signed
         system = Positional(as_integer(bits, "bits"), wanted)
-        return system.array_type(positional.words_in(self, system), system)
+        return system.array_type(convert.words_in(self, system), system)
 
     # ---- order --------------------------------------------------------------------------------------------
 

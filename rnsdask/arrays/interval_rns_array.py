@@ -3,27 +3,20 @@
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.rns_array import RNSArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
-from rnsdask.core.overflow import overflow_mode
 from rnsdask.interval_rns import layout
-from rnsdask.interval_rns.axis_products import IntervalProducts
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import interval_rns, scan
+from rnsdask.lazy import functions, interval_rns
 from rnsdask.lazy.check import checked_residues
-from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.widening import through_rns
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
@@ -36,7 +29,7 @@ _through_rns = partial(through_rns, make=RNSArray)
 
 
 def _reduction(method: Method, field: str, operation: str) -> Method:
-    """A reduction of all numbers by their intervals, and along axes as that of RNSArrays."""
+    """Make a reduction that decides by intervals for all numbers, and goes by residues along axes."""
     by_residues, arguments_of = _through_rns(method), signature(method)
 
     @wraps(by_residues)
@@ -51,12 +44,6 @@ def _reduction(method: Method, field: str, operation: str) -> Method:
         return by_residues(self, *args, **options)
 
     return reduction
-
-
-def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
-    """Bits of a sum of all numbers."""
-    x._find_lengths()
-    return x.moduli.bits + x.size.bit_length()
 
 
 class IntervalRNSArray(IntegerArray):
@@ -85,7 +72,6 @@ class IntervalRNSArray(IntegerArray):
     __slots__ = ()
 
     system_type = IntervalRNS
-    storage: ClassVar[Storage] = interval_rns_storage
 
     # ---- ways to make one ---------------------------------------------------------------------------------
 
@@ -139,7 +125,7 @@ class IntervalRNSArray(IntegerArray):
 
     @classmethod
     def from_rns(cls, x: RNSArray) -> "IntervalRNSArray":
-        """Make an array of the numbers of an RNSArray, signed or not; lazy if that is."""
+        """Make an array of the numbers of an RNSArray, signed or not; lazy if `x` is."""
         if not isinstance(x, RNSArray):
             raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
         return cls(interval_rns.columns_of(x), IntervalRNS(x.moduli, x.system.source))
@@ -168,7 +154,7 @@ class IntervalRNSArray(IntegerArray):
 
     @property
     def residues(self) -> Any:
-        """Residues of the magnitudes, uint32 (n, *shape): part of the columns, and read-only as they are."""
+        """Residues of the magnitudes, uint32 (n, *shape): a view of the columns, read-only if they are."""
         return layout.residues_of(self._words, self.moduli)
 
     @property
@@ -198,7 +184,7 @@ class IntervalRNSArray(IntegerArray):
     # ---- operations ---------------------------------------------------------------------------------------
 
     def __neg__(self) -> Any:
-        return interval_rns.negative(self, overflow="raise")
+        return functions.negative(self, overflow="raise")
 
     # Methods of a wider signed RNSArray, but for reductions of all numbers, which stored intervals decide.
 
@@ -210,29 +196,6 @@ class IntervalRNSArray(IntegerArray):
 
     topk = _through_rns(IntegerArray.topk)
     argtopk = _through_rns(IntegerArray.argtopk)
-    cumsum = _through_rns(IntegerArray.cumsum, _bits_of_sum)
-    var = _through_rns(IntegerArray.var)
-    cummax = _through_rns(IntegerArray.cummax)
-    cummin = _through_rns(IntegerArray.cummin)
-
-    def cumprod(
-        self,
-        axis: int | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        overflow: str | None = None,
-        backend: str = "auto",
-    ) -> Any:
-        """Products of all numbers up to each one along an axis, as :meth:`.RNSArray.cumprod`.
-
-        With ``"wrap"`` and ``"flag"`` a result has the sign of the exact product, its magnitude modulo M.
-        """
-        self._check_numpys("cumprod", out, dtype)
-        mode = overflow_mode(overflow, self.system)
-        x, k = self._line(axis)
-        how = IntervalProducts(RNS(self.moduli), k, mode)
-        return made_like((x,), scan.scan(x.words, how, backend), self.system, mode)
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
@@ -241,7 +204,7 @@ class IntervalRNSArray(IntegerArray):
     # ---- other moduli sets --------------------------------------------------------------------------------
 
     def extend(self, moduli: ModuliSet) -> "IntervalRNSArray":
-        """The same numbers under another moduli set (base extension), exactly.
+        """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
         ----------
@@ -263,10 +226,3 @@ class IntervalRNSArray(IntegerArray):
         return IntervalRNSArray(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))
 
     shrink = RNSArray.shrink
-
-
-def open_group(location: store.Location, backend: str = "cpu") -> IntervalRNSArray:
-    """Open a complete group, as :func:`rnsdask.open_zarr` says."""
-    info = interval_rns_storage.open_info(location)
-    words = interval_rns_storage.read_words(info, backend=backend)
-    return IntervalRNSArray(words, IntervalRNS(info.residues.moduli, info.residues.system.source))

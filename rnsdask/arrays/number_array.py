@@ -1,18 +1,15 @@
 """NumberArray: what arrays of every number system have: indexing, shapes, ring operators, conversion."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import dask.array as da
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rnsdask import store
-from rnsdask.arrays import conversion, protocols, tables
+from rnsdask.arrays import conversion, protocols, storage, tables
 from rnsdask.arrays.collection import NumberCollection
 from rnsdask.arrays.protocols import both_ways, comparison
-from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
-from rnsdask.core import layout
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
@@ -31,7 +28,6 @@ class NumberArray(NumberCollection):
 
     __slots__ = ()
 
-    storage: ClassVar[Storage]
     """How arrays of the class are stored."""
 
     def __bool__(self) -> bool:
@@ -143,12 +139,12 @@ class NumberArray(NumberCollection):
         self._find_lengths()
 
     def flatten(self, order: str = "C") -> Self:
-        """The numbers in C order along one axis, in memory of their own."""
+        """A copy of the numbers in C order along one axis."""
         flat: Self = self.ravel(order)
         return flat.copy()
 
     def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
-        """The same numbers in memory of their own, as if anybody could write to either."""
+        """A copy in memory of its own."""
         return self._with_words(self._words.copy())
 
     @property
@@ -360,96 +356,10 @@ class NumberArray(NumberCollection):
     to_pandas = tables.to_pandas
     to_arrow = __arrow_array__ = tables.to_arrow
     to_parquet = tables.to_parquet
-
-    def to_zarr(
-        self,
-        path: store.StorePath,
-        *,
-        component: str | None = None,
-        chunks: layout.Chunks | None = None,
-        mode: str | None = None,
-        append_dim: int | None = None,
-        overwrite: bool = False,
-        compute: bool = True,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Write the array to Zarr, chunk by chunk (docs/store-format.md): a store, or a group of arrays.
-
-        Parameters
-        ----------
-        path, component, storage_options
-            Where: as :func:`.open_zarr` takes them. Zarr groups above a component are made where there are
-            none.
-        chunks
-            The stored chunks, as :meth:`rechunk` takes them, but alike along each axis. A length may be
-            longer than its axis, for what is appended later. Without it they are those of the array, or of 64
-            to 128 MiB if it is in memory; if they differ along an axis, the longest are taken, with a
-            warning, as Dask does.
-        mode : {"w-", "w", "a", "r+"}, optional
-            As of Zarr. ``"w-"`` (without `append_dim` the default): nothing may be there. ``"w"``: an array
-            of this kind that is there is replaced; it stays until the new one is whole. ``"a"`` (with
-            `append_dim` the default): append if something is there. ``"r+"``: append to what is there.
-        append_dim : int, optional
-            The axis along which the array is appended to the one that is there, which is of the same moduli
-            and range, and of the same shape along the others. Its chunks, codecs and attributes stay, and its
-            bound becomes the greater of both. It stays as it is, and can be read, until the longer one is
-            whole and takes its place (docs/failures.md). Who has it open must open it again then.
-        overwrite : bool
-            The same as mode ``"w"``.
-        compute : bool
-            With False nothing is computed: the result is a Dask Delayed that writes the chunks, and then
-            declares that the store is complete. Until then there is an incomplete one.
-
-        Returns
-        -------
-        None, or without `compute` a Dask Delayed
-
-        Raises
-        ------
-        TypeError
-            If `overwrite` or `compute` is no bool.
-        ValueError
-            If modes or chunks are wrong, or the array does not fit to the one that it is appended to.
-        StoreError
-            If something is at `path` that is not to be replaced, or is not of this kind, or this very array
-            is read from what it should replace; :class:`.StoreAccessError` if it cannot be written.
-        JobError
-            If it would be computed on a cluster, and a worker does not run this version of rnsdask.
-        """
-        return to_zarr(
-            self,
-            path,
-            component=component,
-            chunks=chunks,
-            mode=mode,
-            append_dim=append_dim,
-            overwrite=overwrite,
-            compute=compute,
-            storage_options=storage_options,
-        )
-
-    def create_store(
-        self, path: store.StorePath, *, overwrite: bool = False, job_identity: str | None = None
-    ) -> store.ArrayWriter:
-        """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
-        location = store.locate(path)
-        check_not_its_own(self, location, overwrite)
-        how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
-        return self.storage.create(location, self._system, self.shape, self.storable_lengths(), **how)
-
-    def storable_lengths(self) -> tuple[int, ...]:
-        """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""
-        chunks: Any = "auto" if self.size == 0 else self.chunksize
-        return layout.normalize_chunks(chunks, self.shape, self._system.words32)
-
-    def with_storable_chunks(self) -> Self:
-        """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
-        self._find_lengths()
-        if not self._is_lazy:
-            return self.rechunk("auto")
-        if layout.are_regular(self.chunks):
-            return self
-        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, self._system.words32))
+    to_zarr = storage.to_zarr
+    create_store = storage.create_store
+    storable_lengths = storage.storable_lengths
+    with_storable_chunks = storage.with_storable_chunks
 
     # ---- protocols of NumPy -------------------------------------------------------------------------------
 

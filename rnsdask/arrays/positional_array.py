@@ -1,12 +1,10 @@
 """PositionalArray: an array of integers of a fixed number of bits, as limbs, on NumPy, CuPy or Dask."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.integer_array import IntegerArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_bool
-from rnsdask.lazy import positional
+from rnsdask.lazy import convert
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -37,7 +35,6 @@ class PositionalArray(IntegerArray):
     __slots__ = ()
 
     system_type = Positional
-    storage: ClassVar[Storage] = rns_storage
 
     # ---- what it is ---------------------------------------------------------------------------------------
 
@@ -80,4 +77,4 @@ class PositionalArray(IntegerArray):
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
         # Residues without negative numbers take limbs without them.
         source = self.to_positional(self.bits, False) if self.signed and not wanted else self
-        return system.array_type(positional.words_in(source, system), system)
+        return system.array_type(convert.words_in(source, system), system)

@@ -57,17 +57,17 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
         )
     },
 }
-"""The ufuncs that are operators here; others are public functions of the same name."""
+"""Ufuncs that are operators here; others are public functions of the same name."""
 
 _BY_MACHINE_INTEGERS = ("left_shift", "right_shift", "power")
-"""Those whose second operand may be an array of machine integers, which their functions check."""
+"""Ufuncs whose second operand may be an array of machine integers, which their functions check."""
 
 _REDUCTIONS = {
     **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
     **{"logical_and": "all", "logical_or": "any"},
 }
 _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
-"""The methods that ``ufunc.reduce`` and ``ufunc.accumulate`` are."""
+"""Methods that do what ``ufunc.reduce`` and ``ufunc.accumulate`` do."""
 
 _INSTEAD = {
     **dict.fromkeys(("log", "log10", "log1p"), "np.log2(x) gives logarithms to the base 2, as float64"),
@@ -77,11 +77,11 @@ _INSTEAD = {
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), "x != 0 gives Booleans"),
     **{"isclose": "x == y is exact", "allclose": "np.array_equal is exact"},
 }
-"""What to call in place of what is not there; without an entry, what makes Python ints."""
+"""Ways out of ufuncs that are not there; those without an entry are told how to make Python ints."""
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What ``__array_ufunc__`` of an array of numbers returns.
+    """Apply a ufunc to arrays of numbers, as ``__array_ufunc__``.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
 
 
 def _checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what results cannot have; leave out what asks for what they are."""
+    """Refuse options that results cannot follow, and drop those that ask for the default."""
     given = dict(options)
     if any(array is not None for array in given.pop("out", None) or ()):
         raise TypeError(f"{name} of an array of numbers takes no out: its result is a new object")
@@ -136,7 +136,7 @@ def _checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operand(value: Any) -> Any:
-    """An operand as operators take it; NumPy's scalars as Python's, which ask no ufunc again."""
+    """Return an operand as operators take it: NumPy's scalars as Python's, which call no ufunc again."""
     if is_number_array(value) or (isinstance(value, da.Array) and not value.ndim):
         return value
     value = _scalar(value)
@@ -146,14 +146,14 @@ def _operand(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """NumPy's scalars and arrays of no axes as Python's numbers."""
+    """Turn NumPy's scalars and arrays without axes into Python's numbers."""
     return value.item() if isinstance(value, np.generic | np.ndarray) and not np.ndim(value) else value
 
 
 def _along(
     methods: dict[str, str], ufunc: np.ufunc, name: str, operands: list[Any], given: dict[str, Any]
 ) -> Any:
-    """Reduce or accumulate by the method that does so; of one axis, the axis need not be named."""
+    """Reduce or accumulate by the array's method; with a single axis, without naming it."""
     (x,) = operands
     method = getattr(x, methods.get(ufunc.__name__, ""), None)
     if method is None:
@@ -171,7 +171,7 @@ def _along(
 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
-    """All pairs: the axes of the first operand, then those of the second."""
+    """Apply a function to all pairs: the axes of the first operand, then those of the second."""
     if is_number_array(a):
         a = a[(..., *(None,) * np.ndim(b))]  # type: ignore[index]
     return function(a, b)
@@ -180,7 +180,7 @@ def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
 # ---- other functions --------------------------------------------------------------------------------------
 
 _MODULES = ("numpy", "numpy.linalg")
-"""Where NumPy has functions that mean what their names say here too."""
+"""NumPy's modules whose functions mean the same as those of their names here."""
 
 _NUMPYS_OWN = {
     *("flatnonzero", "imag", "iscomplexobj", "isrealobj", "moveaxis", "ndim", "real", "reshape", "rollaxis"),
@@ -189,7 +189,7 @@ _NUMPYS_OWN = {
 """Functions that NumPy writes in terms of an array's methods and attributes alone."""
 
 _NUMPYS_SPLITS = {"array_split", "dsplit", "hsplit", "vsplit"}
-"""Such that count with lengths."""
+"""Functions of NumPy's own that need known lengths."""
 
 _ALIASES = {
     **{"amax": "max", "amin": "min"},
@@ -204,11 +204,11 @@ _KEYWORDS = {"clip": {"a_min": "min", "a_max": "max"}, "isin": {"test_elements":
 """Other names of arguments."""
 
 _OF_MATRICES = ("diagonal", "trace")
-"""Those of ``numpy.linalg`` that take the last two axes, where those of ``numpy`` take the first two."""
+"""Functions that take the last two axes in ``numpy.linalg``, and the first two in ``numpy``."""
 
 
 def apply_function(function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
-    """What ``__array_function__`` of an array of numbers returns.
+    """Apply a function of NumPy to arrays of numbers, as ``__array_function__``.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _check_arguments(name: str, found: Callable[..., Any], args: Any, kwargs: An
 
 
 def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
-    """Arguments whose first is not given by name, and keywords as they are called here."""
+    """Return arguments with the first one by position, and keywords by their names here."""
     names = _KEYWORDS.get(function.__name__, {})
     kwargs = {names.get(key, key): value for key, value in kwargs.items()}
     first = "" if args else next(iter(inspect.signature(function).parameters), "")
@@ -293,9 +293,9 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
-    """A condition and 0 in place of a value that is no number, if all of the condition is `unused`.
+    """Replace a value that is no number by 0, if all of the condition is `unused`; returns both.
 
-    xarray fills the places of missing numbers, which there are none of, before it looks for a maximum.
+    xarray fills the places of missing numbers before it looks for a maximum, also where none is missing.
     """
     is_number = is_number_array(value) or hasattr(value, "__index__") or np.ndim(value) > 0
     if is_number or getattr(condition, "dtype", None) != np.bool_:
@@ -311,14 +311,14 @@ def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
 
 
 def _checked_to_be(condition: Any, *, value: bool, problem: str) -> Any:
-    """A Boolean array of which each element is a value; TypeError if one is not."""
+    """Return a Boolean array; TypeError unless all of it is `value`."""
     if not is_true((condition == value).all()):
         raise TypeError(problem)
     return condition
 
 
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """Convolution of operands of one axis, which are all that NumPy's takes."""
+    """Convolve operands of one axis, as NumPy's function takes them."""
     for operand in (a, v):
         if is_number_array(operand) and operand.words.ndim > 2:
             raise ValueError(
@@ -333,7 +333,7 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _sorting(name: str) -> Callable[..., Any]:
-    """NumPy's arguments of a sort: each is stable here, whatever its kind, and no number has fields."""
+    """Make a sort that takes NumPy's arguments: each is stable here, and no number has fields."""
 
     def order(
         a: Any,
@@ -369,7 +369,7 @@ _MIRRORED = {
     **{"__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__"},
     **{"__eq__": "__eq__", "__ne__": "__ne__"},
 }
-"""Comparisons, and what the other operand has for each. Its other operators are ``__radd__`` and so on."""
+"""The reflected operator of each comparison. Those of other operators are ``__radd__`` and so on."""
 
 _UFUNCS: dict[str, np.ufunc] = {
     **{"__add__": np.add, "__sub__": np.subtract, "__mul__": np.multiply, "__matmul__": np.matmul},
@@ -456,7 +456,7 @@ def _has(kind: type, method: str) -> bool:
 
 
 def _public(name: str, module: str = "numpy") -> Callable[..., Any] | None:
-    """The package's public function of a name; found when it is called, for functions are made of arrays."""
+    """Return the package's public function of a name, imported late, as it may import arrays itself."""
     package = import_module(__name__.partition(".")[0])
     owners = (package.linalg, package) if module == "numpy.linalg" else (package,)
     found = next((getattr(owner, name) for owner in owners if name in owner.__all__), None)
@@ -465,7 +465,7 @@ def _public(name: str, module: str = "numpy") -> Callable[..., Any] | None:
 
 @cache
 def is_known(kind: type) -> bool:
-    """Whether a type is one of numbers or arrays; xarray's and others have a say of their own."""
+    """Whether a type is one of numbers or arrays that operators take; others may have their own operators."""
     if issubclass(kind, np.ndarray):  # those derived from it have a say by a protocol of their own
         return kind.__array_ufunc__ is np.ndarray.__array_ufunc__
     known = (np.generic, da.Array, ScalarInt)
@@ -473,7 +473,7 @@ def is_known(kind: type) -> bool:
 
 
 def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
-    """The error of a function that would make Python ints of all residues, and the way out."""
+    """Return the error of a function that would make Python ints of all residues, with the way out."""
     kind = next((type(v).__name__ for v in arguments if is_number_array(v)), "array of numbers")
     way = _INSTEAD.get(name.split(".")[-1])
     if way is None:

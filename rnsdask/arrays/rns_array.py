@@ -1,13 +1,11 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, SupportsIndex
 
-from rnsdask.arrays import rns_storage
 from rnsdask.arrays.integer_array import IntegerArray
-from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.lazy import convert, divide, foreign
+from rnsdask.lazy import convert, elementwise, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
 from rnsdask.lazy.promotion import fitted
@@ -43,7 +41,6 @@ class RNSArray(IntegerArray):
     __slots__ = ()
 
     system_type = RNS
-    storage: ClassVar[Storage] = rns_storage
 
     # ---- what it is ---------------------------------------------------------------------------------------
 
@@ -68,7 +65,7 @@ class RNSArray(IntegerArray):
         return bound
 
     def with_residues(self, residues: Any, bound: int | None = None, *, trusted: bool = False) -> "RNSArray":
-        """An array of the same moduli set and range with other residues, checked as by `from_residues`.
+        """Make an array of other residues with this moduli set and range, checked as by `from_residues`.
 
         Parameters
         ----------
@@ -82,7 +79,7 @@ class RNSArray(IntegerArray):
         return array_of_residues(residues, self.system.with_bound(bound), trusted=trusted)
 
     def with_bound(self, bound: SupportsIndex | None, *, trusted: bool = False) -> "RNSArray":
-        """The same numbers with another bound.
+        """Set another bound for the numbers, which are checked.
 
         Parameters
         ----------
@@ -129,12 +126,14 @@ class RNSArray(IntegerArray):
         """
         return convert.interval_evaluation(self, accuracy)
 
-    is_even = divide.is_even
+    def is_even(self) -> Any:
+        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
+        return elementwise.apply("is_even", self)
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 
     def extend(self, moduli: ModuliSet) -> "RNSArray":
-        """The same numbers under another moduli set (base extension), exactly.
+        """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
         ----------
@@ -160,7 +159,7 @@ class RNSArray(IntegerArray):
         return RNSArray(words, RNS(moduli, self.signed, bound))
 
     def shrink(self, moduli: ModuliSet) -> Any:
-        """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
+        """Bring the numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
         check_moduli_set(moduli)
         if len(moduli) > len(self.moduli):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")

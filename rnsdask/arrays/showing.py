@@ -1,4 +1,4 @@
-"""What people see of arrays: numbers as text and tables, their pictures, and long integers in notebooks.
+"""Display of arrays: numbers as text and tables, pictures, and long integers in notebooks.
 
 The work of text is bounded whatever the size of an array: only numbers that are shown are fetched and
 converted, and none that is yet to be computed.
@@ -54,7 +54,7 @@ _MOST_POINTS = 10**6
 
 
 def describe(x: Any) -> str:
-    """Class, shape, system and chunks in one line, then the numbers that are in memory."""
+    """Return class, shape, system and chunks in one line, then the numbers if they are in memory."""
     numbers = numbers_text(x._words, x._system)
     return _summary(x) if numbers is None else f"{_summary(x)}\n{numbers}"
 
@@ -84,7 +84,7 @@ def describe_as_html(x: Any) -> str:
 
 
 def _chunk_details(x: Any) -> dict[str, str]:
-    """Name and value of what Dask shows of chunks and graph."""
+    """Return what Dask shows of chunks and graph, by name."""
     if not x._is_lazy:
         return {}
     count, layers = x.npartitions, len(getattr(x._words.dask, "layers", ()))
@@ -95,7 +95,7 @@ def _chunk_details(x: Any) -> dict[str, str]:
 
 
 def _picture(x: Any) -> str:
-    """Dask's picture of the chunks along the axes of the numbers, if there is one."""
+    """Return Dask's picture of the chunks along the axes of the numbers, if there is one."""
     if not x._is_lazy or not x._has_lengths:
         return ""
     try:
@@ -106,9 +106,9 @@ def _picture(x: Any) -> str:
 
 
 def numbers_text(words: Any, system: Any) -> str | None:
-    """The numbers of words (rows, *shape) in nested brackets, as NumPy's; None if some are not in memory.
+    """Return the numbers of words (rows, *shape) in nested brackets; None if some are not in memory.
 
-    Where there are many, it is some at both ends of each axis.
+    Of many numbers, a few at both ends of each axis are shown.
     """
     shape = words.shape[1:]
     if any(map(math.isnan, shape)):
@@ -126,7 +126,7 @@ def numbers_text(words: Any, system: Any) -> str | None:
 
 
 def inline_text(words: Any, system: Any, width: int) -> str | None:
-    """The first and last numbers along one line of so many characters, in C order, as xarray shows them."""
+    """Return the first and last numbers in C order in a line of at most `width` characters."""
     shape = words.shape[1:]
     if any(map(math.isnan, shape)) or 0 in shape:
         return None
@@ -145,7 +145,7 @@ def inline_text(words: Any, system: Any, width: int) -> str | None:
 
 
 def _places(shape: Sequence[int], words32: int) -> tuple[list[list[int]], list[int | None]]:
-    """Which places along each axis are shown, and after how many of them others are left out."""
+    """Return the places shown along each axis, and after how many of them others are left out."""
     most = min(_MOST_NUMBERS, max(2, _MOST_WORDS // words32))
     if math.prod(shape) <= most:
         return [list(range(n)) for n in shape], [None] * len(shape)
@@ -163,18 +163,18 @@ def _places(shape: Sequence[int], words32: int) -> tuple[list[list[int]], list[i
 
 
 def _chosen(words: Any, places: Sequence[Sequence[int]]) -> Any:
-    """Words (rows, n) of the numbers at all places, or None."""
+    """Return words (rows, n) of the numbers at all places, or None if some are not in memory."""
     return _chosen_at(words, list(product(*places)))
 
 
 def _chosen_at(words: Any, indices: Sequence[tuple[int, ...]]) -> Any:
-    """Words (rows, n) of the numbers at indices, or None if some are not in memory."""
+    """Return words (rows, n) of the numbers at indices, or None if some are not in memory."""
     columns = [_column(words, index) for index in indices]
     return None if any(column is None for column in columns) else np.stack(columns, axis=1)
 
 
 def _column(words: Any, index: tuple[int, ...]) -> Any:
-    """The words of one number, or None if they are not in memory."""
+    """Return the words of one number, or None if they are not in memory."""
     if isinstance(words, da.Array):
         ends = [list(accumulate(lengths)) for lengths in words.chunks[1:]]
         place = [bisect_right(along, i) for along, i in zip(ends, index, strict=True)]
@@ -193,14 +193,14 @@ def _chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:
 
 
 def _values(words: Any, system: Any) -> list[int]:
-    """The integers of words (rows, n), without tables for many numbers of many moduli."""
+    """Decode words (rows, n), without the tables that many numbers of many moduli take."""
     on_host = to_backend(words, "cpu")
     parts = (on_host[:, first : first + _BATCH] for first in range(0, on_host.shape[1], _BATCH))
     return [value for part in parts for value in system.decode(part)]
 
 
 def _nested(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int = 0) -> str:
-    """Texts in nested brackets, each axis with an ellipsis where places are left out."""
+    """Join texts in nested brackets, with an ellipsis where places along an axis are left out."""
     parts = list(texts) if texts.ndim == 1 else [_nested(part, cuts[1:], depth + 1) for part in texts]
     cut = cuts[0]
     if cut is not None:
@@ -218,7 +218,7 @@ def _nested(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int =
     return "\n".join([*lines, line + "]"])
 
 
-# ---- notebooks ------------------------------------------------------------------------------------------
+# ---- notebooks --------------------------------------------------------------------------------------------
 
 
 def show_long_integers() -> None:
@@ -259,7 +259,7 @@ def _abbreviated(value: Any) -> str:
     return f"{value!r}"
 
 
-# ---- pictures -------------------------------------------------------------------------------------------
+# ---- pictures ---------------------------------------------------------------------------------------------
 
 
 class Plot:
@@ -361,7 +361,7 @@ class Plot:
         return axes
 
     def _logarithms(self) -> Any:
-        """The logarithms of all numbers in one NumPy array (N,)."""
+        """Return the logarithms of all numbers in one NumPy array (N,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             (found,) = compute(logarithms(self._array))
         flat = (found.get() if hasattr(found, "get") else found).ravel()
@@ -372,7 +372,7 @@ class Plot:
 
 
 def _axes(ax: Any) -> Any:
-    """The axes to draw on."""
+    """Return the axes to draw on."""
     if ax is not None:
         return ax
     try:
@@ -383,13 +383,13 @@ def _axes(ax: Any) -> Any:
 
 
 def _shift(integers: Any) -> int:
-    """The bits by which integers are shifted so that doubles hold all; 0 if they do as they are."""
+    """Return by how many bits integers must be shifted so that doubles hold them; 0 if they do already."""
     bits = max((abs(value).bit_length() for value in integers), default=0)
     return bits if bits > _MOST_BITS else 0
 
 
 def _scaled(integers: Any, shift: int) -> Any:
-    """Integers divided by a power of two, each rounded once."""
+    """Divide integers by a power of two, rounding each once."""
     return np.array([float(Fraction(value, 1 << shift)) for value in integers])
 
 

@@ -1,94 +1,93 @@
-"""Writing arrays of numbers to Zarr: to a new place, in place of what is there, or at its end."""
+"""Arrays of numbers in Zarr: written to a new place, in place of what is there or at its end, and read."""
 
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
+from dask.base import tokenize
 
 from rnsdask import store
-from rnsdask.backend import to_backend
+from rnsdask.backend import Array, check_backend, has_gpu, naming_gpu_memory, to_backend
+from rnsdask.cluster.limits import check_graph
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
-from rnsdask.core.errors import StoreError
-from rnsdask.core.moduli import as_bool
+from rnsdask.core.errors import StoreError, abbreviate
+from rnsdask.core.moduli import as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem, with_source_of
+from rnsdask.core.place import Place
 from rnsdask.lazy import write
-from rnsdask.lazy.chunks import store_chunks
+from rnsdask.lazy.chunks import normalize_chunks, store_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 
-if TYPE_CHECKING:
-    from rnsdask.arrays.number_array import NumberArray
-
 _MODES = ("w-", "w", "a", "r+")
 
 
-@dataclass(frozen=True)
-class Stored:
-    """What is stored already, and is to be appended to.
-
-    Attributes
-    ----------
-    info : StoreInfo or GroupInfo
-        The store, as it was opened.
-    system : NumberSystem
-        What its words mean.
-    shape, chunks : tuple of int
-        Its shape, and a chunk's length along each axis.
-    """
-
-    info: Any
-    system: Any
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
-
-
-class Storage(Protocol):
-    """How arrays of a number system are stored: what a module such as :mod:`.rns_storage` has."""
-
-    def create(
-        self,
-        location: store.Location,
-        system: Any,
-        shape: Sequence[int],
-        chunks: Sequence[int],
-        *,
-        overwrite: bool,
-        with_room: bool = False,
-        job_identity: str | None = None,
-    ) -> store.ArrayWriter:
-        """Create a store without chunks."""
-
-    def open_stored(self, location: store.Location) -> Stored:
-        """Open a complete store that is to be appended to."""
-
-    def append(self, info: Any, system: Any, axis: int, length: int) -> store.ArrayWriter:
-        """Begin a store of more numbers along an axis, which has the chunks that stay."""
-
-    def read_words(self, info: Any) -> da.Array:
-        """The words of a complete store, lazy."""
+# ---- writing ----------------------------------------------------------------------------------------------
 
 
 def to_zarr(
-    array: "NumberArray",
+    array: Any,
     path: store.StorePath,
     *,
-    component: str | None,
-    chunks: layout.Chunks | None,
-    mode: str | None,
-    append_dim: int | None,
-    overwrite: bool,
-    compute: bool,
-    storage_options: Mapping[str, Any] | None,
+    component: str | None = None,
+    chunks: layout.Chunks | None = None,
+    mode: str | None = None,
+    append_dim: int | None = None,
+    overwrite: bool = False,
+    compute: bool = True,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Write an array as :meth:`.NumberArray.to_zarr` says."""
+    """Write the array to Zarr, chunk by chunk (docs/store-format.md).
+
+    Parameters
+    ----------
+    path, component, storage_options
+        Where: as :func:`.open_zarr` takes them. Zarr groups above a component are made where there are
+        none.
+    chunks
+        The stored chunks, as :meth:`rechunk` takes them, but alike along each axis. A length may be
+        longer than its axis, for what is appended later. Without it they are those of the array, or of 64
+        to 128 MiB if it is in memory; if they differ along an axis, the longest are taken, with a
+        warning, as Dask does.
+    mode : {"w-", "w", "a", "r+"}, optional
+        As of Zarr. ``"w-"`` (without `append_dim` the default): nothing may be there. ``"w"``: an array
+        of this kind that is there is replaced; it stays until the new one is whole. ``"a"`` (with
+        `append_dim` the default): append if something is there. ``"r+"``: append to what is there.
+    append_dim : int, optional
+        The axis along which the array is appended to the one that is there, which is of the same moduli
+        and range, and of the same shape along the others. Its chunks, codecs and attributes stay, and its
+        bound becomes the greater of both. It stays as it is, and can be read, until the longer one is
+        whole and takes its place (docs/failures.md). Who has it open must open it again then.
+    overwrite : bool
+        The same as mode ``"w"``.
+    compute : bool
+        With False nothing is computed: the result is a Dask Delayed that writes the chunks, and then
+        declares that the store is complete. Until then there is an incomplete one.
+
+    Returns
+    -------
+    None, or without `compute` a Dask Delayed
+
+    Raises
+    ------
+    TypeError
+        If `overwrite` or `compute` is no bool.
+    ValueError
+        If modes or chunks are wrong, or the array does not fit to the one that it is appended to.
+    StoreError
+        If something is at `path` that is not to be replaced, or is not of this kind, or this very array
+        is read from what it should replace; :class:`.StoreAccessError` if it cannot be written.
+    JobError
+        If it would be computed on a cluster, and a worker does not run this version of rnsdask.
+    """
     mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
     root = store.locate(path, storage_options)
     location = store.component_of(root, component)
@@ -106,15 +105,40 @@ def to_zarr(
     with checked_workers() if compute else nullcontext():
         store.create_parents(root, component)
         how: dict[str, Any] = {"overwrite": mode == "w", "with_room": chunks is not None}
-        writer = source.storage.create(location, source.system, source.shape, lengths, **how)
+        writer = store.create(location, source.system, source.shape, chunks=lengths, **how)
         return _write(source.words, writer, compute)
 
 
-def check_not_its_own(array: "NumberArray", location: store.Location, overwrite: bool) -> None:
+def create_store(
+    array: Any, path: store.StorePath, *, overwrite: bool = False, job_identity: str | None = None
+) -> store.ArrayWriter:
+    """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
+    location = store.locate(path)
+    check_not_its_own(array, location, overwrite)
+    how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
+    return store.create(location, array.system, array.shape, chunks=storable_lengths(array), **how)
+
+
+def storable_lengths(array: Any) -> tuple[int, ...]:
+    """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""
+    chunks: Any = "auto" if array.size == 0 else array.chunksize
+    return layout.normalize_chunks(chunks, array.shape, array.system.words32)
+
+
+def with_storable_chunks(array: Any) -> Any:
+    """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
+    array._find_lengths()
+    if not array._is_lazy:
+        return array.rechunk("auto")
+    if layout.are_regular(array.chunks):
+        return array
+    return array.rechunk(layout.storable_chunks(array.chunks, array.shape, array.system.words32))
+
+
+def check_not_its_own(array: Any, location: store.Location, overwrite: bool) -> None:
     """Raise StoreError if what is to be overwritten is what a lazy array is read from."""
     if overwrite and reads(array.words.dask, location):
-        kind = "group" if store.is_group(location) else "store"
-        raise StoreError(f"{location.path}: an array cannot overwrite the {kind} that it is read from")
+        raise StoreError(f"{location.path}: an array cannot overwrite the store that it is read from")
 
 
 def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> str:
@@ -133,7 +157,7 @@ def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> 
     return mode
 
 
-def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["NumberArray", tuple[int, ...]]:
+def _storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int, ...]]:
     """The array as a Dask array with the chunks that a store of it has, and their lengths."""
     rows = array.system.words32
     if chunks is not None:
@@ -145,7 +169,7 @@ def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["Numb
             "the array's chunks differ along an axis, which those of a store cannot: it gets chunks of "
             f"{lengths}; rechunk() before, or chunks=, chooses others",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     source = array.with_storable_chunks()
     return source, source.storable_lengths()
@@ -163,13 +187,13 @@ def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any
 
 
 def _append(
-    array: "NumberArray",
+    array: Any,
     location: store.Location,
     append_dim: int,
     chunks: layout.Chunks | None,
     compute: bool,
 ) -> Any:
-    stored = array.storage.open_stored(location)
+    stored = store.open_info(location, store.ALL_SYSTEMS)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
     array = _in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)
@@ -179,28 +203,27 @@ def _append(
     parts = [map_chunks(_on_host, _lazy(array), **how)]
     if kept:  # the last chunks, which are not whole
         end = slice(stored.shape[axis] - kept, None)
-        parts.insert(0, array.storage.read_words(stored.info)[(slice(None),) * (1 + axis) + (end,)])
+        parts.insert(0, read_words(stored)[(slice(None),) * (1 + axis) + (end,)])
     words = da.concatenate(parts, axis + 1).rechunk((-1, *stored.chunks))
     system = _system_of_both(stored.system, array.system)
     with checked_workers() if compute else nullcontext():
-        writer = array.storage.append(stored.info, system, axis, array.shape[axis])
+        writer = store.append(stored, system, axis, array.shape[axis])
         return _write(words, writer, compute, first=tuple(first))
 
 
-def _in_stored_system(array: "NumberArray", system: NumberSystem) -> "NumberArray":
+def _in_stored_system(array: Any, system: NumberSystem) -> Any:
     """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
     own = array.system
     if not isinstance(system, RNS) or not isinstance(own, RNS):
         return array
     if not own.grows and not (system.grows and own.same_numbers(system)):
         return array
-    made: NumberArray = in_system(array, system)
-    return made
+    return in_system(array, system)
 
 
-def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: layout.Chunks | None) -> None:
+def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layout.Chunks | None) -> None:
     """Raise ValueError unless an array goes at the end of what is stored."""
-    path = stored.info.path
+    path = stored.path
     if not array.system.same_numbers(stored.system):
         raise ValueError(
             f"{path}: it holds numbers of {stored.system}, not of {array.system}; nothing is appended"
@@ -223,7 +246,7 @@ def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: lay
             )
 
 
-def _lazy(array: "NumberArray") -> da.Array:
+def _lazy(array: Any) -> da.Array:
     lazy: da.Array = array.words if array._is_lazy else array.rechunk(-1).words
     return lazy
 
@@ -239,3 +262,72 @@ def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSyste
         return stored
     bounds = (stored.bound, appended.bound)
     return stored.with_bound(None if None in bounds else max(b for b in bounds if b is not None))
+
+
+# ---- reading ----------------------------------------------------------------------------------------------
+
+
+def read_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> da.Array:
+    """The residues of a complete store, lazy, as :func:`.open_zarr` says."""
+    check_backend(backend)
+    check_graph(info.n_chunks, info.path)
+    chunks = normalize_chunks(info.chunks, info.shape, info.system.words32)
+    if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
+        axis = store.split_axis(info.chunks)
+        divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
+        chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
+    straight = reads_straight(info, backend)
+    how: dict[str, Any] = {"part": part, "backend": backend, "straight": straight}
+    # Dask knows chunks as NumPy's, for where they will be read is not known here.
+    name = f"open-zarr-{tokenize(info, how)}"
+    how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks)
+    words: da.Array = map_chunks(_read_block, located=True, name=name, info=info, **how)
+    return words
+
+
+def kvikio_is_wanted() -> bool:
+    """Whether processes that have KvikIO and a GPU are to use it: Dask's setting ``rnsdask.kvikio``."""
+    return bool(dask.config.get("rnsdask.kvikio", True))
+
+
+def _check_part(info: store.StoreInfo, part: int) -> int | None:
+    """Check the length of parts; None if they are whole chunks."""
+    if part < 1:
+        raise ValueError(f"part must be at least 1, got {abbreviate(part)}")
+    if part >= info.chunks[store.split_axis(info.chunks)] or not info.count:
+        return None
+    if not info.has_chunk_files:
+        raise ValueError(f"{info.path}: only local chunks without compression can be read in parts")
+    return part
+
+
+def _read_block(
+    *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, place: Place
+) -> Any:
+    index = place.index
+    if not info.count:  # Dask has chunks of no numbers where a store has none
+        shape = layout.part_shape(index, info.shape, info.chunks)
+        return to_backend(np.empty((info.system.rows, *shape), dtype=info.system.word_dtype), backend)
+    if part is None:
+        return read_whole_chunk(info, index, backend=backend, straight=straight)
+    axis = store.split_axis(info.chunks)
+    chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
+    index = (*index[:axis], chunk, *index[axis + 1 :])
+    residues = store.read_part(info, index, within * part, (within + 1) * part)
+    with naming_gpu_memory(info.chunk_name(index)):
+        return to_backend(residues, backend)
+
+
+def reads_straight(info: store.StoreInfo, backend: str) -> bool:
+    """Whether processes that have KvikIO and a GPU are to read chunks for a processor by it."""
+    return backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
+
+
+def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str, straight: bool) -> Array:
+    """Read a chunk to a processor; `straight`, by KvikIO if the process has it, as :func:`reads_straight`."""
+    straight = straight and store.reads_on_gpu()
+    if straight or (backend != "cpu" and info.has_chunk_files and has_gpu()):
+        return store.read_chunk_on_gpu(info, index, straight=straight)
+    residues = store.read_chunk(info, index)
+    with naming_gpu_memory(info.chunk_name(index)):
+        return to_backend(residues, backend)

@@ -29,7 +29,7 @@ _Path: TypeAlias = str | os.PathLike[str]
 _MACHINE_TYPES = (np.dtype(np.int64), np.dtype(np.uint64))
 
 _GROUP_BYTES = 2**28
-"""Bytes of the words of chunks that are computed at a time, if one chunk has not more."""
+"""Bytes of the chunks that are computed at a time, if one chunk does not have more: 256 MiB."""
 
 
 def pyarrow_for(what: str) -> Any:
@@ -43,7 +43,7 @@ def pyarrow_for(what: str) -> Any:
 
 
 def machine_type(lowest: int, highest: int) -> np.dtype[Any] | None:
-    """The type of 64-bit integers that holds a range, int64 if both do; None if none does."""
+    """Return int64 or uint64, the first that holds a range; None if neither does."""
     for kind in _MACHINE_TYPES:
         ends = np.iinfo(kind)
         if ends.min <= lowest and highest <= ends.max:
@@ -131,7 +131,7 @@ def check_arrow_type(kind: Any) -> None:
 
 
 def arrow_type(lowest: int, highest: int) -> Any:
-    """The first type of Arrow that holds a range: 64-bit integers, decimals of 38 or 76 digits, text."""
+    """Return the first Arrow type that holds a range: 64-bit integers, decimals of 38 or 76 digits, text."""
     pyarrow = pyarrow_for("Arrow")
     if kind := machine_type(lowest, highest):
         return pyarrow.from_numpy_dtype(kind)
@@ -142,7 +142,7 @@ def arrow_type(lowest: int, highest: int) -> Any:
 
 
 def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
-    """An array of Arrow of Python ints, the first of which has a flat index.
+    """Make an Arrow array of Python ints, whose first one has the flat index `first`.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
 
 
 def text_array(lines: memoryview) -> Any:
-    """An array of Arrow, large_string, of lines of text that each have an end."""
+    """Make an Arrow array, large_string, of lines of text that each end with a newline."""
     pyarrow = pyarrow_for("Arrow")
     octets = np.frombuffer(lines, dtype=np.uint8)
     is_end = octets == ord("\n")
@@ -182,7 +182,7 @@ def text_array(lines: memoryview) -> Any:
 
 @contextmanager
 def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callable[..., None]]:
-    """Write a Parquet file of one column to a stream: what is yielded writes arrays as a row group."""
+    """Write a Parquet file of one column; yields a function that writes arrays as a row group."""
     pyarrow = pyarrow_for("to_parquet")
     schema = pyarrow.schema([pyarrow.field(column, kind, nullable=False)])
     with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
@@ -251,7 +251,7 @@ def to_parquet(
 
 
 def known_range(system: NumberSystem) -> tuple[int, int]:
-    """The least and the greatest number that an array of a system may hold: by its bound, if it has one."""
+    """Return the least and greatest number that an array of a system may hold, by its bound if it has one."""
     lowest, highest = system.value_range
     if isinstance(system, RNS) and system.bound is not None:
         lowest, highest = max(lowest, -system.bound), min(highest, system.bound)
@@ -259,7 +259,7 @@ def known_range(system: NumberSystem) -> tuple[int, int]:
 
 
 def _arrow_chunks(x: Any, kind: Any) -> Iterator[Any]:
-    """The chunks of a lazy array of one axis as arrays of Arrow, of which few are in memory at a time."""
+    """Iterate over the chunks of a lazy array of one axis as Arrow arrays, a few in memory at a time."""
     lengths = x.chunks[0]
     begins = [0, *accumulate(lengths)] if x._has_lengths else [0] * len(lengths)
     convert = delayed(_arrow_of_block, pure=False, traverse=False)
@@ -280,7 +280,7 @@ def _arrow_of_block(ints: Any, kind: Any, first: int) -> Any:
 
 @dataclass(frozen=True)
 class _RowGroup:
-    """A row group of a file, which had this size and time of modification."""
+    """A row group of a file, with the file's size and time of modification when it was opened."""
 
     path: str
     number: int
@@ -349,7 +349,7 @@ def read_parquet(
 
 
 def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
-    """The type of a column of a file, and the file's row groups."""
+    """Return the type of a column of a file, and the file's row groups."""
     pyarrow = pyarrow_for("reading Parquet")
     try:
         status = Path(path).stat()
@@ -367,7 +367,7 @@ def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
 def _system(
     kinds: list[Any], column: str, moduli: ModuliSet | NumberSystem | None, signed: bool | None
 ) -> NumberSystem:
-    """The system given, or the one of all numbers that a column's types can hold."""
+    """Return the given system, or that of all numbers that a column's types can hold."""
     ranges = [range_of_arrow(kind) for kind in kinds]
     if moduli is not None:
         system: NumberSystem = as_system(moduli, signed=signed)

@@ -7,7 +7,7 @@ the same results; :class:`Kernels` lists them.
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -55,12 +55,10 @@ __all__ = [
     "free_device_bytes",
     "gpu_to_file",
     "has_gpu",
-    "import_cupy",
     "kernels_of",
     "naming_gpu_memory",
     "never_alone",
     "padded",
-    "prepare_gpu",
     "to_backend",
     "uses_gpu",
 ]
@@ -105,20 +103,6 @@ def _is_cupy(array: Any) -> bool:
 def _top_package(module: str) -> str:
     # By name, so that CuPy is imported only where such an array exists.
     return module.partition(".")[0]
-
-
-def import_cupy() -> None:
-    """Import CuPy where it is installed, without looking for a GPU, which may take a context of one."""
-    with suppress(ImportError):
-        import cupy  # noqa: F401
-
-
-def prepare_gpu() -> None:
-    """Have a thread make ready what the first use of this process's GPU takes, if there is CuPy."""
-    with suppress(ImportError):
-        from rnsdask.backend.cuda import files
-
-        files.prepare()
 
 
 @functools.cache

@@ -25,7 +25,6 @@ from rnsdask.constants import (
     WideDigitConstants,
     WideForwardConstants,
     WindowCheck,
-    WordProofConstants,
 )
 from rnsdask.constants.digits import DivisionDigits
 from rnsdask.core.moduli import ModuliSet
@@ -33,7 +32,7 @@ from rnsdask.core.moduli import ModuliSet
 # A NumPy or a CuPy array. CuPy's types are unknown to type checkers, and it may not be installed.
 Array: TypeAlias = Any
 
-BoundProof: TypeAlias = ProofConstants | WordProofConstants | ByteProofConstants
+BoundProof: TypeAlias = ProofConstants | ByteProofConstants
 
 LUFactor: TypeAlias = Literal["P", "L", "U"]
 LU_FACTORS: tuple[LUFactor, ...] = ("P", "L", "U")

@@ -5,7 +5,7 @@ Its modules import nothing but click at the top; each command imports what it ne
 
 import click
 
-from rnsdask.cli.comparison import compare
+from rnsdask.cli.commands import Group
 from rnsdask.cli.derivations import (
     concat,
     convert,
@@ -17,20 +17,16 @@ from rnsdask.cli.derivations import (
     shrink,
     slice_,
 )
-from rnsdask.cli.errors import Group
 from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.exact_results import EXACT_RESULTS
 from rnsdask.cli.exporting import export
 from rnsdask.cli.importing import import_
 from rnsdask.cli.inspection import info, verify
-from rnsdask.cli.looking import head, hist, stats
+from rnsdask.cli.looking import compare, head, hist, stats
 from rnsdask.cli.moduli import moduli
-from rnsdask.cli.products import prod
 from rnsdask.cli.random import random
-from rnsdask.cli.reductions import REDUCTIONS
-from rnsdask.cli.scans import SCANS
-from rnsdask.cli.topk import topk
-from rnsdask.cli.transforms import ntt
+from rnsdask.cli.reductions import REDUCTIONS, prod, topk
+from rnsdask.cli.transforms import SCANS, ntt
 
 
 @click.group(name="rns", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

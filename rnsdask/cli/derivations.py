@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.fields import field_options, read_fields
+from rnsdask.cli.commands import Command, refuse, refusing
 from rnsdask.cli.integers import INTEGER, POSITIVE, read_integer
+from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     check_store_path,
     complete_path,
@@ -20,7 +20,7 @@ from rnsdask.cli.options import (
     with_mode,
     with_moduli,
 )
-from rnsdask.cli.streams import is_done, tell_derived
+from rnsdask.cli.printing import is_done, tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -92,8 +92,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
     "system",
     type=click.Choice(["interval", "rns", "positional", "field"]),
     required=True,
-    help="A group of magnitudes with signs and intervals; a store of residues; one of limbs; or one of "
-    "elements of fields.",
+    help="Signed integers with intervals; residues; limbs; or elements of fields.",
 )
 @click.option(
     "--signed/--unsigned",
@@ -122,8 +121,8 @@ def convert(
 ) -> None:
     """Write the integers of SRC in another number system to DST.
 
-    Residues of a group with intervals, and those of a group, are under the same moduli. Elements of fields
-    become integers under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
+    Residues keep their moduli when they get intervals, or lose them. Elements of fields become integers
+    under the primes as moduli: from 0 to M - 1, or around 0 with --signed.
     """
     fields = read_fields(primes, ntt_length, bits)
     if (fields is None) == (system == "field"):

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.options import check_store_path, digits_option, processor_job_options, with_mode
-from rnsdask.cli.printing import counted, echo, number_text
+from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
 from rnsdask.cli.reductions import result_fields
-from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
@@ -43,14 +42,14 @@ class _EvalCommand(Command):
         return super().parse_args(ctx, args)
 
     def is_argument(self, args: list[str], word: str) -> bool:
-        """Whether a word is an expression: one begins with a number, a function, or the name of a store."""
+        """Return whether a word is an expression: it begins with a number, a function or a store's name."""
         first = re.match(r"-+(?P<name>\w+)(?P<call>\()?", word)
         is_known = first and (first["call"] or any(arg.startswith(f"{first['name']}=") for arg in args))
         return super().is_argument(args, word) or bool(is_known and not _has_names(args))
 
 
 def _has_names(args: Sequence[str]) -> bool:
-    """Whether expressions are given by an option, with their names."""
+    """Return whether expressions are given by an option, with their names."""
     return any(arg.startswith(("-e", "--expression")) for arg in args)
 
 
@@ -211,7 +210,7 @@ def _read_words(words: tuple[str, ...], named: dict[str, str]) -> tuple[dict[str
 
 
 def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool) -> dict[str, "Output"]:
-    """Where each result goes, and its mask."""
+    """Places of each result and its mask."""
     from rnsdask.jobs.evaluation import Output
 
     if not named and max(len(outputs), len(masks)) > 1:
@@ -313,7 +312,7 @@ def _value_fields(name: str, result: Any) -> dict[str, Any]:
 
 
 def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
-    """Those of all reductions together; None if there was no reduction of numbers."""
+    """Count the exact fallbacks of all reductions; None if there was no reduction of numbers."""
     from rnsdask.jobs.evaluation_run import REDUCTION_OF
 
     # A maximum and its index are of one reduction.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.derivations import derive
-from rnsdask.cli.errors import Command, refuse
 from rnsdask.cli.integers import Integer
 from rnsdask.cli.options import (
     check_store_path,
@@ -22,8 +22,16 @@ from rnsdask.cli.options import (
     store_argument,
     with_mode,
 )
-from rnsdask.cli.printing import CommandError, counted, echo, number_text
-from rnsdask.cli.streams import cost_text, print_json, size_text, tell_done
+from rnsdask.cli.printing import (
+    CommandError,
+    cost_text,
+    counted,
+    echo,
+    number_text,
+    print_json,
+    size_text,
+    tell_done,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +156,7 @@ def _compute(
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None
     sources = [Source.at(path, OF_NUMBERS) for path in paths]
-    of_fields = isinstance(sources[0].residues.system, FiniteFields)
+    of_fields = isinstance(sources[0].info.system, FiniteFields)
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are of integers; these are elements of fields")
     if of_fields and checkpoint is not None:

@@ -3,15 +3,13 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.help import RECORDS, options_of
+from rnsdask.cli.commands import RECORDS, Command, options_of, refuse, refusing
 from rnsdask.cli.options import (
     binary_options,
     json_option,
@@ -22,14 +20,11 @@ from rnsdask.cli.options import (
     store_argument,
     with_log,
 )
-from rnsdask.cli.printing import counted, echo, output_errors
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import cost_text, counted, echo, output_errors, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.jobs.integer_writing import Form
-    from rnsdask.jobs.memory_plan import Work
+    from rnsdask.jobs.exporting import Form, Numbers
     from rnsdask.jobs.writing import Transfer
-    from rnsdask.store import StoreInfo
 
 
 @click.command(cls=Command)
@@ -75,8 +70,8 @@ def export(
     .csv      text after a line "value"
     else      text, one integer a line; - is standard output
 
-    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be a group, or
-    what eval wrote of a comparison, as 0 and 1, or of sign.
+    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be what
+    eval wrote of a comparison, as 0 and 1, or of sign.
 
     With --residues, OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others up
     to 2**64: of uint32 if none is greater than 2**32, else of uint64. They must hold every number, unless
@@ -92,30 +87,33 @@ def export(
     _check_forms(output, hexadecimal, width, residues, foreign, as_json)
     texts: dict[str, Any] = {"hexadecimal": hexadecimal, **records}
     if not (residues or hexadecimal or width is not None):
-        texts["form"] = _form_of(output)
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array()
+        texts["kind"] = _form_of(output)
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.exporting import Numbers, OutputForm, export_integers
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
 
     opened = _output(output, overwrite)
-    job = _of_residues(path, **foreign) if residues else _of_values(path, texts) or _of_integers(path, texts)
-    amount = {"numbers": job.count, "nbytes": job.nbytes}
+    if residues:
+        numbers, write = _residue_writer(path, **foreign)
+    else:
+        numbers = Numbers.at(path)
+        write = partial(export_integers, numbers, form=OutputForm(**texts))
+    count = numbers.info.count
+    amount = {"numbers": count, "nbytes": numbers.nbytes}
     with (
-        fitting(job.work),
+        fitting(numbers.work),
         measured() as cost,
-        metered("export", job.count, **amount, shown=progress) as meter,
+        metered("export", count, **amount, shown=progress) as meter,
         opened as stream,
     ):
-        done = job.write(stream, advance=meter.advance)
+        done = write(stream=stream, advance=meter.advance)
     cost.record("export", done.count, done.bytes_read)
     if as_json:
         print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})
     elif output != "-" or progress:
         written = f"{size_text(done.bytes_written)} ({cost_text(done.bytes_written, cost)})"
-        echo(f"{output}: {counted(done.count, job.what)}, {written}", err=output == "-")
+        echo(f"{output}: {counted(done.count, numbers.what)}, {written}", err=output == "-")
 
 
 def _check_forms(
@@ -164,70 +162,26 @@ def _form_of(output: str) -> "Form":
     return forms.get(format_of_name(output), "text")
 
 
-@dataclass(frozen=True)
-class _Export:
-    """An export: a function that writes to a stream, what it writes, how much, and its memory."""
-
-    write: Callable[..., "Transfer"]
-    what: str
-    count: int
-    nbytes: int
-    work: "Work"
-
-
-def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
-    """What is in a group, or what eval wrote of a comparison or of sign; None of a store."""
-    from rnsdask.jobs.value_export import Values
-
-    found = Values.at(path)
-    if found is None:
-        return None
-    write = partial(found.export, **texts)
-    return _Export(write, "values", found.array.count, found.nbytes, found.work)
-
-
-def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
-    from rnsdask.jobs.integers import export_integers
-    from rnsdask.jobs.sources import OF_NUMBERS
-
-    info = _opened(path, OF_NUMBERS)
-    return _of_store(info, partial(export_integers, info, **texts))
-
-
-def _of_residues(
+def _residue_writer(
     path: str, moduli_list: str | None, moduli_file: str | None, axis: int | None, overflow: str | None
-) -> _Export:
-    """The residues of a store, under its own moduli unless there are others."""
+) -> "tuple[Numbers, Callable[..., Transfer]]":
+    """The numbers of a store, and what writes their residues, under its own moduli without others."""
     from rnsdask.core.axes import axis_index
-    from rnsdask.jobs.residues import export_residues
-    from rnsdask.rns.system import RNS
+    from rnsdask.jobs.exporting import Numbers, export_residues
+    from rnsdask.store import open_info
 
-    info = _opened(path, (RNS,))
+    info = open_info(path)
     own = (moduli_list, moduli_file) == (None, None)
     moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
     with refusing():
         axis = axis_index(axis or 0, len(info.shape) + 1)
     how: dict[str, Any] = {"axis": axis, "wrap": overflow == "wrap"}
-    return _of_store(info, partial(export_residues, info, moduli=moduli, **how))
-
-
-def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":
-    from rnsdask import store
-
-    if store.is_group(store.locate(path)):
-        raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
-    return store.open_info(path, systems)
-
-
-def _of_store(info: "StoreInfo", write: Callable[..., "Transfer"]) -> _Export:
-    from rnsdask.jobs.memory_plan import work_on
-
-    return _Export(write, "integers", info.count, info.nbytes, work_on(info, "export"))
+    return Numbers.of(info), partial(export_residues, info, moduli=moduli, **how)
 
 
 @contextmanager
 def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """What is written: a new file or standard output, compressed as the name says."""
+    """Open a new file or standard output, compressed as the name says."""
     from rnsdask.core.files import new_file
     from rnsdask.jobs.compression import compressing
 

@@ -5,15 +5,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import ENOENT
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.fields import field_options, read_fields
+from rnsdask.cli.commands import Command, refuse, refusing
+from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     binary_options,
     check_store_path,
@@ -30,8 +30,31 @@ from rnsdask.cli.options import (
     with_creation,
     with_log,
 )
-from rnsdask.cli.printing import CommandError, counted, echo
-from rnsdask.cli.streams import cost_text, is_done, open_input, print_json, size_text
+from rnsdask.cli.printing import (
+    CommandError,
+    cost_text,
+    counted,
+    echo,
+    is_done,
+    open_input,
+    print_json,
+    size_text,
+)
+from rnsdask.core.errors import InputError
+from rnsdask.core.file_formats import (
+    COMPRESSED,
+    MATRIX_MARKET,
+    NUMPY,
+    PARQUET,
+    RECORDS,
+    TEXT,
+    TEXTS,
+    ZIP,
+    format_of_begin,
+    format_of_name,
+    renamed,
+    uncompressed,
+)
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -39,9 +62,8 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.jobs.cost import Cost
-    from rnsdask.jobs.integer_sources import InputForm
-    from rnsdask.jobs.integers import System
-    from rnsdask.jobs.number_range import NumberRange
+    from rnsdask.jobs.importing import Import, InputForm, System
+    from rnsdask.jobs.line_forms import NumberRange
     from rnsdask.jobs.writing import Transfer
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
@@ -107,9 +129,6 @@ def import_(
     if (column is not None or hexadecimal) and (residues or width is not None):
         refuse("--column and --hex exclude --binary and --residues")
     check_store_path(path)
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array()
     if residues:
         if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
             refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
@@ -174,10 +193,10 @@ def _import_residues(
 ) -> None:
     from rnsdask.arrays import creation
     from rnsdask.core.errors import InputError
-    from rnsdask.jobs import memory_plan
-    from rnsdask.jobs import residues as job
+    from rnsdask.jobs import importing as job
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.identity import import_identity
+    from rnsdask.jobs.memory_plan import fitting
 
     found = job.open_residues(source)
     try:
@@ -191,7 +210,7 @@ def _import_residues(
     identity = import_identity(source, **about)
     if is_done("import", path, identity, mode, as_json):
         return
-    with memory_plan.fitting(work), measured() as cost:
+    with fitting(work), measured() as cost:
         done = job.import_residues(array, found, source, path, identity, progress=progress, **mode)
     used = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
@@ -211,15 +230,11 @@ def _import_integers(
     progress: bool,
     as_json: bool,
 ) -> None:
-    from rnsdask.core.file_formats import MATRIX_MARKET
-    from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.identity import import_identity, system_parameters
-    from rnsdask.jobs.integer_reading import remaining_bytes
-    from rnsdask.jobs.number_range import system_of_range
+    from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
 
-    is_chosen, found = system is None, None
     records = told["records"]
     others = {name: value for name, value in told.items() if name != "records"}
     about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **others}
@@ -227,53 +242,57 @@ def _import_integers(
     if is_done("import", path, identity, mode, as_json):
         return
     with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
+        found = None
         if given.form.needs_range(system):
             check_can_begin(path, overwrite=mode["overwrite"], resume=mode["resume"])
             found = given.range(progress)
-        if system is None:
-            assert found is not None
-            with refusing():
-                system = system_of_range(found, signed=signed, positional=positional)
-        size = remaining_bytes(given.stream) if given.form.has_plain_bytes else None
-        reader: Any = given.form.reader(given.stream, given.name, system, found)
-        own = getattr(reader, "shape", None)
-        if given.form.kind == MATRIX_MARKET and shape not in (None, own):
-            refuse(f"--shape is {shape}, and {given.name} a Matrix Market file of a matrix of shape {own}")
-        if shape is None and own is not None and (not own or 0 in own):
-            way = "no axis; --shape 1 gives it one" if not own else "no numbers, and a store has at least one"
-            raise CommandError(f"{given.name}: its array has shape {own}: {way}")
-        shape = shape or own
-        with refusing():
-            lengths = integers.consecutive_chunks(chunks, shape, system.rows)
-        held = getattr(reader, "held", 0)
-        work = memory_plan.describe("import", [system], lengths, lengths, stores=0, held=held)
-        with (
-            memory_plan.fitting(work),
-            metered("import", size, nbytes=size or 0, shown=progress) as meter,
-        ):
-            more: dict[str, Any] = {"nonzero": getattr(reader, "nonzero", None), "job_identity": identity}
-            done = integers.import_integers(
-                reader,
-                given.name,
-                path,
-                system,
-                chunks=chunks,
-                shape=shape,
-                advance=meter.advance,
-                **more,
-                **mode,
-            )
+        job = _prepared(given, path, system, found, shape, chunks, signed, positional, identity)
+        size = given.size
+        with fitting(job.work), metered("import", size, nbytes=size or 0, shown=progress) as meter:
+            done = job.run(any_chunks=chunks == "auto", advance=meter.advance, **mode)
     if not given.form.has_plain_bytes and source != "-":  # what was counted are the integers alone
         done = replace(done, bytes_read=Path(source).stat().st_size)
     kind = "of limbs" if positional else "of residues"
     used: dict[str, Any] = {}
-    if is_chosen:
-        chosen: Any = system
+    if system is None:
+        chosen: Any = job.system
         bits = chosen.bits if positional else chosen.moduli.bits
         sign = "signed" if chosen.signed else "unsigned"
         kind += f" of {bits} bits, {sign}" if positional else f", M of {bits} bits, {sign}, grows"
         used = {"bits": bits, "signed": chosen.signed}
     _tell_imported(given.name, path, done, cost, as_json, kind, **used)
+
+
+def _prepared(
+    given: "_Input",
+    path: str,
+    system: "System | None",
+    found: "NumberRange | None",
+    shape: tuple[int, ...] | None,
+    chunks: Any,
+    signed: bool,
+    positional: bool,
+    identity: str | None,
+) -> "Import":
+    """The import of an input, whose system, shape and chunks are checked."""
+    from rnsdask.core.file_formats import MATRIX_MARKET
+    from rnsdask.jobs.importing import Import, consecutive_chunks, system_for
+
+    if system is None:
+        assert found is not None
+        with refusing():
+            system = system_for(found, signed=signed, positional=positional)
+    reader = given.form.reader(given.stream, given.name, system, found)
+    own = reader.shape
+    if given.form.kind == MATRIX_MARKET and shape not in (None, own):
+        refuse(f"--shape is {shape}, and {given.name} a Matrix Market file of a matrix of shape {own}")
+    if shape is None and own is not None and (not own or 0 in own):
+        way = "no axis; --shape 1 gives it one" if not own else "no numbers, and a store has at least one"
+        raise CommandError(f"{given.name}: its array has shape {own}: {way}")
+    shape = shape or own
+    with refusing():
+        lengths = consecutive_chunks(chunks, shape, system.rows)
+    return Import(reader, path, system, shape, lengths, identity)
 
 
 def check_can_begin(path: str, *, overwrite: bool, resume: bool) -> None:
@@ -306,10 +325,9 @@ class _Input:
         cls, source: str, path: str, told: dict[str, Any], signed: bool, system: "System | None"
     ) -> "Iterator[_Input]":
         """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
-        from rnsdask.cli.input_formats import kind_of_input
         from rnsdask.core.file_formats import PARQUET
         from rnsdask.jobs.compression import decompressed, first_bytes
-        from rnsdask.jobs.integer_sources import InputForm
+        from rnsdask.jobs.importing import InputForm
 
         as_records = told["records"]["width"] is not None
         with open_input(source) as (opened, name), ExitStack() as stack:
@@ -333,12 +351,18 @@ class _Input:
 
             yield cls(stream, name, form, again)
 
+    @property
+    def size(self) -> int | None:
+        """Bytes that are to be read, where that is known."""
+        from rnsdask.jobs.integer_reading import remaining_bytes
+
+        return remaining_bytes(self.stream) if self.form.has_plain_bytes else None
+
     def range(self, progress: bool) -> "NumberRange":
         """Read all integers, and return their range."""
-        from rnsdask.jobs.integer_reading import remaining_bytes
         from rnsdask.jobs.progress import metered
 
-        size = remaining_bytes(self.stream) if self.form.has_plain_bytes else None
+        size = self.size
         with metered("range", size, nbytes=size or 0, shown=progress) as meter:
             found = self.form.range_of(self.stream, self.name, meter.advance)
         self.stream = self._again()
@@ -370,7 +394,7 @@ def _check_form(form: "InputForm", name: str) -> None:
 def _tell_imported(
     source: str, path: str, done: "Transfer", cost: "Cost", as_json: bool, kind: str, **fields: Any
 ) -> None:
-    """Tell of a store that was made of an input; `kind` is what its bytes are."""
+    """Print that a store was made of an input; `kind` names the content of its bytes."""
     cost.record("import", done.count, done.bytes_read)
     if as_json:
         told = {"op": "import", "store": path, "input": source}
@@ -379,3 +403,56 @@ def _tell_imported(
     time_taken = cost_text(done.bytes_read, cost)
     echo(f"{path}: {counted(done.count, 'integers')}, {size_text(done.bytes_written)} {kind};")
     echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
+
+
+_READ = "import without --binary reads it"
+_WAYS = {
+    NUMPY: _READ,
+    ZIP: "in Python, from_ints takes integers that NumPy has loaded",
+    PARQUET: _READ,
+    MATRIX_MARKET: _READ,
+}
+_OTHER_WAY = "write its integers as text, one a line"
+
+
+def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
+    """Return what kind of integers an input has, by its first bytes.
+
+    Parameters
+    ----------
+    as_records : bool
+        Whether it is to be read as records without a header.
+
+    Raises
+    ------
+    InputError
+        If it is of a format that import does not read, or not as it is told to.
+    """
+    from rnsdask.jobs.matrix_market import is_matrix_market
+
+    if as_records:
+        _check_records(begin, name)
+        return RECORDS
+    if is_matrix_market(begin):
+        return MATRIX_MARKET
+    kind = format_of_begin(begin)
+    if kind in (None, NUMPY, PARQUET):
+        return kind or TEXT
+    way = _WAYS.get(kind, _OTHER_WAY)
+    raise InputError(f"{name}: its first bytes are those of {kind}, which import does not read; {way}")
+
+
+def _check_records(begin: bytes, name: str) -> None:
+    """Raise InputError if a file that is to be read as records without a header is of another format."""
+    if kind := format_of_begin(begin, of_records=True):
+        way = _WAYS.get(kind, _OTHER_WAY)
+        if kind in (f"data compressed by {by}" for by in COMPRESSED.values()):
+            suffix = next(suffix for suffix, by in COMPRESSED.items() if kind.endswith(by))
+            way = f"name it so that it ends in {suffix}, or decompress it"
+        problem = f"its first bytes are those of {kind}, and --binary reads records without a header"
+        raise InputError(f"{name}: {problem}; {way}")
+    if kind := format_of_name(name):
+        ending = PurePath(uncompressed(name).lower()).suffix
+        way = "import without --binary reads text; " if ending in TEXTS else ""
+        way += f"if it holds such records, name it otherwise, such as {renamed(name, '.bin')}"
+        raise InputError(f"{name}: its name is that of {kind}, not of records without a header; {way}")

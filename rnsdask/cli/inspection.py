@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command
+from rnsdask.cli.commands import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
-from rnsdask.cli.printing import CommandError, counted, echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
-    from rnsdask.store import StoreInfo
+    from rnsdask.store import PlainInfo, StoreInfo
 
 
 @click.command(cls=Command)
@@ -21,35 +20,28 @@ if TYPE_CHECKING:
 def info(path: str, as_json: bool) -> None:
     """Describe STORE, without reading its numbers.
 
-    STORE is a store, a group, or what eval wrote of a comparison.
+    STORE is a store, or what eval wrote of a comparison.
     """
-    from rnsdask.store.group import describe_group
     from rnsdask.store.job import job_of
-    from rnsdask.store.metadata import load
+    from rnsdask.store.opening import load_any
     from rnsdask.store.paths import locate
-    from rnsdask.store.plain import describe_plain
+    from rnsdask.store.plain import is_plain, load_plain
     from rnsdask.store.target import find_described
 
     job, place = job_of(locate(path)), locate(path).path
     described = find_described(locate(path))
-    values = describe_plain(described)
-    if values is not None:
-        _describe_values({**values, "store": place, "job": job}, as_json)
+    if is_plain(described):
+        _describe_values(*load_plain(described), place, job, as_json)
         return
-    kind, found, complete = describe_group(described) or (None, *load(described))
+    found, complete = load_any(described)
     if as_json:
-        group = {} if kind is None else {"group": kind}
-        print_json(
-            {"op": "info", **_info_fields(found), **group, "store": place, "complete": complete, "job": job}
-        )
+        print_json({"op": "info", **_info_fields(found), "store": place, "complete": complete, "job": job})
         return
     chunk = " x ".join(map(str, found.chunks))
-    group = {} if kind is None else {"group": f"{kind}: magnitudes, with signs and intervals"}
     rows = {
         "store": place,
-        **group,
         "elements" if hasattr(found.system, "roots") else "integers": " x ".join(map(str, found.shape)),
-        **_system_rows(found, kind),
+        **_system_rows(found),
         **_magnitude(found.system),
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
         "residues" if hasattr(found.system, "moduli") else "size": size_text(found.nbytes),
@@ -60,39 +52,42 @@ def info(path: str, as_json: bool) -> None:
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
-def _describe_values(values: dict[str, Any], as_json: bool) -> None:
+def _describe_values(found: "PlainInfo", complete: bool, place: str, job: str | None, as_json: bool) -> None:
     """Print what a plain array says about itself."""
+    dtype, nbytes = found.dtype.name, found.count * found.dtype.itemsize
     if as_json:
-        print_json({"op": "info", "group": "values", **values})
+        facts = {name: getattr(found, name) for name in ("count", "shape", "chunks", "n_chunks", "codecs")}
+        facts |= {"store": place, "dtype": dtype, "bytes": nbytes, "complete": complete, "job": job}
+        print_json({"op": "info", "group": "values", **facts})
         return
-    kind = "true and false" if values["dtype"] == "bool" else "integers"
-    shape, chunk = (" x ".join(map(str, values[name])) for name in ("shape", "chunks"))
+    kind = "true and false" if dtype == "bool" else "integers"
+    shape, chunk = (" x ".join(map(str, lengths)) for lengths in (found.shape, found.chunks))
     rows = {
-        "store": values["store"],
-        "values": f"{shape} of {values['dtype']}: {kind}, no store of residues",
-        "chunks": f"{values['n_chunks']} of {chunk} values",
-        "size": size_text(values["bytes"]),
-        "codecs": ", ".join(values["codecs"]),
-        "complete": "yes" if values["complete"] else "no",
-        **({} if values["job"] is None else {"job": values["job"]}),
+        "store": place,
+        "values": f"{shape} of {dtype}: {kind}, no store of residues",
+        "chunks": f"{found.n_chunks} of {chunk} values",
+        "size": size_text(nbytes),
+        "codecs": ", ".join(found.codecs),
+        "complete": "yes" if complete else "no",
+        **({} if job is None else {"job": job}),
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
-def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
-    """What the number system is, and which numbers it has."""
+def _system_rows(found: "StoreInfo") -> dict[str, str]:
+    """Describe the number system, and its range."""
     if hasattr(found.system, "top_bits"):
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
         return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
-    if not hasattr(found.system, "signed"):
+    if not found.system.is_signed and not hasattr(found.system, "signed"):
         return {"primes": str(found.system), "range": "elements of prime fields, 0 to p-1 in each"}
     source = {} if found.system.source is None else {"source": repr(found.system.source)}
-    return {"moduli": repr(found.moduli), **source, "range": _range_text(found, kind)}
+    return {"moduli": repr(found.moduli), **source, "range": _range_text(found)}
 
 
 def _magnitude(system: Any) -> dict[str, str]:
-    """What is known of the numbers, where a store may know more than the range."""
+    """Describe what is known of the numbers, where a store may know more than the range."""
     if not hasattr(system, "bound"):
         return {}
     from rnsdask.core.errors import bits_text
@@ -102,9 +97,9 @@ def _magnitude(system: Any) -> dict[str, str]:
     }
 
 
-def _range_text(found: "StoreInfo", kind: str | None) -> str:
-    if kind is not None:
-        return "signed, -(M-1) to M-1"
+def _range_text(found: "StoreInfo") -> str:
+    if not hasattr(found.system, "signed"):
+        return "signed, -(M-1) to M-1, with an interval of each"
     ends = "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
     return f"{ends}; grows" if found.system.grows else ends
 
@@ -117,7 +112,7 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
         "chunks": found.chunks,
         "n_chunks": found.n_chunks,
         "bytes": found.nbytes,
-        "signed": getattr(found.system, "signed", False),
+        "signed": found.system.is_signed,
         "bound": getattr(found.system, "bound", None),
         **_system_fields(found.system),
         "codecs": found.codecs,
@@ -129,9 +124,10 @@ def _system_fields(system: Any) -> dict[str, Any]:
         return {"bits": system.bits, "limbs": system.rows}
     if not hasattr(system, "moduli"):
         return {"bits": system.bits, "radix": system.radix, "digits": system.digits}
+    intervals = {"intervals": True} if system.is_signed and not hasattr(system, "signed") else {}
     source = {} if system.source is None else {"source": list(system.source)}
     mode = {"grows": True} if system.grows else {}
-    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source, **mode}
+    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **intervals, **source, **mode}
 
 
 @click.command(cls=Command)
@@ -143,22 +139,13 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     It prints one problem a line.
     """
     from rnsdask import store
-    from rnsdask.arrays import interval_rns_storage
-    from rnsdask.fields.finite_fields import FiniteFields
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
-    from rnsdask.jobs.verification import verify as problems_of
-    from rnsdask.positional.system import Positional
-    from rnsdask.rns.system import RNS
+    from rnsdask.jobs.sources import verify as problems_of
 
-    described: store.StoreInfo | store.GroupInfo
-    if store.describe_group(path) is None:
-        described = found = store.open_info(path, (RNS, FiniteFields, Positional))
-    else:
-        described = interval_rns_storage.open_info(path)
-        found = described.residues
-    work = memory_plan.work_on(described, "verify")
+    found = store.open_info(path, store.ALL_SYSTEMS)
+    work = memory_plan.work_on(found, "verify")
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         connection as client,
@@ -166,7 +153,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
         measured() as cost,
         metered("verify", found.n_chunks, **amount, shown=progress) as meter,
     ):
-        problems = [*map(in_options, problems_of(described, client, advance=meter.advance))]
+        problems = [*map(in_options, problems_of(found, client, advance=meter.advance))]
     cost.record("verify", found.count, found.nbytes, problems=len(problems))
     if as_json:
         fields = {"count": found.count, **cost.as_dict(), "bytes_read": found.nbytes, "problems": problems}

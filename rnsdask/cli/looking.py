@@ -1,23 +1,33 @@
-"""The commands ``head``, ``stats`` and ``hist``, which show what numbers a store has."""
+"""The commands ``head``, ``stats``, ``hist`` and ``compare``."""
 
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.commands import Command, ComparingCommand, refuse
 from rnsdask.cli.integers import POSITIVE, read_integer
 from rnsdask.cli.options import (
+    complete_path,
     digits_option,
     json_option,
     processor_job_options,
     store_argument,
 )
-from rnsdask.cli.printing import bars, echo, number_text
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import (
+    CommandError,
+    bars,
+    cost_text,
+    counted,
+    echo,
+    number_text,
+    print_json,
+    size_text,
+)
 
 _MOST_LENGTHS = 20
 """Rows of the histogram of lengths."""
@@ -35,12 +45,9 @@ def head(path: str, count: int, as_json: bool) -> None:
 
     Only the chunks that hold them are read.
     """
-    from rnsdask.core.integer_text import to_decimal
-    from rnsdask.jobs.dask_import import import_dask_array
-
-    import_dask_array(uses_gpu=False)
     import numpy as np
 
+    from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.sources import OF_NUMBERS, Source
 
     array = Source.at(path, OF_NUMBERS).array()
@@ -174,7 +181,7 @@ def _computed(
     from rnsdask.jobs.sources import OF_INTEGERS, Source
 
     source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
     with connection as client, fitting(work_on(source.info, operation), client, **plan) as part:
         array = source.array(part=part, backend=backend)
         lazy = function(array, backend=backend)
@@ -205,3 +212,70 @@ def _decimal(value: Any) -> str:
     whole, rest = divmod(abs(hundredths), 100)
     decimals = f".{rest:02d}".rstrip("0") if rest else ""
     return f"{'-' if hundredths < 0 else ''}{to_decimal(whole)}{decimals}"
+
+
+@click.command(cls=ComparingCommand)
+@click.argument("path", metavar="A", shell_complete=complete_path)
+@click.argument("other", metavar="B", shell_complete=complete_path)
+@processor_job_options
+def compare(
+    path: str,
+    other: str,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Compare the integers of A with those of B, or with an integer.
+
+    It prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
+    are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
+    """
+    from rnsdask.jobs.compute import compute
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.derivation import bytes_read
+    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.lazy.order_counts import count_orders
+
+    integer = read_integer(other)
+    sources = [Source.at(place, OF_INTEGERS) for place in (path, other)[: 2 if integer is None else 1]]
+    arrays = [source.array(backend=backend) for source in sources]
+    first = arrays[0]
+    if integer is None:
+        _check_alike(path, first, other, arrays[1])
+    second = arrays[1] if integer is None else integer
+    work = work_on(sources[0].info, "compare", stores=len(arrays))
+    with connection as client, fitting(work, client, backend=backend):
+        lazy = count_orders(first, second)
+        amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
+        with measured() as cost:
+            counts = compute(lazy, client, progress=progress, label="compare", **amount).item()
+    nbytes = bytes_read([lazy], [array.words for array in arrays])
+    cost.record("compare", first.size, nbytes)
+    if as_json:
+        fields = {**asdict(counts), "count": first.size, **cost.as_dict(), "bytes_read": nbytes}
+        print_json({"op": "compare", "stores": [path, other], **fields})
+    else:
+        echo(f"{path} against {other}: {counted(first.size, 'integers')}")
+        echo(f"{counts.less} less, {counts.equal} equal, {counts.greater} greater")
+        if counts.first_difference is not None:
+            echo(f"first difference at index {counts.first_difference}")
+        echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})")
+    if counts.first_difference is not None:
+        click.get_current_context().exit(1)
+
+
+def _check_alike(path: str, first: Any, other: str, second: Any) -> None:
+    """Raise CommandError unless two stores are of one shape and one kind of numbers."""
+    from rnsdask.core.errors import with_article
+
+    if type(first) is not type(second):
+        raise CommandError(
+            f"{path} is {with_article(type(first))} and {other} {with_article(type(second))}; "
+            "rnsdask convert SRC DST --to rns makes them of one kind"
+        )
+    if first.shape != second.shape:
+        raise CommandError(
+            f"{path} has shape {first.shape} and {other} {second.shape}; they must be the same"
+        )

@@ -1,15 +1,16 @@
-"""The command that makes a moduli set."""
+"""The command that makes a moduli set, and options that name prime fields."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.help import MODULI, options_of
-from rnsdask.cli.integers import INTEGER
-from rnsdask.cli.options import json_option, moduli_options, moduli_set
-from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import print_json
+from rnsdask.cli.commands import MODULI, Command, options_of, refuse, refusing
+from rnsdask.cli.integers import INTEGER, read_integer
+from rnsdask.cli.options import joined, json_option, moduli_options, moduli_set
+from rnsdask.cli.printing import echo, print_json
+
+if TYPE_CHECKING:
+    from rnsdask.fields.system import PrimeFields
 
 
 @click.command(cls=Command)
@@ -40,3 +41,50 @@ def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -
         print_json({"op": "moduli", **size, "moduli": list(chosen)})
     else:
         echo(f"# {chosen!r}", *map(str, chosen))
+
+
+_moduli = options_of(MODULI)
+
+field_options = joined(
+    _moduli("--primes", metavar="P,P,...", help="Make elements of the fields modulo these primes."),
+    _moduli(
+        "--ntt-length",
+        type=INTEGER,
+        metavar="N",
+        help="With --bits: elements of prime fields that have transforms of this length.",
+    ),
+)
+"""Options of fields: `primes` and `ntt_length`."""
+
+
+def read_fields(primes: str | None, ntt_length: int | None, bits: int | None) -> "PrimeFields | None":
+    """Make the fields that the options name; None if they name none.
+
+    Parameters
+    ----------
+    bits : int, optional
+        What ``--bits`` says.
+    """
+    if primes is None and ntt_length is None:
+        return None
+    if primes is not None and ntt_length is not None:
+        refuse("give --primes or --ntt-length, not both")
+    from rnsdask.core.moduli import ModuliSet
+    from rnsdask.fields.system import PrimeFields
+
+    if primes is None:
+        if bits is None:
+            refuse("--ntt-length needs --bits: the product of the primes is at least 2**B")
+        assert ntt_length is not None
+        with refusing():
+            return PrimeFields(ModuliSet.ntt_primes(bits, ntt_length))
+    if bits is not None:
+        refuse("--primes excludes --bits, which is for --ntt-length")
+    values = []
+    for item in primes.split(","):
+        value = read_integer(item.strip())
+        if value is None:
+            refuse(f"--primes takes primes with commas between them, such as 97,193, got {item!r:.40}")
+        values.append(value)
+    with refusing():
+        return PrimeFields(values)

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import refuse, refusing
-from rnsdask.cli.help import CLUSTER, MODULI, OTHER, OUTPUT, PROCESSORS, RECORDS, options_of
+from rnsdask.cli.commands import (
+    CLUSTER,
+    MODULI,
+    OTHER,
+    OUTPUT,
+    PROCESSORS,
+    RECORDS,
+    options_of,
+    refuse,
+    refusing,
+)
 from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE, read_integer
-from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, remember_digits
-from rnsdask.cli.streams import open_input
+from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, open_input, remember_digits
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
@@ -72,7 +80,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Any:
-    """Have the shell complete the path of a store, which may also be a URL."""
+    """Let the shell complete the path of a store, which may also be a URL."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
@@ -272,7 +280,7 @@ def with_creation(command: _Function) -> _Function:
 
 
 def with_log(command: _Function) -> _Function:
-    """Have what a command does written to the file of ``--log-json``."""
+    """Write what a command does to the file of ``--log-json``."""
 
     @_log_option
     @wraps(command)
@@ -318,16 +326,6 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
             refuse("--gpus and --backend cpu contradict each other")
         if rest.get("backend") == "auto":
             rest["backend"] = auto
-        from rnsdask.cli import cuda_context
-
-        # Where this process computes: else it would take memory of a worker's GPU, or all of that GPU.
-        is_alone = scheduler is scheduler_file is report is None
-        uses_gpu = is_alone and cuda_context.is_wanted(gpus, rest.get("backend"))
-        if uses_gpu:
-            cuda_context.begin()
-        from rnsdask.jobs.dask_import import import_dask_array
-
-        import_dask_array(uses_gpu=uses_gpu)
         from rnsdask.jobs.run import with_retries
 
         tls = (tls_ca_file, tls_cert, tls_key)
@@ -340,13 +338,13 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
 
 
 job_options = joined(with_cluster, progress_option, json_option)
-"""Those of a job: `connection`, `progress` and `as_json`."""
+"""Options of a job: `connection`, `progress` and `as_json`."""
 
 processor_job_options = joined(with_cluster, processor_options, progress_option, json_option)
-"""Those of a job that may run on GPUs: `backend` beside."""
+"""Options of a job that may run on GPUs: `backend` beside."""
 
 host_job_options = joined(partial(with_cluster, auto="cpu"), processor_options, progress_option, json_option)
-"""Those of a job that reads and writes more than it computes: on the host, unless told ``--backend cuda``.
+"""Options of a job that reads and writes more than it computes: on the host, unless ``--backend cuda``.
 
 There it takes no longer than to read and write, and a GPU's share would be copies both ways, and some 30
 small kernels to compile.
@@ -370,7 +368,7 @@ def _connection(
             refuse("--tls-ca-file, --tls-cert and --tls-key are for a scheduler: give --scheduler")
         if client is None and report is not None:
             refuse("--report is about the tasks of a cluster: give --scheduler, --scheduler-file or --gpus")
-        if client is not None and (address := dashboard_of(client)):
+        if client is not None and gpus is None and (address := dashboard_of(client)):
             echo(f"dashboard: {address}", err=True)
         with reporting(client, report):
             yield client
@@ -390,7 +388,7 @@ residue_options = joined(
         help="With --residues: their axis, such as -1 for the last.  [default: 0]",
     ),
 )
-"""Those of residues of other programs: `residues`, `moduli_list` and `axis`."""
+"""Options of residues of other programs: `residues`, `moduli_list` and `axis`."""
 
 
 def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -> "ModuliSet | WideModuli":

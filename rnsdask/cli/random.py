@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import DRAWN_SEED, Command, refuse, refusing
-from rnsdask.cli.fields import field_options, read_fields
+from rnsdask.cli.commands import DRAWN_SEED, Command, refuse, refusing
 from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
+from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     check_store_path,
     job_options,
@@ -18,8 +18,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_creation,
 )
-from rnsdask.cli.printing import counted, echo
-from rnsdask.cli.streams import cost_text, is_done, print_json, size_text
+from rnsdask.cli.printing import cost_text, counted, echo, is_done, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.core.number_system import NumberSystem

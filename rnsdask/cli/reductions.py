@@ -1,4 +1,4 @@
-"""The commands ``max``, ``min``, ``sum`` and ``bound``."""
+"""Commands that reduce a store: to a number, or to a few."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command
+from rnsdask.cli.commands import Command
+from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import (
     checkpoint_option,
     digits_option,
     joined,
     json_option,
+    processor_job_options,
     processor_options,
     progress_option,
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.printing import counted, echo, number_text
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
@@ -59,7 +60,7 @@ def _reduce_store(
     progress: bool,
     checkpoint: Path | None,
 ) -> tuple["Source", int, "ReductionResult", "Cost"]:
-    """Run the job of a reduction of a store or group; also tell how many bytes of it were read."""
+    """Run the job of a reduction of a store; also tell how many bytes of it were read."""
     from rnsdask.jobs.compute import naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
@@ -68,7 +69,7 @@ def _reduce_store(
     from rnsdask.rns.system import RNS
 
     found = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": found.whole_store}
+    plan: dict[str, Any] = {"backend": backend, "info": found.info}
     with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
         array = found.array(part=part, backend=backend)
         if name == "bound" and isinstance(array.system, RNS):
@@ -121,14 +122,13 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
 
     if write:
         location = store.locate(path)
-        message = f"{location.path}: --write is of stores of residues, and this is a"
-        if store.is_group(location):
-            raise StoreError(f"{message} group")
         store.check_bound_is_writable(location)
-        if not isinstance(store.open_info(path, OF_INTEGERS).system, RNS):
-            raise StoreError(f"{message} store of limbs")
+        if not isinstance(system := store.open_info(path, OF_INTEGERS).system, RNS):
+            raise StoreError(
+                f"{location.path}: --write is of stores of residues, and this is one of {system!r}"
+            )
     found, nbytes, result, cost = _reduce_store(path, "bound", **options)
-    info = found.residues
+    info = found.info
     bits, stated = result.value.bit_length(), getattr(info.system, "bound", None)
     if stated is not None and stated < 1 << bits >> 1:
         has = f"its bound has {bits_text(stated.bit_length())}"
@@ -157,3 +157,97 @@ REDUCTIONS = (
     _reduction("sum", "Print the sum of STORE, also beyond the range of its moduli."),
     _bound,
 )
+
+
+@click.command(cls=Command)
+@store_argument
+@click.option(
+    "--overflow",
+    type=click.Choice(["raise", "wrap", "flag"]),
+    help="Of a product out of range: an error; it modulo M, or of limbs modulo 2**BITS; or this, and whether "
+    "it was.  [default: raise; a store that grows has any product]",
+)
+@digits_option
+@processor_job_options
+def prod(
+    path: str,
+    overflow: str | None,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Print the product of all integers of STORE; 1 of none."""
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.interval_rns.system import IntervalRNS
+    from rnsdask.jobs.compute import compute, naming
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import OF_INTEGERS, Source, check_overflow
+
+    source = Source.at(path, OF_INTEGERS)
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
+    with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
+        array = source.array_with("prod", part=part, backend=backend)
+        check_overflow(path, array.system, overflow)
+        where: dict[str, Any] = {} if isinstance(array.system, IntervalRNS) else {"backend": backend}
+        found = array.prod(overflow=overflow, **where)
+        wanted = list(found) if overflow == "flag" else [found]
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        with naming(f"prod of {path}"), measured() as cost:
+            value, *flagged = compute(wanted, client, progress=progress, label="prod", **amount)
+    cost.record("prod", array.size, array.nbytes)
+    text = to_decimal(value)
+    if as_json:
+        flags = {"flagged": bool(flagged[0])} if flagged else {}
+        fields = {"value": text, "count": array.size, **flags, **cost.as_dict(), "bytes_read": array.nbytes}
+        print_json({"op": "prod", "store": path, **fields})
+        return
+    echo(f"prod of {counted(array.size, 'integers')}:", number_text(text))
+    modulus = "M" if hasattr(array, "moduli") else f"2**{array.bits}"
+    told = f"; out of range, modulo {modulus}" if any(map(bool, flagged)) else ""
+    echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")
+
+
+@click.command(cls=Command)
+@click.argument("k", metavar="K", type=INTEGER)
+@store_argument
+@digits_option
+@processor_job_options
+def topk(
+    k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
+) -> None:
+    """Print the K greatest integers of STORE with their indices.
+
+    The greatest comes first. A negative K gives the -K least, the least first. Equal integers come by index,
+    the lowest first.
+    """
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.jobs.compute import compute
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting, work_of_topk
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
+
+    source = Source.at(path, OF_INTEGERS)
+    plan: dict[str, Any] = {"backend": backend, "info": source.info}
+    with connection as client, fitting(work_of_topk(source.info, k), client, **plan) as part:
+        array = source.array_with("topk", part=part, backend=backend)
+        if array.ndim != 1:
+            raise ValueError(
+                f"topk takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
+            )
+        found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        with measured() as cost:
+            values, indices = compute(found, client, progress=progress, label="topk", **amount)
+    cost.record("topk", array.size, array.nbytes)
+    texts = [to_decimal(value) for value in values]
+    if as_json:
+        fields = {"k": k, "values": texts, "indices": indices.tolist(), "count": array.size}
+        cost_fields = {**cost.as_dict(), "bytes_read": array.nbytes}
+        print_json({"op": "topk", "store": path, **fields, **cost_fields})
+        return
+    for index, text in zip(indices, texts, strict=True):
+        echo(f"{index}\t{number_text(text)}")
+    if progress:  # on standard output are results alone
+        echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)})", err=True)

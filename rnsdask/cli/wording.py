@@ -49,7 +49,7 @@ _STORES = {
     "FieldArray": "field elements",
     "PositionalArray": "limbs",
 }
-"""Contents of a store or a group, by the name of the type that their array has in Python."""
+"""Contents of a store, by the name of the type that their array has in Python."""
 
 # One pass, so that nothing is translated twice; the longest first, for some are a part of others.
 _PHRASES = "|".join(map(re.escape, sorted(COMMANDS, key=len, reverse=True)))
@@ -75,9 +75,8 @@ def in_options(message: str, context: click.Context | None = None) -> str:
         if found["phrase"]:
             return COMMANDS[found[0]]
         if found["type"]:
-            kind = "group" if found["type"] == "IntervalRNSArray" else "store"
             article = "no " if found["no"] else "" if found["many"] else "a "
-            return f"{article}{kind}{found['many']} of {_STORES[found['type']]}"
+            return f"{article}store{found['many']} of {_STORES[found['type']]}"
         option = "--" + found["parameter"].replace("_", "-")
         return option if option in options else found[0]
 

@@ -1,1 +1,1 @@
-"""Where jobs run: schedulers, workers, their memory, and how they are reached."""
+"""Schedulers and workers, their memory, and connections to them."""

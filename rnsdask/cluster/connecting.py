@@ -1,21 +1,20 @@
-"""Where a job runs: on the threads of this process, on the GPUs of this host, or on a Dask cluster."""
+"""Connections to where a job runs: threads of this process, GPUs of this host, or a Dask cluster."""
 
 import json
 import logging
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
+import dask
+
 from rnsdask.backend import has_gpu
 from rnsdask.cluster.failures import describe
-from rnsdask.cluster.scheduler import ask, made_in_time, within_limit, workers_of
-from rnsdask.cluster.settings import scheduler_address
-from rnsdask.cluster.workers import check_workers, explained_by_workers
-from rnsdask.core.errors import JobError, SchedulerLostError
+from rnsdask.cluster.workers import ask, check_workers, explained_by_workers, identity
+from rnsdask.core.errors import JobError
 from rnsdask.core.files import naming_file, private
 from rnsdask.core.messages import redacted, tell
 
@@ -24,22 +23,13 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
 CONNECT_SECONDS = 5
-"""How long a scheduler may take to answer."""
+"""Time that a scheduler may take to answer."""
 
 THREADS_PER_GPU = 8
-"""Threads of a GPU's worker: while one computes, others read."""
+"""Number of threads of a GPU's worker: while one computes, others read."""
 
 WORKERS_SECONDS = 30
-"""How long a scheduler may take to have its first worker."""
-
-_POLL_SECONDS = 0.1
-
-# From a message to the scheduler to the next. With Dask's own 10 ms, a call waits for that long after the one
-# before it, whose last message is that its result is needed no more.
-_MESSAGE_SECONDS = 0.001
-
-# Of this host alone: Dask's own default serves it to the whole network, without a password.
-_DASHBOARD = "127.0.0.1:8787"
+"""Time that a cluster may be without workers."""
 
 
 @contextmanager
@@ -87,29 +77,28 @@ def connect(
     with ExitStack() as stack:
         active = _active_client() if scheduler is scheduler_file is gpus is None else None
         if active is not None:
-            client, name = active, str(ask(active, "identity", n_workers=0)["address"])
+            client, name = active, str(identity(active)["address"])
         else:
-            started = None if gpus is None else stack.enter_context(_until_the_end(_gpu_cluster(gpus)))
-            address, name = _named(scheduler, scheduler_file, started)
+            address, name = scheduler, str(scheduler)
+            if scheduler_file is not None:
+                address = name = _address_in_file(Path(scheduler_file))
+            elif gpus is not None:
+                address, name = stack.enter_context(_gpu_cluster(gpus)), "the cluster of this host's GPUs"
+            elif scheduler is None:
+                address = dask.config.get("scheduler-address", None)
+                name = f"{address} (DASK_SCHEDULER_ADDRESS)"
             if address is None:
                 yield None
                 return
             client = stack.enter_context(_client(address, name, security))
-        _wait_for_workers(client, name)
+        try:
+            client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TimeoutError:
+            message = f"the Dask scheduler at {name} has had no worker for {WORKERS_SECONDS} s"
+            raise JobError(message) from None
         check_workers(client)
         with explained_by_workers(client):
             yield client
-
-
-def _named(scheduler: str | None, scheduler_file: str | None, started: Any) -> tuple[Any, str]:
-    """What a client connects to, and what messages call it; None if there is no cluster."""
-    if started is not None:
-        return started, "the cluster of this host's GPUs"
-    address = scheduler if scheduler_file is None else _address_in_file(Path(scheduler_file))
-    if address is not None:
-        return address, address
-    address = scheduler_address()
-    return address, f"{address} (DASK_SCHEDULER_ADDRESS)"
 
 
 def check_gpu() -> None:
@@ -119,7 +108,7 @@ def check_gpu() -> None:
 
 
 def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "Security | None":
-    """Make of certificates in files what :func:`connect` takes; None if no file is given.
+    """Read certificates for :func:`connect` from files; None if no file is given.
 
     Parameters
     ----------
@@ -152,8 +141,8 @@ def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "
 
 
 def dashboard_of(client: "Client") -> str | None:
-    """Address of the dashboard of a client's cluster, if it has one."""
-    if "dashboard" not in ask(client, "identity", n_workers=0)["services"]:
+    """Return the address of the dashboard of a client's cluster, if it has one."""
+    if "dashboard" not in identity(client)["services"]:
         return None
     return str(client.dashboard_link)
 
@@ -162,57 +151,36 @@ def dashboard_of(client: "Client") -> str | None:
 def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
     """Write Dask's performance report of what a client's cluster does meanwhile, as HTML, if there is a path.
 
-    One that cannot be made or written in the end, after the work, is a line on standard error: no answer is
-    lost for it.
+    If it cannot be written in the end, after the work, that is a line on standard error: no answer is lost. A
+    job that fails has no report.
 
     Raises
     ------
-    JobError
-        Before the work, if the scheduler cannot make one.
     OSError
-        Likewise, if the file cannot be written.
+        Before the work, if the file cannot be written.
     """
     if client is None or path is None:
         yield
         return
     from distributed import performance_report
 
-    why = within_limit(client, client.run_on_scheduler, _why_no_report)
-    if why is not None:
-        raise JobError(f"the report needs the package bokeh at the scheduler: {why}")
     with naming_file(path), open(path, "ab", opener=private):  # better now than after hours of work
         pass
     with client.as_current(), TemporaryDirectory() as folder:
         draft = Path(folder, "report.html")
         report = performance_report(filename=str(draft))
-        within_limit(client, report.__aenter__)
-        answers = True
+        ask(client, report.__aenter__)
+        yield
         try:
-            yield
-        except (SchedulerLostError, KeyboardInterrupt):
-            answers = False
-            raise
-        finally:
-            if answers:
-                try:
-                    within_limit(client, report.__aexit__, None, None, None, code="rnsdask")
-                    with naming_file(path):
-                        Path(path).write_text(redacted(draft.read_text(encoding="utf-8")), encoding="utf-8")
-                except Exception as error:  # of any type: the scheduler's own are sent along
-                    tell(f"rnsdask: warning: {path}: there is no report: {describe(error)}")
-
-
-def _why_no_report() -> str | None:
-    """Why this process, a scheduler, cannot make a report; None if it can."""
-    try:
-        import distributed.dashboard.components.scheduler  # noqa: F401
-    except ImportError as error:
-        return str(error)
-    return None
+            ask(client, report.__aexit__, None, None, None, code="rnsdask")
+            with naming_file(path):
+                Path(path).write_text(redacted(draft.read_text(encoding="utf-8")), encoding="utf-8")
+        except Exception as error:  # of any type: the scheduler's own are sent along
+            tell(f"rnsdask: warning: {path}: there is no report: {describe(error)}")
 
 
 def _active_client() -> "Client | None":
-    """The client that is Dask's default in this process."""
+    """Return the client that is Dask's default in this process."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -229,19 +197,14 @@ def _client(address: Any, name: str, security: "Security | None") -> Iterator["C
     """Make a client, and close it in the end."""
     try:
         from distributed import Client
-        from distributed.comm.addressing import resolve_address
     except ImportError as error:
         raise JobError(f"a cluster needs the package distributed: {error}") from error
+    # Not as the default: if it fails to connect, the default would be left set to what does not exist.
+    options: dict[str, Any] = {"timeout": CONNECT_SECONDS, "set_as_default": False, "security": security}
     try:
         if isinstance(address, str):
-            # A client made with an address that it cannot use would take ten seconds to go away.
-            resolve_address(address)
             _check_encryption(address, security)
-        # Not as the default: if it fails to connect, the default would be left set to what does not exist.
-        options: dict[str, Any] = {"timeout": CONNECT_SECONDS, "set_as_default": False, "security": security}
-        client = made_in_time(lambda: Client(address, **options))
-        if client.scheduler_comm is not None:
-            client.scheduler_comm.interval = _MESSAGE_SECONDS
+        client = Client(address, **options)
     except (OSError, ValueError) as error:
         raise JobError(f"no Dask scheduler answers at {name}: {error}") from error
     try:
@@ -275,26 +238,9 @@ def _address_in_file(path: Path) -> str:
     return str(address)
 
 
-def _wait_for_workers(client: "Client", name: str) -> None:
-    end = time.monotonic() + WORKERS_SECONDS
-    while not any(worker["status"] == "running" for worker in workers_of(client).values()):
-        if time.monotonic() > end:
-            raise JobError(f"the Dask scheduler at {name} has had no worker for {WORKERS_SECONDS} s")
-        time.sleep(_POLL_SECONDS)
-
-
 @contextmanager
-def _until_the_end(started: Any) -> Iterator[Any]:
-    """Close a cluster in the end; one that does not close in time costs no answer."""
-    try:
-        yield started
-    finally:
-        with suppress(OSError):
-            started.close()
-
-
-def _gpu_cluster(gpus: int | Literal["all"]) -> Any:
-    """Start a cluster on this host, a worker for each GPU."""
+def _gpu_cluster(gpus: int | Literal["all"]) -> Iterator[Any]:
+    """Start a cluster on this host, a worker for each GPU, and close it in the end."""
     try:
         from dask_cuda import LocalCUDACluster
         from dask_cuda.utils import get_n_gpus
@@ -311,5 +257,11 @@ def _gpu_cluster(gpus: int | Literal["all"]) -> Any:
         raise JobError(f"{count or 'all'} GPUs were asked for, and this host has {available}")
     # Workers are as quiet as this process is told to be, also when Ctrl-C comes to them too.
     quiet = max(logging.WARNING, logging.root.manager.disable)
-    options = {"threads_per_worker": THREADS_PER_GPU, "dashboard_address": _DASHBOARD, "silence_logs": quiet}
-    return LocalCUDACluster(n_workers=count, **options)
+    # No dashboard: the versions of bokeh from 3.10 on and of distributed before 2026.8 fail to close one.
+    options = {"threads_per_worker": THREADS_PER_GPU, "dashboard_address": None, "silence_logs": quiet}
+    started = LocalCUDACluster(n_workers=count, **options)
+    try:
+        yield started
+    finally:
+        with suppress(OSError):  # one that does not close in time costs no answer
+            started.close()

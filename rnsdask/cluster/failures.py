@@ -1,4 +1,4 @@
-"""What goes wrong with a job that its own code cannot help, told in one line; and whether it may pass."""
+"""Errors of a job in one line, and whether they may pass."""
 
 import errno
 from concurrent.futures import CancelledError
@@ -21,7 +21,7 @@ _WORKER_ERRORS = {"KilledWorker", "NoWorkerError", "NoValidWorkerError"}
 
 
 def can_pass(error: BaseException) -> bool:
-    """Tell whether the same work may succeed when it is done again.
+    """Return whether the same work may succeed when it is done again.
 
     It may after an error of a file system or a network that is not of a lasting kind, when memory was short,
     and when the workers that had the work died. Nothing else is worth a second try: a damaged chunk or an

@@ -1,8 +1,4 @@
-"""How much memory this process may use, and whether a graph of so many chunks fits into it."""
-
-from importlib.util import find_spec
-from pathlib import Path
-from runpy import run_path
+"""Memory that this process may use, and the check that a graph of so many chunks fits into it."""
 
 from rnsdask.core.errors import JobError
 
@@ -10,30 +6,21 @@ GRAPH_BYTES = 16 * 1024
 """Bytes of Dask's graph and state for each chunk, in the process that holds the graph."""
 
 _FEW_CHUNKS = 2**14
-"""Chunks whose graph fits everywhere."""
+"""Number of chunks whose graph fits everywhere."""
 
 
 def process_limit() -> int:
-    """Bytes that this process may use: of the host, its control group, or its own limits."""
+    """Return the bytes that this process may use: of the host, its control group, or its own limits."""
     import resource
 
     import psutil
+    from distributed.system import MEMORY_LIMIT
 
-    limit = _memory_limit()
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space == resource.RLIM_INFINITY:
-        return limit
+        return MEMORY_LIMIT
     usage = psutil.Process().memory_info()
-    mapped = int(usage.vms - usage.rss)
-    return min(limit, address_space - mapped)  # what is mapped and not used counts too
-
-
-def _memory_limit() -> int:
-    """What ``distributed.system`` says, by itself: importing its package takes longer than a short job."""
-    package = find_spec("distributed")
-    assert package is not None
-    file = Path(package.origin or "").with_name("system.py")
-    return int(run_path(str(file))["memory_limit"]())
+    return min(MEMORY_LIMIT, address_space - int(usage.vms - usage.rss))  # what is mapped and not used counts
 
 
 def check_graph(count: int, what: str) -> None:

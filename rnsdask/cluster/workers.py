@@ -1,41 +1,84 @@
-"""What the workers of a cluster run: it must be what this process runs, or no answer can be trusted."""
+"""Questions to a cluster: which workers it has, which rnsdask they run, and which chunks their GPUs hold.
 
-import asyncio
-import time
+No question waits for ever: a scheduler may be frozen, not only gone.
+"""
+
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import dask.array as da
 from dask.base import get_scheduler
+from dask.core import flatten
 
 from rnsdask._version import __version__
-from rnsdask.cluster.scheduler import workers_of
 from rnsdask.core.errors import JobError, SchedulerLostError
 from rnsdask.core.messages import listed
-from rnsdask.store.attributes import FORMAT
 
 if TYPE_CHECKING:
     from distributed import Client
 
-CHECK_SECONDS = 60.0
-"""How long a worker may take to say what it runs: it may have to import everything first."""
+SILENCE_SECONDS = 300.0
+"""Time that a scheduler may leave a question unanswered before it is given up.
+
+One that is only busy answers nothing meanwhile: with the graph of a job over 100,000 chunks for 20 s, and on
+an overloaded host for more than a minute. Dask gives a worker up after as long a time.
+"""
+
+
+def ask(client: "Client", question: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a method of a client that asks its scheduler, such as ``client.nthreads``.
+
+    Raises
+    ------
+    SchedulerLostError
+        If the scheduler is gone, or does not answer within `SILENCE_SECONDS`.
+    """
+
+    async def answer() -> Any:
+        return await question(*args, **kwargs)
+
+    check_connected(client)
+    try:
+        return client.sync(answer, callback_timeout=SILENCE_SECONDS)
+    except OSError as error:
+        raise _lost(client) from error
+
+
+def check_connected(client: "Client") -> None:
+    """Raise SchedulerLostError if the client has no connection to its scheduler."""
+    if client.status != "running":
+        raise _lost(client)
+
+
+def workers_of(client: "Client") -> dict[str, dict[str, Any]]:
+    """Return what the scheduler says of each worker, by the address."""
+    workers: dict[str, dict[str, Any]] = identity(client, n_workers=-1)["workers"]
+    return workers
+
+
+def identity(client: "Client", n_workers: int = 0) -> dict[str, Any]:
+    """Return what the scheduler says of itself, and of so many workers (-1: all)."""
+    scheduler: Any = client.scheduler
+    found: dict[str, Any] = ask(client, scheduler.identity, n_workers=n_workers)
+    return found
+
+
+def _lost(client: "Client") -> SchedulerLostError:
+    address = getattr(client.scheduler, "address", "")
+    return SchedulerLostError(f"the Dask scheduler {address} has gone, or does not answer any more")
+
+
+# ---- versions ---------------------------------------------------------------------------------------------
 
 _checked: "WeakKeyDictionary[Client, frozenset[tuple[str, str]]]" = WeakKeyDictionary()
 """The worker processes that a client's cluster had when they were checked, and nothing was wrong."""
 
-_DEATH_SECONDS = 10.0
-"""How long a scheduler may take to see that a worker has died, once that cannot be reached."""
-
-_POLL_SECONDS = 0.1
-
-_GONE = object()
-
-_SCHEDULER = "the scheduler"
-
 
 def check_workers(client: "Client") -> None:
-    """Check that the scheduler and every worker have this version of the package and of the store format.
+    """Check that the scheduler and every worker have this version of the package.
 
     They are asked on their event loops, so those that are busy computing answer too. A worker that is gone
     by then is not missed.
@@ -43,24 +86,33 @@ def check_workers(client: "Client") -> None:
     Raises
     ------
     JobError
-        If one of them does not have the package, has another version of it or of the store format, or does
-        not answer. The message names the addresses and the versions.
+        If one of them cannot import the package, or has another version of it. The message names the
+        addresses and the versions.
     """
+
+    def version() -> str:  # local, so that pickle sends it whole: a worker may lack this module
+        from importlib import import_module
+
+        found: str = import_module("rnsdask._version").__version__
+        return found
+
     workers = workers_of(client)
-    addresses = [_SCHEDULER, *sorted(workers)]
-    answers = ask_workers(client, _versions(), addresses)
-    problems: dict[str, Iterable[str]] = {}
-    for address in addresses:
-        if problem := _problem_of(answers.get(address)):
-            problems[problem] = [*problems.get(problem, ()), address]
-    if problems:
-        present = {_SCHEDULER, *workers_of(client)}
-        problems = {
-            problem: here for problem, where in problems.items() if (here := present.intersection(where))
-        }
-    if problems:
-        found = "; ".join(f"{listed(where)}: {problem}" for problem, where in sorted(problems.items()))
-        raise JobError(f"the job runs rnsdask {__version__} (store format {FORMAT}), but {found}")
+    answers = ask_workers(client, version, workers)
+    try:
+        answers["the scheduler"] = ask(client, client.run_on_scheduler, version)
+    except SchedulerLostError:
+        raise
+    except Exception as error:  # of any type, as the scheduler raised it
+        answers["the scheduler"] = error
+    others: dict[str, list[str]] = {}
+    for address, answer in answers.items():
+        if answer != __version__:
+            failed = isinstance(answer, Exception)
+            what = f"rnsdask cannot be imported: {answer}" if failed else f"rnsdask {answer}"
+            others.setdefault(what, []).append(address)
+    if others:
+        found = "; ".join(f"{listed(where)}: {what}" for what, where in sorted(others.items()))
+        raise JobError(f"the job runs rnsdask {__version__}, but {found}")
     _checked[client] = _processes(workers)
 
 
@@ -110,68 +162,55 @@ def _processes(workers: Mapping[str, Mapping[str, Any]]) -> frozenset[tuple[str,
     return frozenset((address, worker["local_directory"]) for address, worker in workers.items())
 
 
-def _versions() -> Callable[[], tuple[str, int]]:
-    """The question, as a function that pickle sends whole: a worker may lack this module."""
-
-    def versions() -> tuple[str, int]:
-        from importlib import import_module
-
-        version = import_module("rnsdask._version").__version__
-        return version, import_module("rnsdask.store.metadata").FORMAT
-
-    return versions
-
-
 def ask_workers(client: "Client", function: Callable[[], Any], addresses: Iterable[str]) -> dict[str, Any]:
-    """Call a function on the event loops of workers, and of the scheduler if that is among the addresses.
+    """Call a function on the event loops of workers; return what it returned or raised, by the address.
 
-    Returns
-    -------
-    dict
-        What it returned or raised, by the address; nothing of those that took more than `CHECK_SECONDS`, nor
-        of those that left the cluster meanwhile.
+    Workers that cannot be reached are left out.
     """
-    answers: dict[str, Any] = client.sync(_ask_each, client, function, list(addresses))
-    return answers
+    answers = ask(client, client.run, function, workers=list(addresses), on_error="return")
+    return {address: answer for address, answer in answers.items() if not isinstance(answer, OSError)}
 
 
-async def _ask_each(client: "Client", function: Callable[[], Any], addresses: list[str]) -> dict[str, Any]:
-    asked = {address: asyncio.ensure_future(_ask(client, function, address)) for address in addresses}
-    _, late = await asyncio.wait(asked.values(), timeout=CHECK_SECONDS)
-    for task in late:
-        task.cancel()
-    answers = {a: task.exception() or task.result() for a, task in asked.items() if task not in late}
-    return {address: answer for address, answer in answers.items() if answer is not _GONE}
+# ---- chunks in the memory of GPUs -------------------------------------------------------------------------
 
 
-async def _ask(client: "Client", function: Callable[[], Any], address: str) -> Any:
-    if address == _SCHEDULER:
-        return await client.run_on_scheduler(function, asynchronous=True)
-    options: dict[str, Any] = {"workers": [address], "on_error": "return", "asynchronous": True}
-    questions: Any = client.scheduler
-    started = time.monotonic()
-    while True:
-        answer = (await client.run(function, **options)).get(address)
-        if not isinstance(answer, OSError):
-            return answer
-        # Asked first, for it may have taken long to find out that the worker cannot be reached.
-        if not await questions.ncores(workers=[address]):
-            return _GONE
-        # A worker that has just died is still listed for a moment.
-        if time.monotonic() - started > _DEATH_SECONDS:
-            return answer
-        await asyncio.sleep(_POLL_SECONDS)
+def chunks_by_worker(words: da.Array) -> list[list[int]] | None:
+    """Group the chunks of an array, numbered in C order, by the workers whose GPUs hold them.
 
-
-def _problem_of(answer: Any) -> str | None:
-    """What is wrong with a worker by its answer; None if nothing is."""
-    if answer is None:
-        return f"no answer for {CHECK_SECONDS:g} s"
-    if isinstance(answer, ModuleNotFoundError) and answer.name == "rnsdask":
-        return "the package rnsdask is not installed"
-    if isinstance(answer, BaseException):
-        return f"rnsdask cannot be imported: {type(answer).__name__}: {answer}"
-    version, number = answer
-    if (version, number) == (__version__, FORMAT):
+    None if that says nothing: if chunks are not computed yet, or not in a GPU's memory, or no two of them are
+    on one worker.
+    """
+    futures = _futures_of(words)
+    if len(futures) < 2 or not all(map(_is_on_gpu, futures)):
         return None
-    return f"rnsdask {version} (store format {number})"
+    client = futures[0].client
+    if client is None or client.asynchronous:  # of its event loop, which cannot wait
+        return None
+    try:
+        holders = ask(client, client.who_has, futures)
+    except SchedulerLostError:  # whoever computes the array is told
+        return None
+    groups: dict[str, list[int]] = {}
+    for number, future in enumerate(futures):
+        if not holders.get(future.key):
+            return None
+        worker = min(holders[future.key], key=lambda address: len(groups.get(address, ())))
+        groups.setdefault(worker, []).append(number)
+    return list(groups.values()) if len(groups) < len(futures) else None
+
+
+def _futures_of(words: da.Array) -> list[Any]:
+    """Return the futures that an array's chunks are, as after ``persist``, in C order; else nothing."""
+    if "distributed" not in sys.modules:
+        return []
+    from distributed import Future
+
+    layer = getattr(words.dask, "layers", {}).get(words.name, {})
+    chunks = [layer.get(key) for key in flatten(words.__dask_keys__())]
+    return chunks if all(isinstance(chunk, Future) for chunk in chunks) else []
+
+
+def _is_on_gpu(future: Any) -> bool:
+    """Return whether a chunk is known to be in the memory of a worker's GPU."""
+    kind = future.type  # of the result, None until it is there
+    return future.status == "finished" and getattr(kind, "__module__", "").partition(".")[0] == "cupy"

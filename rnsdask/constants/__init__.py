@@ -70,11 +70,8 @@ from rnsdask.constants.ntt import (
 from rnsdask.constants.proofs import (
     ByteProofConstants,
     ProofConstants,
-    WordProofConstants,
     byte_proof_constants,
     proof_constants,
-    short_word_proof_constants,
-    word_proof_constants,
 )
 from rnsdask.constants.remainders import RemainderConstants, remainder_constants
 
@@ -115,7 +112,6 @@ __all__ = [
     "WideDigitConstants",
     "WideForwardConstants",
     "WindowCheck",
-    "WordProofConstants",
     "byte_proof_constants",
     "decimal_constants",
     "decimal_forward_constants",
@@ -137,7 +133,6 @@ __all__ = [
     "radix_division",
     "remainder_constants",
     "reverse_constants",
-    "short_word_proof_constants",
     "small_moduli_for",
     "sufficient_prefix",
     "sum_check",
@@ -148,5 +143,4 @@ __all__ = [
     "wide_digit_constants",
     "wide_forward_constants",
     "window_check",
-    "word_proof_constants",
 ]

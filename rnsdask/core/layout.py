@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.errors import JobError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 
 RESIDUE_AXIS = 0
@@ -167,6 +167,15 @@ def are_consecutive(shape: Sequence[int], chunks: Sequence[int]) -> bool:
     """Whether the chunks, one after the other, are the array in C order."""
     divided = [axis for axis, count in enumerate(chunk_grid(shape, chunks)) if count > 1]
     return not divided or math.prod(chunks[: divided[-1]]) == 1
+
+
+def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) -> None:
+    """Raise JobError unless the chunks, one after the other, are the array in C order."""
+    if not are_consecutive(shape, chunks):
+        raise JobError(
+            f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of shape "
+            f"{tuple(shape)}; x.rechunk(chunks) makes such an array"
+        )
 
 
 def grid_indices(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""What people read: no secrets of URLs in it, and nothing that a terminal obeys."""
+"""Messages for people, without secrets of URLs and control characters."""
 
 import re
 import sys

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
 from rnsdask.core.place import Locate
+from rnsdask.core.table import Table, table_at
 from rnsdask.core.wide_moduli import WideModuli
 
 S = TypeVar("S", bound="NumberSystem")
@@ -30,11 +31,43 @@ class NumberSystem(ABC):
     words_are: str = "words"
     """What an error calls the words."""
 
+    table_name: ClassVar[str]
+    """Where the table of operations is, such as ``rnsdask.rns.table:TABLE``, which imports this value."""
+
+    ways_out: ClassVar[str] = "it has no such operation"
+    """What an error says of an operation that the table lacks, and which other numbers have it."""
+
+    conversions: ClassVar[str] = ""
+    """What turns numbers of this system and of others into one another, as an error says it."""
+
+    wider: ClassVar[str] = "no other integers have words"
+    """How to hold an integer that is out of range, as an error beside an array says it."""
+
+    overflows: ClassVar[bool] = True
+    """Whether results may be out of range."""
+
+    extends: ClassVar[bool] = False
+    """Whether systems of the kind know bounds, and meet and hold results in others of more words."""
+
+    bound: int | None = None
+    """Greatest magnitude of a number, where something is known of it."""
+
     source: WideModuli | None = None
     """Moduli beyond 2**32 that the numbers were given under, and that the system's moduli replace."""
 
     grows: bool = False
     """Whether results take more moduli where they need them, instead of overflowing."""
+
+    @property
+    def table(self) -> Table:
+        """The operations of the system, by name."""
+        return table_at(self.table_name)
+
+    def apply(self, row: str, *blocks: Any, **options: Any) -> Any:
+        """Apply an operation of the table to chunks of words, (rows, *shape) each."""
+        if row not in self.table:
+            raise TypeError(f"{row} takes no numbers of {self!r}: {self.ways_out}")
+        return self.table[row].function(*blocks, system=self, **options)
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -55,6 +88,26 @@ class NumberSystem(ABC):
     @abstractmethod
     def value_range(self) -> tuple[int, int]:
         """The lowest and the highest number that the words can hold."""
+
+    @property
+    def known_range(self) -> tuple[int, int]:
+        """The lowest and the highest number that there may be, by what is known of them."""
+        return self.value_range
+
+    def with_bound(self, bound: int | None) -> Any:  # noqa: ARG002  (for systems that know one)
+        """Return the same system with another bound, or without; itself if it knows none."""
+        return self
+
+    def holding(self, *ranges: tuple[int, int]) -> Any:
+        """Return the same system with the bound that ranges of numbers give, if it knows one."""
+        if not self.extends:
+            return self
+        bound = max(abs(end) for ends in ranges for end in ends)
+        return self.with_bound(bound if bound < self.value_range[1] else None)
+
+    def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
+        """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""
+        return self, words
 
     @abstractmethod
     def encode(self, values: Any) -> NDArray[Any]:
@@ -119,6 +172,10 @@ class NumberSystem(ABC):
     @abstractmethod
     def same_numbers(self, other: "NumberSystem") -> bool:
         """Whether words of the other system mean the same numbers: what is known of their size may differ."""
+
+    def mismatch(self, other: Any) -> str:
+        """What an error says of operands in this system and in another one of its kind."""
+        return f"operands are of different number systems: {self!r} and {other!r}"
 
     @abstractmethod
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:

@@ -57,14 +57,20 @@ class Footprint(NamedTuple):
         Arrays of a chunk's size, those of its results and of what is written among them.
     words : int
         Words for each number beside these, whatever the number's size: keys, indices, flags, Python ints.
+    workspace : int
+        Bytes of tables of fixed size on a GPU.
     """
 
     arrays: int
     words: int
+    workspace: int = 0
 
 
 _BY_INTEGERS = 100
 """Words for each number where Python ints are made of all of them."""
+
+_POWER_TABLES = 3 * 2**26
+"""Bytes of the powers by which a GPU raises limbs modulo integers."""
 
 FOOTPRINTS = {
     # Reductions and scans.
@@ -84,8 +90,8 @@ FOOTPRINTS = {
     # Products and matrices; images of matrices, and their number, come on top.
     "ntt": Footprint(6, 0),
     "convolve": Footprint(17, 10),
-    "powmod": Footprint(17, 16),
-    "eval": Footprint(1, 0),  # and what its steps take
+    "powmod": Footprint(17, 16, _POWER_TABLES),
+    "eval": Footprint(1, 0, _POWER_TABLES),  # and what its steps take
     **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20)),
     # Steps of expressions.
     **dict.fromkeys(("floor_divide", "remainder"), Footprint(4, 60)),

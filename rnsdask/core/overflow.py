@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
 
 OVERFLOW_MODES = ("raise", "wrap", "flag", "extend")
@@ -80,13 +81,21 @@ def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
     Returns
     -------
     {"raise", "wrap", "flag"}
-        ``"raise"`` where :func:`errstate` says ``"extend"``.
+        ``"wrap"`` where nothing overflows, ``"raise"`` where :func:`errstate` says ``"extend"``.
 
     Raises
     ------
+    TypeError
+        If a mode is asked for of a system whose results do not overflow.
     ValueError
         If `overflow` is not a mode, or ``"extend"``, or numbers of a system do not wrap.
     """
+    if not all(system.overflows for system in systems):
+        if overflow is not None:
+            raise TypeError(
+                f"results in a field do not overflow, so overflow= is not taken, got {brief(overflow)}"
+            )
+        return "wrap"
     mode = chosen_mode(overflow, *systems)
     if mode == "extend":
         if overflow == "extend":

@@ -147,7 +147,8 @@ def modular(*operands: Range) -> Range:
 
 def gcd(a: Range, b: Range) -> Range:
     """Greatest common divisors: of 0 and a number, its magnitude."""
-    return 0, max(map(abs, (*a, *b)))
+    known = [abs(low) for low, high in (a, b) if low == high != 0]
+    return 0, min(known) if known else max(map(abs, (*a, *b)))
 
 
 def lcm(a: Range, b: Range) -> Range:
@@ -180,3 +181,11 @@ def bitwise_count(a: Range) -> Range:
 def truth(*_operands: Range) -> Range:
     """What a comparison gives."""
     return 0, 1
+
+
+RESULTS: dict[str, Callable[..., Range]] = {
+    **SUMS_OF_PRODUCTS,
+    **{function.__name__: function for function in (negative, absolute, maximum, minimum, gcd, lcm)},
+    "where": partial(where, (0, 1)),
+}
+"""Ranges of results by the names of operations in the tables of number systems."""

@@ -16,14 +16,14 @@ from rnsdask.core.overflow import errstate
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression
 from rnsdask.expressions.walk import Key, walk
-from rnsdask.lazy.functions import function_of
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.indexing import select
 from rnsdask.lazy.small_ints import numbers_of
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an expression stands for.
+    """The value of an expression, with the mask of its overflows.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class _Arrays:
         if name == "mulsub" and any(array.system.value_range[1] < 1 for array in self.numbers):
             return False  # 1, a factor of it here, is not in the range of -1 and 0
         try:
-            function_of(name, *self.numbers)
+            entry_of(name, *self.numbers)
         except TypeError:
             return False
         return True
@@ -174,7 +174,7 @@ _OF_SIGNS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equ
 
 
 def _leaving_an_axis(key: Key, shape: tuple[int, ...]) -> Key:
-    """The same index, but of one number an array of one axis: IndexError as NumPy raises it."""
+    """Make the index of one number one of an array of one axis; IndexError as NumPy raises it."""
     if np.broadcast_to(np.int8(0), shape)[key].ndim or not shape:
         return key
     last = max(place for place, item in enumerate(key) if isinstance(item, int))

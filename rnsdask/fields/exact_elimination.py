@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, backend_name
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.place import Place
-from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
+from rnsdask.fields import bareiss, elimination, p_adic
 from rnsdask.fields.determinant_bounds import (
     FEW_ROWS,
     elements,
@@ -25,8 +25,7 @@ from rnsdask.fields.determinant_bounds import (
     hadamard_bound,
     magnitude_of,
 )
-from rnsdask.fields.exact_ranks import has_null_vectors
-from rnsdask.fields.exact_solutions import Equations
+from rnsdask.fields.exact_solutions import Equations, has_null_vectors
 from rnsdask.rns.lift import Image, count_beyond, empty_part, images, lift, part_of, primes
 from rnsdask.rns.remainder_parts import from_parts
 from rnsdask.rns.system import RNS
@@ -52,7 +51,7 @@ def determinants(words: Array, system: RNS) -> NDArray[np.object_]:
         found = bareiss.cramer(np.asarray(system.decode(words), dtype=object))[1]
         return np.asarray(_AS_INT(found), dtype=object)[None]
     known = system.known_magnitude
-    if not p_adic_plan.is_quicker(words, rows, 0, known) or not p_adic_plan.is_quicker(
+    if not p_adic.is_quicker(words, rows, 0, known) or not p_adic.is_quicker(
         words, rows, 0, magnitude := magnitude_of(words, system)
     ):
         return lift(elimination.determinants, words, system, determinant_bound(words, system))[None]

@@ -14,9 +14,9 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.fields import fermat_fft
+from rnsdask.fields.fermat_fft import fermat_twiddles
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.fermat_twiddles import fermat_twiddles
-from rnsdask.fields.twiddles import multiplied
+from rnsdask.fields.ntt import multiplied
 from rnsdask.rns.associative import fold
 from rnsdask.rns.axis import reduced_shape, rows_along
 from rnsdask.rns.inverses import invert_together
@@ -161,7 +161,7 @@ class FermatElements:
         return fermat_fft.transform(words, self.field.constants, axis, inverse, negacyclic)
 
     def twiddled(self, words: Array, length: int, first: int, inverse: bool, negacyclic: bool) -> Array:
-        """Contiguous matrices (k, B, I, K) by the :func:`.fermat_twiddles` of transforms of a length."""
+        """Contiguous matrices (k, B, I, K) by the :func:`.fermat_fft` of transforms of a length."""
         factors = fermat_twiddles(self.field.constants, length, words.shape[3], inverse, negacyclic)
         return multiplied(words, factors, first, partial(self._both, "multiply"))
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.fields.convolution import Plan, as_runs, blocks, expanded, padded, plan_for, wanted
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.overlap_save import Plan, as_runs, blocks, expanded, padded, plan_for, wanted
 
 # A shorter operand is multiplied element by element.
 _SHORT = 6

@@ -1,10 +1,11 @@
 """The number system of elements of the integers modulo a generalized Fermat prime."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from math import gcd
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import gmpy2
 import numpy as np
@@ -20,6 +21,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
+from rnsdask.rns.random import uniform_limbs
 
 # Numbers that are converted together: their limbs are beside the words in memory.
 _BLOCK = 2**16
@@ -68,6 +70,7 @@ class FermatField(FiniteFields):
 
     constants: FermatConstants
 
+    table_name: ClassVar[str] = "rnsdask.fields.table:FERMAT_FIELDS"
     words_are = "digits"
 
     def __init__(self, radix: SupportsIndex, digits: SupportsIndex) -> None:
@@ -254,3 +257,17 @@ class FermatField(FiniteFields):
     def details(self) -> dict[str, str]:
         """The prime and its bits."""
         return {"Prime": str(self), "Bits": str(self.bits)}
+
+
+# Elements that are drawn at a time: beside the digits they take no memory that counts.
+_BATCH = 2**14
+
+
+def random_digits(field: FermatField, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:
+    """Digits (k, *shape) of elements uniform from 0 to p - 1."""
+    digits = np.empty((field.rows, math.prod(shape)), dtype=field.word_dtype)
+    for start in range(0, digits.shape[1], _BATCH):
+        count = min(_BATCH, digits.shape[1] - start)
+        limbs = uniform_limbs(field.modulus - 1, count, generator)
+        digits[:, start : start + count] = field.words_of_limbs(limbs, False, int)
+    return digits.reshape(field.rows, *shape)

@@ -15,7 +15,7 @@ from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.polynomial_values import derivatives
 from rnsdask.fields.polynomials import degrees_of, index_at, packed, stacks
-from rnsdask.fields.power_series import divided as long_divided
+from rnsdask.fields.polynomials import divide_series as long_divided
 
 # Coefficients of a divisor and of a quotient from which on a division by convolutions is quicker.
 _LONG = {"cpu": 64, "cuda": 32}

@@ -1,7 +1,7 @@
 """What number systems of field elements have in common."""
 
 from abc import abstractmethod
-from typing import SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.number_system import NumberSystem
@@ -12,6 +12,16 @@ class FiniteFields(NumberSystem):
 
     Every integer stands for an element, and every result is an element: nothing is out of range.
     """
+
+    ways_out: ClassVar[str] = (
+        "elements of fields have no order, sign or size; x.lift() makes integers, which have"
+    )
+    conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
+    overflows: ClassVar[bool] = False
+
+    def mismatch(self, other: Any) -> str:
+        """What an error says of elements of two fields."""
+        return f"operands are of different fields: {self!r} and {other!r}"
 
     @abstractmethod
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:

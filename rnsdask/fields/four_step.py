@@ -8,12 +8,35 @@ A chunk holds K parts of W = C / K elements, each for another chunk of the next 
 step is given what each chunk of the one before has for it as (n, *batch, W, K). No Dask in here.
 """
 
+import math
 from dataclasses import dataclass
 
-from rnsdask.backend import Array
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.ntt import contiguous
+
+
+def interleaved(numbers: Array) -> Array:
+    """Words (*shape, k), those of a number side by side, as (k, *shape), those of a row side by side."""
+    *shape, rows = numbers.shape
+    return _transposed(numbers.reshape(math.prod(shape), rows)).reshape(rows, *shape)
+
+
+def separated(words: Array) -> Array:
+    """Words (k, *shape) as (*shape, k): the inverse of :func:`interleaved`."""
+    rows, *shape = words.shape
+    return _transposed(words.reshape(rows, math.prod(shape))).reshape(*shape, rows)
+
+
+def _transposed(matrix: Array) -> Array:
+    matrix = np.asarray(matrix, order="C", like=matrix)
+    out = np.empty_like(matrix, shape=matrix.shape[::-1], order="C")
+    if out.size:
+        kernels_of(matrix).transpose(matrix, out)
+    return out
 
 
 @dataclass(frozen=True)

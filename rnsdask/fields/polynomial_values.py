@@ -13,8 +13,7 @@ from rnsdask.core.place import Place
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.fields.polynomials import index_at
-from rnsdask.fields.power_series import inverse_series, window
+from rnsdask.fields.polynomials import index_at, inverse_series, window
 
 # Words of the powers of points that polynomials are evaluated at together.
 _WORDS = 2**22

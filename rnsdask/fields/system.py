@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class PrimeFields(FiniteFields):
         If there is none, one is no prime, or one is there twice; the message names it.
     """
 
+    table_name: ClassVar[str] = "rnsdask.fields.table:PRIME_FIELDS"
+
     moduli: ModuliSet
 
     def __init__(self, primes: Iterable[SupportsIndex]) -> None:
@@ -59,6 +61,10 @@ class PrimeFields(FiniteFields):
             twice = next(p for p, count in Counter(values).items() if count > 1)
             raise ValueError(f"the prime {twice} is there more than once")
         object.__setattr__(self, "moduli", ModuliSet(values))
+
+    def mismatch(self, other: "PrimeFields") -> str:
+        """What an error says of elements of other fields."""
+        return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
 
     @property
     def primes(self) -> tuple[int, ...]:

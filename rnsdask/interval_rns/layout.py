@@ -15,11 +15,10 @@ the sign 0, the bounds 0 and the exponent 0, and nothing else has.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, to_backend
-from rnsdask.backend.cpu import interval_rns_headers
-from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.backend import Array, backend_name, first_alone, to_backend
+from rnsdask.backend.cpu import interval_rns_first_invalid
+from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
 from rnsdask.rns.system import RNS
@@ -102,23 +101,21 @@ def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array
         words = bound.astype(np.float64, copy=False).view(np.uint64)
         header[first] = (words & np.uint64(2**32 - 1)).astype(RESIDUE_DTYPE)
         header[first + 1] = (words >> np.uint64(32)).astype(RESIDUE_DTYPE)
-    return _with_header(residues, moduli, header)
-
-
-def _with_header(residues: Array, moduli: ModuliSet, header: Array) -> Array:
     columns = np.empty_like(residues, shape=(rows_of(moduli), *residues.shape[1:]), order="C")
     columns[: len(moduli)] = residues
     columns[len(moduli) :] = to_backend(header, backend_name(residues))
     return columns
 
 
-def checked_columns(residues: Array, moduli: ModuliSet, **parts: NDArray[Any]) -> Array | None:
-    """As :func:`pack` of NumPy's parts, in one pass; None if a number is 0, or does not follow the rules."""
-    flat = [parts[name].astype(dtype, copy=False).reshape(-1) for name, dtype in PART_DTYPES.items()]
-    header = np.empty((HEADER_ROWS, len(flat[0])), RESIDUE_DTYPE)
-    if not interval_rns_headers(flat, -moduli.bits, _STORED_ACCURACY, header):
-        return None
-    return _with_header(residues, moduli, header.reshape(HEADER_ROWS, *residues.shape[1:]))
+def first_invalid(columns: Array, moduli: ModuliSet) -> int | None:
+    """Flat index of the first number whose header breaks the rules of :func:`follow_rules`, or None."""
+    if backend_name(columns) == "cpu":
+        return interval_rns_first_invalid(as_matrix(columns), -moduli.bits, _STORED_ACCURACY)
+    with first_alone(first_invalid):
+        parts = {name: part_of(columns, moduli, name) for name in PART_DTYPES}
+        parts["sign"] = columns[len(moduli) + _SIGN]  # all of the word
+        wrong = ~follow_rules(residues_of(columns, moduli), moduli, **parts).reshape(-1)
+        return int(wrong.argmax()) if bool(wrong.any()) else None
 
 
 def follow_rules(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,14 @@ class IntervalRNS(NumberSystem):
     TypeError
         If `moduli` is no ModuliSet, or `source` no WideModuli.
     """
+
+    table_name: ClassVar[str] = "rnsdask.interval_rns.table:TABLE"
+    ways_out: ClassVar[str] = (
+        "numbers with intervals have no such operation; x.to_rns() makes an RNSArray, and "
+        "x.to_positional(bits) limbs"
+    )
+    conversions: ClassVar[str] = "IntervalRNSArray.from_rns(x) and to_rns() convert"
+    wider: ClassVar[str] = "x.extend(moduli) takes more moduli"
 
     moduli: ModuliSet
     source: WideModuli | None = None
@@ -78,9 +86,31 @@ class IntervalRNS(NumberSystem):
         """Check the type and the shape of an array of columns: :func:`.check_columns`."""
         layout.check_columns(words, self.moduli)
 
+    def first_invalid(self, words: Any) -> int | None:
+        """Flat index of the first number (n + 6, *shape) with a header that no number has, or None.
+
+        Residues are not looked at: :func:`.layout.first_invalid`.
+        """
+        return layout.first_invalid(words, self.moduli)
+
+    def fault_of(self, words: list[int]) -> str:
+        """Say what is wrong with the words of a number, as in ``has the sign 2, ...``."""
+        column = np.array(words, np.uint32).reshape(-1, 1)
+        parts = {name: layout.part_of(column, self.moduli, name)[0] for name in layout.PART_DTYPES}
+        parts["sign"] = words[len(self.moduli)]
+        values = ", ".join(f"{name} {value}" for name, value in parts.items())
+        return f"has a header that no number has: {values}"
+
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the moduli are the same."""
         return isinstance(other, IntervalRNS) and self.moduli == other.moduli
+
+    def mismatch(self, other: "IntervalRNS") -> str:
+        """What an error says of operands in two systems."""
+        return (
+            f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}; "
+            "x.extend(y.moduli) makes them alike"
+        )
 
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
         """The error of an exact result out of range, at a flat index of the array."""

@@ -7,7 +7,6 @@ checksum; what does not match it counts as not there. ``job.json`` says which jo
 
 import hashlib
 import json
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import JobError, brief
+from rnsdask.core.files import new_file
 from rnsdask.core.moduli import to_text
-from rnsdask.jobs.identity import state_of, system_parameters
+from rnsdask.jobs.identity import system_parameters
 from rnsdask.rns.reduce import ReductionResult
-from rnsdask.store import GroupInfo, StoreInfo
+from rnsdask.store import StoreInfo, fingerprint
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 
 FORMAT = 1
@@ -34,11 +34,11 @@ class Checkpoint:
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
+        A new one is made; a file that a killed job has not finished stays in it.
     job : dict
-        What makes two jobs the same, as JSON has it: :func:`job_of_reduction`, :func:`job_of_pieces`.
+        Description of the job, as JSON has it: :func:`job_of_reduction`, :func:`job_of_pieces`.
     kind : Kind
-        How a result is written.
+        Functions that write and read a result.
 
     Raises
     ------
@@ -54,8 +54,6 @@ class Checkpoint:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._check_job(job)
-            for leftover in folder.glob(f"*{PARTIAL_SUFFIX}"):
-                leftover.unlink(missing_ok=True)
         except OSError as error:
             raise self._cannot("used", error) from error
 
@@ -75,7 +73,7 @@ class Checkpoint:
                 raise JobError(f"{self.folder}: the checkpoint cannot be continued: {why}")
 
     def load(self) -> dict[int, Any]:
-        """Results of the pieces that are finished, by their numbers."""
+        """Return the results of the pieces that are finished, by their numbers."""
         found = {}
         for i in range(self._pieces):
             try:
@@ -106,19 +104,8 @@ class Checkpoint:
 
     def _write(self, file: Path, content: dict[str, Any]) -> None:
         text = json.dumps({**content, "checksum": _digest(content)})
-        try:
-            self._put(file, text)
-        except FileNotFoundError:  # another job has removed it, as one that is left behind
-            self._put(file, text)
-
-    def _put(self, file: Path, text: str) -> None:
-        partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
-        try:
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(file)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        with new_file(file, overwrite=True) as stream:
+            stream.write(text.encode())
 
     def _cannot(self, what: str, error: OSError) -> JobError:
         where, why = error.filename or self.folder, error.strerror or error
@@ -126,7 +113,7 @@ class Checkpoint:
 
 
 class Kind(NamedTuple):
-    """How results are written as fields of JSON, and read."""
+    """Functions that write results as fields of JSON, and read them."""
 
     write: Callable[[Any], dict[str, Any]]
     read: Callable[[dict[str, Any]], Any]
@@ -153,27 +140,25 @@ ARRAYS = Kind(_write_array, _read_array)
 
 
 def job_of_pieces(identity: str, operation: str, pieces: int, cut: str) -> dict[str, Any]:
-    """What makes two jobs the same, of an identity that tells operands and parameters.
+    """Describe a job, so that the same one is known again, by an identity of operands and parameters.
 
-    `cut` says what each piece is of: as many may be of other primes, on another processor for instance.
+    `cut` describes the pieces: on another processor, as many may be of other primes.
     """
     job = {"format": FORMAT, "operation": operation, "pieces": pieces, "input": identity}
     return {**job, "cut": _digest({"cut": cut})}
 
 
-def job_of_reduction(info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
-    """What makes two reductions the same, of chunks of a store in groups."""
-    residues = info.residues if isinstance(info, GroupInfo) else info
-    system = residues.system
+def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
+    """Describe a reduction of chunks of a store in groups, so that the same one is known again."""
     return {
         "format": FORMAT,
         "operation": operation,
         "store": info.path,
-        **system_parameters(system),
-        "shape": list(residues.shape),
-        "chunks": list(residues.chunks),
+        **system_parameters(info.system),
+        "shape": list(info.shape),
+        "chunks": list(info.chunks),
         "pieces": len(groups),
-        "input": state_of(info),
+        "input": fingerprint(info),
     }
 
 

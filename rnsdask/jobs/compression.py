@@ -1,19 +1,19 @@
-"""Compressed streams: gzip, bzip2, xz and zstandard, read and written piece by piece."""
+"""Compressed streams: gzip, bzip2, xz and zstandard, read and written block by block."""
 
 import bz2
 import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, BinaryIO
 
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.file_formats import FIRST_BYTES, compression_of
 from rnsdask.jobs.integer_reading import remaining_bytes
 
-# How each begins, by how the names of its files end.
+# First bytes of a compressed stream, by the suffix of its file's name.
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 
 _GZIP_LEVEL = 6
@@ -21,7 +21,7 @@ _PIECE = 2**16
 
 
 def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.BufferedReader:
-    """A stream of what another one holds, compressed or not, whose first bytes can be peeked into.
+    """Decompress a stream, if it is compressed, into one whose first bytes can be peeked into.
 
     Parameters
     ----------
@@ -33,54 +33,31 @@ def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.Buffere
     Raises
     ------
     InputError
-        If there is no library for the compression; when it is read, if the data are damaged or cut.
+        If there is no library for the compression; when it is read, if the data are damaged or truncated.
     """
-    whole = _with_whole_begin(stream)
+    if hasattr(stream, "peek") and remaining_bytes(stream) is not None:
+        whole: Any = stream
+    else:  # a pipe may give less at a time than its first bytes
+        whole = io.BufferedReader(_Blocks(stream.read, name))
     suffix = compression_of(name)
     if by_content:
         begin = first_bytes(whole)
         suffix = next((suffix for suffix, magic in _MAGIC.items() if begin.startswith(magic)), None)
     if suffix is None:
-        return whole
+        return whole  # type: ignore[no-any-return]
     if suffix == ".zst" and _zstd() is None:
         raise InputError(f"{name}: reading zstandard needs a package: pip install 'rnsdask[zstd]'")
-    read = gzip.GzipFile(fileobj=whole, mode="rb").read if suffix == ".gz" else _Pieces(whole, suffix).read
-    return _with_whole_begin(io.BufferedReader(_Decompressed(read, name)))
+    read = gzip.GzipFile(fileobj=whole, mode="rb").read if suffix == ".gz" else _reader(whole, suffix)
+    return io.BufferedReader(_Blocks(read, name))
 
 
 def first_bytes(stream: io.BufferedReader) -> bytes:
-    """The first bytes of a stream that :func:`decompressed` gave, which stay in it."""
+    """Return the first bytes of a stream that :func:`decompressed` gave; they stay in it."""
     return stream.peek(FIRST_BYTES)[:FIRST_BYTES]
 
 
-def _with_whole_begin(stream: Any) -> io.BufferedReader:
-    """A stream of the same bytes, into the first of which one can peek, whatever a pipe has given by then."""
-    peekable: io.BufferedReader = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-    if remaining_bytes(peekable) is not None or len(peekable.peek(FIRST_BYTES)) >= FIRST_BYTES:
-        return peekable
-    return io.BufferedReader(_After(peekable.read(FIRST_BYTES), peekable))
-
-
-class _After(io.RawIOBase):
-    """What was read of a stream, then the rest of it."""
-
-    def __init__(self, begin: bytes, stream: Any) -> None:
-        self._begin, self._stream = begin, stream
-
-    def readable(self) -> bool:
-        """Whether it can be read: always."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, as far as there are data."""
-        data = self._begin[: len(buffer)] or self._stream.read1(len(buffer))
-        self._begin = self._begin[len(data) :]
-        buffer[: len(data)] = data
-        return len(data)
-
-
 def _zstd() -> Any:
-    """The module of zstandard: Python's own from 3.14 on, or its backport."""
+    """Import the module of zstandard: Python's own from 3.14 on, or its backport."""
     try:
         from compression import zstd
     except ImportError:
@@ -91,72 +68,67 @@ def _zstd() -> Any:
     return zstd
 
 
-def _decompressor(suffix: str) -> Any:
-    if suffix == ".bz2":
-        return bz2.BZ2Decompressor()
-    return lzma.LZMADecompressor() if suffix == ".xz" else _zstd().ZstdDecompressor()
+def _reader(stream: BinaryIO, suffix: str) -> Callable[[int], bytes]:
+    """Return a function that reads compressed streams one after the other.
 
-
-class _Pieces:
-    """Reads compressed streams one after the other.
-
-    The libraries' own files ignore what follows a stream and is none: it may be the rest of a damaged file.
+    The libraries' own files ignore whatever follows a stream and is no stream: it may be damaged data.
     """
+    make = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}.get(suffix)
+    make = make or _zstd().ZstdDecompressor
+    decompressor: Any = make()
 
-    def __init__(self, stream: BinaryIO, suffix: str) -> None:
-        self._stream, self._suffix = stream, suffix
-        self._decompressor = _decompressor(suffix)
-
-    def read(self, size: int) -> bytes:
-        """Read up to so many bytes; none at the end."""
-        while True:
+    def read(size: int) -> bytes:
+        nonlocal decompressor
+        found = b""
+        while not found:
             data = b""
-            if self._decompressor.eof:
-                data = self._decompressor.unused_data or self._stream.read(_PIECE)
-                if not data:
+            if decompressor.eof:
+                if not (data := decompressor.unused_data or stream.read(_PIECE)):
                     return b""
-                self._decompressor = _decompressor(self._suffix)
-            elif self._decompressor.needs_input:
-                data = self._stream.read(_PIECE)
-                if not data:
-                    raise EOFError("they end before their end is marked")
-            found: bytes = self._decompressor.decompress(data, size)
-            if found:
-                return found
+                decompressor = make()
+            elif decompressor.needs_input and not (data := stream.read(_PIECE)):
+                raise EOFError("they end before their end is marked")
+            found = decompressor.decompress(data, size)
+        return found
+
+    return read
 
 
-class _Decompressed(io.RawIOBase):
-    """What a reader gives; it is no file, whose size would be that of the compressed data."""
+class _Blocks(io.RawIOBase):
+    """A stream of what a function reads; errors of damaged data name it."""
 
     def __init__(self, read: Callable[[int], bytes], name: str) -> None:
         self._read, self._name = read, name
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer, as far as there are data."""
+        filled = 0
         try:
-            data = self._read(len(buffer))
+            while filled < len(buffer) and (data := self._read(len(buffer) - filled)):
+                buffer[filled : filled + len(data)] = data
+                filled += len(data)
         except Exception as error:
             if not _is_damage(error):
                 raise
             raise InputError(f"{self._name}: its compressed data are damaged or cut: {error}") from error
-        buffer[: len(data)] = data
-        return len(data)
+        return filled
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a library says that data are wrong; an error with a number is the operating system's."""
+    """Return whether a library says that data are wrong; an error with a number is the operating system's."""
     if isinstance(error, OSError):
         return error.errno is None
     return isinstance(error, EOFError | zlib.error | lzma.LZMAError) or type(error).__name__ == "ZstdError"
 
 
-@contextmanager
-def compressing(stream: BinaryIO, name: str) -> Iterator[BinaryIO]:
-    """A stream that is written to another one, compressed as the ending of its name tells, if it does.
+def compressing(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
+    """Return a stream that is written to another one, compressed as the ending of its name tells, if it does.
+
+    Compressed data depend on what is written alone, not on the time or the name.
 
     Raises
     ------
@@ -165,19 +137,12 @@ def compressing(stream: BinaryIO, name: str) -> Iterator[BinaryIO]:
     """
     suffix = compression_of(name)
     if suffix is None:
-        yield stream
-        return
-    with _compressed(stream, suffix) as file:
-        yield file
-
-
-def _compressed(stream: BinaryIO, suffix: str) -> Any:
-    """A file that writes to a stream; the same bytes for the same data."""
+        return nullcontext(stream)
     if suffix == ".gz":
-        return gzip.GzipFile("", "wb", _GZIP_LEVEL, stream, mtime=0)
+        file: Any = gzip.GzipFile("", "wb", _GZIP_LEVEL, stream, mtime=0)
+        return file  # type: ignore[no-any-return]
     if suffix != ".zst":
-        return (bz2.BZ2File if suffix == ".bz2" else lzma.LZMAFile)(stream, "wb")
-    zstd = _zstd()
-    if zstd is None:
+        return (bz2.BZ2File if suffix == ".bz2" else lzma.LZMAFile)(stream, "wb")  # type: ignore[return-value]
+    if (zstd := _zstd()) is None:
         raise JobError("writing zstandard needs a package: pip install 'rnsdask[zstd]'")
-    return zstd.ZstdFile(stream, "wb")
+    return zstd.ZstdFile(stream, "wb")  # type: ignore[no-any-return]

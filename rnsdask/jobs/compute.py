@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -14,17 +15,17 @@ from dask.system import CPU_COUNT
 from rnsdask.core.errors import JobError, NumberError, RNSOverflowError
 from rnsdask.jobs.cost import count_retries
 from rnsdask.jobs.log import record
-from rnsdask.jobs.progress import Meter, metered
+from rnsdask.jobs.progress import metered
 from rnsdask.jobs.run import Done, groups_of, run
 
 if TYPE_CHECKING:
     from distributed import Client
 
 Advance = Callable[[int], object]
-"""Told how much more has been done, in bytes, in numbers or in chunks."""
+"""Called with how much more has been done, in bytes, in numbers or in chunks."""
 
 _MOST_AHEAD = 4
-"""Threads that convert batches for one that reads or writes them all."""
+"""Number of threads that convert batches for one that reads or writes them all."""
 
 
 def compute(
@@ -41,28 +42,20 @@ def compute(
 
     On a cluster if there is a client; optionally with progress on stderr, where `label`, `numbers` and
     `nbytes` are what the job is called, and how much it goes through. Each collection of a list is a piece of
-    the job (:func:`.run.run`); `done` is told of each that is finished.
+    the job (:func:`.run.run`); `done` is called with the number and the result of each that is finished.
     """
     pieces = collection if isinstance(collection, list) else [collection]
-    with metered(label, numbers=numbers, nbytes=nbytes, shown=progress) as meter:
-        results = _results(pieces, client, label, done, meter)
-    return results if isinstance(collection, list) else results[0]
-
-
-def _results(
-    pieces: list[Any], client: "Client | None", label: str, done: Done, meter: Meter | None = None
-) -> list[Any]:
-    results: dict[int, Any] = {}
+    results: list[Any] = [None] * len(pieces)
 
     def finish(i: int, result: Any) -> None:
         results[i] = result
         done(i, result)
 
-    retried = run(pieces, client, finish, meter)
-    if retried:
-        record("retries", job=label, pieces=retried)
-        count_retries(retried)
-    return [results[i] for i in range(len(pieces))]
+    with metered(label, numbers=numbers, nbytes=nbytes, shown=progress) as meter:
+        if retried := run(pieces, client, finish, meter):
+            record("retries", job=label, pieces=retried)
+            count_retries(retried)
+    return results if isinstance(collection, list) else results[0]
 
 
 @contextmanager
@@ -87,14 +80,14 @@ def naming(what: str) -> Iterator[None]:
 def mapping(
     client: "Client | None", advance: Advance = lambda _: None
 ) -> Iterator[Callable[..., Iterable[Any]]]:
-    """What applies a function to many items, in parallel, and gives the results in their order."""
+    """Yield what applies a function to many items, in parallel, and gives the results in their order."""
     if client is not None:
         yield partial(_map_on_cluster, client, advance)
         return
-    with mapping_on_threads(dask.config.get("num_workers", None) or CPU_COUNT) as map_items:
+    with _threads(dask.config.get("num_workers", None) or CPU_COUNT) as pool:
 
         def mapped(function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
-            for result in map_items(function, items):
+            for result in pool.map(function, items):
                 advance(1)
                 yield result
 
@@ -102,14 +95,8 @@ def mapping(
 
 
 @contextmanager
-def mapping_on_threads(threads: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
-    """What applies a function to many items on threads, in their order; an error ends it without the rest."""
-    with _threads(threads) as pool:
-        yield pool.map
-
-
-@contextmanager
-def _threads(count: int | None) -> Iterator[ThreadPoolExecutor]:
+def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Lend threads; after an error, what they have not begun is left."""
     with ThreadPoolExecutor(count) as pool:
         try:
             yield pool
@@ -133,12 +120,12 @@ def map_ahead(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[
 
 def _map_on_cluster(
     client: "Client", advance: Advance, function: Callable[..., Any], items: Iterable[Any]
-) -> Iterator[Any]:
+) -> list[Any]:
     listed = list(items)
     call = delayed(_map_list, pure=False, traverse=False)
     pieces = [call(function, listed[group.start : group.stop]) for group in groups_of(len(listed))]
-    for results in _results(pieces, client, "verify", lambda _i, results: advance(len(results))):
-        yield from results
+    found = compute(pieces, client, label="verify", done=lambda _i, results: advance(len(results)))
+    return list(chain.from_iterable(found))
 
 
 def _map_list(function: Callable[[Any], Any], items: list[Any]) -> list[Any]:

@@ -1,14 +1,15 @@
 """The job that writes a lazy array made of stores: opened, planned, written chunk by chunk, continued."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import dask.array as da
 from dask.core import flatten
+from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
@@ -26,22 +27,22 @@ Lengths = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Derivation:
-    """A lazy array made of stores, checked; nothing has been read but what the stores say about themselves.
+    """A lazy array made of stores, checked; only the stores' metadata have been read.
 
     Attributes
     ----------
     operation : str
-        What makes it, one of the names in :data:`.FOOTPRINTS`.
+        The operation that makes it, a name in :data:`.FOOTPRINTS`.
     array : RNSArray, IntervalRNSArray or FieldArray
         Itself, with chunks that a store can have.
     sources : tuple of Source
-        What it is made of, each store once.
+        The stores that it is made of, each once.
     bytes_read : int
         Bytes of words that are read to make it.
     work : Work
-        What is known of the memory that it takes.
+        The job, as far as its memory depends on it.
     identity : str
-        What its numbers follow from.
+        Identity of its numbers: a hash of all that they follow from.
     """
 
     operation: str
@@ -71,17 +72,17 @@ def prepare(
     backend
         Where their chunks go as they are read.
     method
-        What the arrays must have, as :meth:`.Source.array_with` says.
+        A method that the arrays must have, as :meth:`.Source.array_with` says.
     waiting
         Called with the same arrays; it gives how many numbers wait for others in memory, beside those of
         chunks that are cut and joined.
     parameters
-        What else the result depends on; JSON can write it.
+        All else that the result depends on; JSON can write it.
 
     Raises
     ------
     IndexError, TypeError, ValueError
-        What `make` raises.
+        Whatever `make` raises.
     JobError
         If the operation is not one of what a source holds.
     """
@@ -95,7 +96,8 @@ def prepare(
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
-    return Derivation(operation, array, once, _bytes_read(array, list(opened.values())), work, identity)
+    nbytes = bytes_read([array.words], [one.words for one in opened.values()]) if array.size else 0
+    return Derivation(operation, array, once, nbytes, work, identity)
 
 
 def _work(
@@ -107,13 +109,10 @@ def _work(
     chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
     systems = [one.system for one in everything]
     rows = max(system.words32 for system in systems)
-    direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
+    direct = all(source.info.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    # Powers modulo limbs have tables on a GPU.
-    workspace = MOST_POWER_TABLES if operation == "powmod" else 0
-    how: dict[str, Any] = {"direct": direct, "held": held, "workspace": workspace}
-    return memory_plan.describe(operation, systems, largest.shape, chunks, **how)
+    return memory_plan.describe(operation, systems, largest.shape, chunks, direct=direct, held=held)
 
 
 def _alive(source: Any, array: Any) -> int:
@@ -149,26 +148,16 @@ def _ends(lengths: Sequence[int]) -> set[int]:
     return ends
 
 
-def _bytes_read(array: Any, arrays: Sequence[Any]) -> int:
-    """Bytes of the chunks that are read; where the array is as large as its sources, all of them."""
-    if not array.size:
-        return 0
-    if array.size >= sum(one.size for one in arrays):
-        return sum(one.nbytes for one in arrays)
-    wanted = set(flatten(array.words.__dask_keys__()))
-    layers = array.words.__dask_graph__().cull(wanted).layers
-    total = 0
-    for one in arrays:
-        words = one.words
-        for name, layer in layers.items():
-            if name.startswith(words.name):  # a layer that is cut down has a name that goes on
-                keys = layer.get_output_keys()
-                total += sum(math.prod(map(_at, words.chunks, key[1:])) for key in keys) * words.itemsize
-    return total
-
-
-def _at(lengths: Sequence[int], position: int) -> int:
-    return lengths[position]
+def bytes_read(results: Sequence[da.Array], sources: Iterable[da.Array]) -> int:
+    """Bytes of the chunks of some arrays, as they were opened, that computing some results reads."""
+    wanted = {key for result in results for key in flatten(result.__dask_keys__())}
+    needed = HighLevelGraph.merge(*(result.dask for result in results)).cull(wanted).get_all_external_keys()
+    return sum(
+        math.prod(lengths[i] for lengths, i in zip(source.chunks, key[1:], strict=True)) * source.itemsize
+        for source in {source.name: source for source in sources}.values()
+        for key in flatten(source.__dask_keys__())
+        if key in needed
+    )
 
 
 def write(
@@ -180,7 +169,7 @@ def write(
     resume: bool = False,
     progress: bool = False,
 ) -> Transfer:
-    """Write the array to a store, or to a group, as :func:`.write_array` does.
+    """Write the array to a store as :func:`.write_array` does.
 
     Raises
     ------

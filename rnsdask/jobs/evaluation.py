@@ -10,7 +10,6 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product
@@ -21,10 +20,9 @@ from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.jobs import memory_plan
-from rnsdask.jobs.derivation import most_alive
+from rnsdask.jobs.derivation import bytes_read, most_alive
 from rnsdask.jobs.memory_plan import Work
-from rnsdask.jobs.operands import Operand, aligned, bytes_read
-from rnsdask.jobs.sources import check_overflow
+from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow, open_plain
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -34,7 +32,7 @@ SINGLE = ""
 
 @dataclass(frozen=True)
 class Extension:
-    """By how much the moduli of all operands were extended.
+    """An extension of the moduli of all operands.
 
     Attributes
     ----------
@@ -51,15 +49,72 @@ class Extension:
 
 @dataclass(frozen=True)
 class Output:
-    """Where values go, and the mask of their overflows."""
+    """The places of a result's values, and of the mask of their overflows."""
 
     path: str
     mask_path: str | None = None
 
 
 @dataclass(frozen=True)
+class Operand:
+    """An array that is read.
+
+    Attributes
+    ----------
+    info : StoreInfo or PlainInfo
+        Its metadata.
+    array : RNSArray, IntervalRNSArray, PositionalArray, FieldArray or Dask array
+        Itself, lazy; a plain array has Booleans or small integers.
+    """
+
+    info: store.StoreInfo | store.PlainInfo
+    array: Any
+
+    @classmethod
+    def at(cls, path: str, backend: str = "cpu") -> "Operand":
+        """The complete store or plain array at a place.
+
+        Raises
+        ------
+        StoreError
+            If there is none, or it is incomplete.
+        """
+        if store.is_plain(path):
+            info = store.open_plain(path)
+            return cls(info, open_plain(info, backend))
+        source = Source.at(path, OF_NUMBERS)
+        return cls(source.info, source.array(backend=backend))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is an array of numbers."""
+        return isinstance(self.array, NumberArray)
+
+    @property
+    def words(self) -> da.Array:
+        """The array with an axis in front: its words, or one value for each number."""
+        words: da.Array = self.array.words if self.is_number else self.array[None]
+        return words
+
+    @property
+    def has_chunk_files(self) -> bool:
+        """Whether chunks are read as files, without Zarr's codecs."""
+        return isinstance(self.info, store.StoreInfo) and self.info.has_chunk_files
+
+    @property
+    def rows(self) -> int:
+        """Words of a number; of a plain array 1."""
+        return 1 if isinstance(self.info, store.PlainInfo) else self.info.system.rows
+
+    def with_words(self, words: da.Array) -> "Operand":
+        """Give the numbers, or values, other chunks: those of `words`."""
+        array = type(self.array)(words, self.array.system) if self.is_number else words[0]
+        return replace(self, array=array)
+
+
+@dataclass(frozen=True)
 class PreparedExpressions:
-    """Expressions over stores, checked; nothing has been read but what the stores say about themselves.
+    """Expressions over stores, checked; only the stores' metadata have been read.
 
     Attributes
     ----------
@@ -68,11 +123,11 @@ class PreparedExpressions:
     evaluations : dict of Evaluation
         Their lazy values.
     operands : tuple of Operand
-        What is read, each store once.
+        The operands that are read, each store once.
     work : Work
-        What is known of the memory that it takes.
+        The job, as far as its memory depends on it.
     stores : dict
-        What each name that is no result stands for: what the store says about itself.
+        Metadata of the stores by the names that stand for them.
     overflow : str
         What happens to results out of range.
     extension : Extension or None
@@ -83,29 +138,28 @@ class PreparedExpressions:
     evaluations: dict[str, Evaluation]
     operands: tuple[Operand, ...]
     work: Work
-    stores: dict[str, store.StoreInfo | store.GroupInfo | store.PlainInfo]
+    stores: dict[str, store.StoreInfo | store.PlainInfo]
     overflow: str
     extension: Extension | None
 
     @property
     def called(self) -> str:
-        """What messages call the job."""
+        """The job's name in messages."""
         if list(self.expressions) == [SINGLE]:
             return f"expression {self.expressions[SINGLE].text!r}"
         return f"expressions {', '.join(self.expressions)}"
 
     def bytes_read(self, names: Sequence[str]) -> int:
         """Bytes of words that the results of some names take to be read."""
-        values = [self.evaluations[name].value for name in names]
-        parts = any(map(_selections, self.expressions.values()))
-        return bytes_read(list(map(_array_of, values)), self.operands, parts)
+        values = [_array_of(self.evaluations[name].value) for name in names]
+        return bytes_read(values, [_array_of(operand.array) for operand in self.operands])
 
     def count(self, name: str) -> int:
         """Number of values of a result."""
         return int(self.evaluations[name].value.size)
 
     def mask(self, name: str) -> da.Array:
-        """Where an operation was out of range, with shape and chunks of the values."""
+        """A mask of the values for which an operation was out of range, with their shape and chunks."""
         value, mask = self.evaluations[name].value, self.evaluations[name].mask
         if mask is None:
             mask = da.zeros(value.shape, dtype=bool, chunks=value.chunks)
@@ -171,7 +225,7 @@ def prepare(
     for name, operand in operands.items():
         if operand.is_number:
             check_overflow(paths[name], operand.array.system, overflow)
-    together = aligned(operands)
+    together = _aligned(operands)
     values: dict[str, Any] = {name: operand.array for name, operand in together.items()}
     for name, expression in expressions.items():
         values[name] = evaluate(expression, values, overflow)
@@ -235,7 +289,6 @@ def _work(
         arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
         words=steps,
         held=sum(_alive_of_parts(one.value) for one in parts) * rows * RESIDUE_DTYPE.itemsize,
-        workspace=MOST_POWER_TABLES,
     )
 
 
@@ -246,11 +299,40 @@ def _alive_of_parts(value: Any) -> int:
 
 
 def storable(value: Any) -> Any:
-    """The same values in chunks that a store can have."""
+    """Bring values to chunks that a store can have."""
     if isinstance(value, NumberArray):
         return value.with_storable_chunks()
     chunks = layout.storable_chunks(value.chunks, value.shape, 1)
     return value.rechunk(layout.normalize_chunks(chunks, value.shape, 1))
+
+
+# ---- operands in common chunks -----------------------------------------------------------------------------
+
+
+def _aligned(operands: Mapping[str, Operand]) -> dict[str, Operand]:
+    """Give arrays whose shapes broadcast the same chunks along each axis: the shortest ones there are."""
+    try:
+        shape = np.broadcast_shapes(*(operand.array.shape for operand in operands.values()))
+    except ValueError:  # parts of them may fit, or a product of matrices; if not, the expression tells
+        return dict(operands)
+    lengths: dict[int, int] = {}
+    for operand in operands.values():
+        own = operand.words.shape[1:]
+        for axis, (length, chunk) in enumerate(zip(own, operand.words.chunksize[1:], strict=True)):
+            place = axis - len(own)
+            if length == shape[place] and length:
+                lengths[place] = int(min(chunk, lengths.get(place, chunk)))
+    return {name: _rechunked(operand, lengths) for name, operand in operands.items()}
+
+
+def _rechunked(operand: Operand, lengths: Mapping[int, int]) -> Operand:
+    words = operand.words
+    shape = words.shape[1:]
+    own = zip(shape, range(-len(shape), 0), strict=True)
+    chunks = tuple(min(length, lengths[place]) if length else 0 for length, place in own)
+    if 0 in chunks or chunks == words.chunksize[1:]:
+        return operand
+    return operand.with_words(words.rechunk((words.shape[0], *chunks)))
 
 
 # ---- more moduli ------------------------------------------------------------------------------------------
@@ -291,7 +373,7 @@ def _extended(
 
 
 def _known(operand: Operand) -> Known:
-    """What is known of an operand's values."""
+    """Kind, range and shape of an operand's values."""
     array = operand.array
     if operand.is_number:
         system = array.system

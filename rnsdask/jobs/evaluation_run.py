@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from distributed import Client
 
 REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "sum": "sum"}
-"""What can be asked of numbers, and the reduction that tells it."""
+"""Options of reductions of numbers, and the reduction that answers each."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job found of a result, or did with it.
+    """Reductions of a result, and what was written of it.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Outcome:
     flagged : int or None
         How many values are flagged, where that was asked for.
     written : Transfer or None
-        What was written, without the mask, if anything was.
+        The values that were written, without the mask, if any were.
     """
 
     results: dict[str, Any]
@@ -59,8 +59,8 @@ def run(
 ) -> dict[str, Outcome]:
     """Reduce results, and write them chunk by chunk, in one pass that reads each chunk once.
 
-    Numbers go to a store, or those with intervals to a group; what a comparison or ``sign`` gives, to a plain
-    Zarr array of its dtype. A mask of overflows goes to a plain Boolean one.
+    Numbers go to a store; what a comparison or ``sign`` gives, to a plain Zarr array of its dtype. A mask of
+    overflows goes to a plain Boolean one.
 
     Parameters
     ----------
@@ -83,34 +83,19 @@ def run(
         what is to be resumed is not of this job.
     """
     _check_paths(prepared, outputs, new=not (overwrite or resume))
-    names = [name for name in prepared.expressions if name in wanted or name in outputs]
     mode = {"overwrite": overwrite, "resume": resume}
-    targets: dict[str, _Target] = {}
-
-    def discard() -> None:
-        for target in targets.values():
-            target.discard()
-
-    if not resume:  # for all together; each one looks for itself
-        store.check_room(_sizes(prepared, outputs))
-    for name, output in outputs.items():
-        try:
-            targets[name] = _Target.begin(prepared, name, output, count_flagged, mode)
-        except StoreError:  # nothing is in the others yet
-            discard()
-            raise
-    with naming(prepared.called), removing_failed(discard):
+    targets = _begin(prepared, outputs, count_flagged, mode)
+    with naming(prepared.called), removing_failed(lambda: _discard(targets)):
         for target in targets.values():
             if target.resumed:
                 target.find_kept(client)
         reductions = _reductions(prepared, wanted, outputs, count_flagged, backend)
         counts = [array for target in targets.values() for array in target.counts()]
-        amount: dict[str, Any] = {
-            "numbers": sum(map(prepared.count, names)),
-            "nbytes": prepared.bytes_read(names),
-        }
         pieces = [piece for some in pieces_of(*counts, *reductions.values()) for piece in some]
-        found = iter(compute(pieces, client, progress=progress, label="eval", **amount))
+        names = [name for name in prepared.expressions if name in wanted or name in outputs]
+        numbers, nbytes = sum(map(prepared.count, names)), prepared.bytes_read(names)
+        how: dict[str, Any] = {"progress": progress, "label": "eval", "numbers": numbers, "nbytes": nbytes}
+        found = iter(compute(pieces, client, **how))
         for target in targets.values():
             target.finish()
     flagged = {
@@ -118,16 +103,36 @@ def run(
         for name, target in targets.items()
     }
     reduced = dict(zip(reductions, map(_item, found), strict=True))
+    flagged |= {name: int(count) for (name, option), count in reduced.items() if option == "flagged"}
     return {
         name: Outcome(
             _results(name, wanted.get(name, ()), reduced),
-            (flagged[name] if name in targets else int(reduced[name, "flagged"])) if count_flagged else None,
-            targets[name].transfer(prepared.count(name), prepared.bytes_read([name]))
-            if name in targets
-            else None,
+            flagged[name] if count_flagged else None,
+            targets[name].transfer(prepared, name) if name in targets else None,
         )
         for name in names
     }
+
+
+def _begin(
+    prepared: PreparedExpressions, outputs: Mapping[str, Output], count_flagged: bool, mode: dict[str, bool]
+) -> "dict[str, _Target]":
+    """Begin all that is written, or open it to be continued; none of it if one cannot be."""
+    if not mode["resume"]:  # for all together; each one looks for itself
+        store.check_room(_sizes(prepared, outputs))
+    targets: dict[str, _Target] = {}
+    for name, output in outputs.items():
+        try:
+            targets[name] = _Target.begin(prepared, name, output, count_flagged, mode)
+        except StoreError:  # nothing is in the others yet
+            _discard(targets)
+            raise
+    return targets
+
+
+def _discard(targets: "Mapping[str, _Target]") -> None:
+    for target in targets.values():
+        target.discard()
 
 
 def _item(result: Any) -> Any:
@@ -225,7 +230,7 @@ class _Target:
         self.kept, self.damaged = writing.check_written(writers, client)
 
     def counts(self) -> list[da.Array]:
-        """What writes the chunks that are missing, and counts the flagged values."""
+        """Lazy arrays that write the chunks that are missing, and count the flagged values."""
         if self.planned is None:
             missing = [index for index in np.ndindex(self.blocks.numblocks[1:]) if index not in self.kept]
             masks: dict[str, Any] = {"mask": self.mask, "mask_writer": self.mask_writer}
@@ -245,12 +250,13 @@ class _Target:
             if one is not None:
                 one.finish()
 
-    def transfer(self, count: int, nbytes: int) -> writing.Transfer:
-        return writing.Transfer(count, nbytes, int(self.blocks.nbytes), len(self.kept), len(self.damaged))
+    def transfer(self, prepared: PreparedExpressions, name: str) -> writing.Transfer:
+        amount = prepared.count(name), prepared.bytes_read([name]), int(self.blocks.nbytes)
+        return writing.Transfer(*amount, len(self.kept), len(self.damaged))
 
 
 def _identity(prepared: PreparedExpressions, name: str, output: Output) -> str:
-    """What the values of a result follow from, and where their mask is: one that is complete says no more."""
+    """Identity of a result's values, with the place of their mask: one that is complete says no more."""
     texts = {other: expression.text for other, expression in prepared.expressions.items()}
     how: dict[str, Any] = {"expression": texts[SINGLE]} if SINGLE in texts else {"expressions": texts}
     how["overflow"] = prepared.overflow

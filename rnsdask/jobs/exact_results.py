@@ -1,4 +1,4 @@
-"""Jobs of linear algebra and of resultants: what is computed of the matrices or polynomials of stores.
+"""Jobs of linear algebra and of resultants, over the matrices or polynomials of stores.
 
 Results of elements of fields are elements, a lazy array that :mod:`.derivation` writes. Those of integers are
 exact, so that nothing tells their size before: they are computed as Python ints, and ranks too.
@@ -20,15 +20,12 @@ from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
-from rnsdask.constants import INT8_WORKSPACE, LU_WORKSPACE
+from rnsdask.constants import INT8_BYTES, INT8_GREATEST, LU_BYTES, LU_WORKSPACE
 from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import FOOTPRINTS
-from rnsdask.fields.bivariate_resultant import known_bound as bivariate_bound
-from rnsdask.fields.exact_elimination import known_bound
-from rnsdask.fields.exact_polynomials import sylvester_bound
-from rnsdask.fields.p_adic_plan import Plan, is_quicker
+from rnsdask.fields.p_adic import Plan, is_quicker
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
@@ -48,7 +45,7 @@ _COPIES = 4
 """Arrays as large as images modulo some primes that a task holds."""
 
 _PAIR_BYTES = 24
-"""What tables of primes take for each pair of them."""
+"""Bytes of tables of primes for each pair of them."""
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
@@ -56,7 +53,7 @@ _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be computed, checked; nothing has been read but what the stores say about themselves.
+    """A problem over stores, checked; only the stores' metadata have been read.
 
     Attributes
     ----------
@@ -67,13 +64,13 @@ class Problem:
     make : callable
         Gives the results, a tuple of lazy arrays.
     results : tuple
-        What it gave.
+        The results that `make` gave.
     work : Work
-        What is known of the memory that it takes.
+        The job, as far as its memory depends on it.
     size, nbytes : int
         Numbers that are read, and bytes of their words.
     identity : str
-        What the results follow from.
+        Identity of the results: a hash of all that they follow from.
     """
 
     operation: str
@@ -103,9 +100,9 @@ def prepare(
     Parameters
     ----------
     function : callable
-        What the arrays are given to; it returns one, or a tuple.
+        Called with the arrays; it returns one, or a tuple.
     parameters
-        What else the results depend on; JSON can write it.
+        All else that the results depend on; JSON can write it.
 
     Raises
     ------
@@ -140,32 +137,23 @@ def _work(
     if operation == "rank":
         each = _RANK_BYTES
     elif isinstance(largest, RNSArray):
-        bound = _greatest_result(operation, arrays, variables)
-        each = _INT_BYTES + _INT_BYTES_OF_BYTE * (bound.bit_length() // 8)
-        words += 2 * _lifted(operation, arrays, bound)
+        # A result is a sum of products of as many numbers as a row and a column have.
+        factors = sum(sum(array.shape[-variables:]) for array in arrays)
+        nbytes = factors * (2 + max(array.system.known_magnitude.bit_length() for array in arrays) // 8)
+        each = _INT_BYTES + _INT_BYTES_OF_BYTE * nbytes
+        words += 2 * _lifted(operation, arrays, 8 * nbytes)
         tables = 0 if operation == "resultant" else _of_primes(operation, arrays)
-    direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
+    direct = all(source.info.has_chunk_files for source in sources)
     held = each * sum(int(result.size) for result in results)
     how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held, "constants": tables}
     how["arrays"] = FOOTPRINTS[operation].arrays + -(-words // rows)
-    how["workspace"] = INT8_WORKSPACE + LU_WORKSPACE // 8
+    entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and factors that are kept
+    how["workspace"] = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
     return memory_plan.describe(operation, [largest.system], largest.shape, chunks, **how)
 
 
-def _greatest_result(operation: str, arrays: Sequence[Any], variables: int) -> int:
-    """What no result of matrices, or polynomials, of integers is above in magnitude."""
-    first, *others = arrays
-    magnitude = max(array.system.known_magnitude for array in arrays)
-    if operation != "resultant":
-        return known_bound(operation, int(first.shape[-1]), magnitude)
-    if variables > 1:
-        return bivariate_bound(first.shape[-2:], others[0].shape[-2:], magnitude)
-    m, n = (int(array.shape[-1]) for array in arrays)
-    return sylvester_bound(m - 1, n - 1, m * magnitude**2, n * magnitude**2)
-
-
-def _lifted(operation: str, arrays: Sequence[Any], bound: int) -> int:
-    """Of how many primes inverses are kept, where solutions are lifted from one."""
+def _lifted(operation: str, arrays: Sequence[Any], bits: int) -> int:
+    """Number of primes whose inverses are kept, where solutions of so many bits are lifted from one."""
     matrices, *right = arrays
     rows = int(matrices.shape[-1])
     of_vectors = [b for b in right if b.ndim > 1]
@@ -173,7 +161,7 @@ def _lifted(operation: str, arrays: Sequence[Any], bound: int) -> int:
     magnitude = max(array.system.known_magnitude for array in arrays)
     if operation not in ("det", "solve") or not is_quicker(matrices.words._meta, rows, columns, magnitude):
         return 0
-    return Plan.of(bound**2, rows, columns, rows * magnitude).primes
+    return Plan.of(1 << 2 * bits, rows, columns, rows * magnitude).primes
 
 
 def _of_primes(operation: str, arrays: Sequence[Any]) -> int:
@@ -227,7 +215,7 @@ def integers(
 def _kept(
     folder: Path, problem: Problem, client: "Client | None", how: dict[str, Any], pieces: list[Any], cut: str
 ) -> list[NDArray[Any]]:
-    """What pieces give, of which those that a checkpoint holds are not computed."""
+    """Compute the results of pieces, but for those that a checkpoint holds."""
     job = job_of_pieces(problem.identity, problem.operation, len(pieces), cut)
     checkpoint = Checkpoint(folder, job, ARRAYS)
     results = checkpoint.load()

@@ -1,4 +1,4 @@
-"""What the numbers that a job writes follow from, as a hash: so that no other job continues its store."""
+"""Hashes of all that a job's numbers follow from, so that no other job continues its store."""
 
 import hashlib
 import json
@@ -10,19 +10,13 @@ from rnsdask.core.moduli import to_text
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
-from rnsdask.store import GroupInfo, PlainInfo, StoreInfo, fingerprint, fingerprint_group, locate
+from rnsdask.store import PlainInfo, StoreInfo, fingerprint, locate
 
 
-def state_of(info: StoreInfo | GroupInfo | PlainInfo) -> str:
-    """Hash of a store, a group or a plain array as it is now: of metadata, and each chunk's size and time."""
-    return fingerprint_group(info) if isinstance(info, GroupInfo) else fingerprint(info)
-
-
-def job_identity(
-    operation: str, inputs: Mapping[str, StoreInfo | GroupInfo | PlainInfo], **parameters: Any
-) -> str:
+def job_identity(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **parameters: Any) -> str:
     """Hash of an operation, its parameters, and its inputs as they are now.
 
     Parameters
@@ -33,7 +27,7 @@ def job_identity(
     parameters
         What else the result depends on; JSON can write it.
     """
-    stores = {name: [info.path, state_of(info)] for name, info in inputs.items()}
+    stores = {name: [info.path, fingerprint(info)] for name, info in inputs.items()}
     return _hash({"operation": operation, "inputs": stores, "parameters": parameters})
 
 
@@ -69,6 +63,8 @@ def system_parameters(system: NumberSystem | None, **others: Any) -> dict[str, A
         return {"radix": to_text(system.radix), "digits": system.digits}
     if isinstance(system, PrimeFields):
         return {"primes": list(system.moduli)}
+    if isinstance(system, IntervalRNS):
+        return {"intervals": list(system.moduli)}
     if system is None:
         return others
     assert isinstance(system, RNS)

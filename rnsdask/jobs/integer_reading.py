@@ -51,7 +51,7 @@ _FEW_ROWS = 512
 """Integers of which several limbs are compared at a time; of more, one limb takes long enough."""
 
 LONG_BITS = 2**12
-"""Of positional numbers that GMP brings from and to decimal, one by one: residues take the square of them."""
+"""Bits of positional numbers above which GMP converts them: residues take time as their square."""
 
 _SEPARATOR = re.compile(rb"[,;\t ]")
 _DIGITS = re.compile(rb"[+-]?(?:0[xX][0-9a-fA-F]*|[0-9]*)")
@@ -185,6 +185,14 @@ class IntegerReader(ABC):
 
     Attributes
     ----------
+    name : str
+        The stream's name in error messages.
+    shape : tuple of int or None
+        The shape of the array, where the stream tells it.
+    nonzero : int or None
+        How many integers are not 0, at most, where the stream tells it.
+    held : int
+        Bytes that the stream takes in memory beside batches.
     count : int
         Integers read so far.
     least, greatest : int
@@ -194,7 +202,10 @@ class IntegerReader(ABC):
     """
 
     def __init__(self, stream: Any, name: str, lowest: int, highest: int, signed: bool) -> None:
-        self._stream, self._name = stream, name
+        self._stream, self.name = stream, name
+        self.shape: tuple[int, ...] | None = None
+        self.nonzero: int | None = None
+        self.held = 0
         self._lowest, self._highest, self._signed = lowest, highest, signed
         self.count = self.least = self.greatest = self.bytes_read = 0
 
@@ -324,7 +335,7 @@ class TextReader(IntegerReader):
         return batch
 
     def _place(self, row: int) -> str:
-        return f"{self._name}:{self._lines + row + 1 + bisect_right(self._blank, row)}"
+        return f"{self.name}:{self._lines + row + 1 + bisect_right(self._blank, row)}"
 
     def _read_on(self) -> bool:
         """Read more of the stream if the next line may be longer than what is left of the text."""
@@ -383,12 +394,10 @@ class TextReader(IntegerReader):
 class BinaryReader(IntegerReader):
     """Integers of a stream of fixed-width records, as limbs of a record's width.
 
-    Parameters
-    ----------
+    Parameters are those of :class:`IntegerReader`, and
+
     width : int
         Bytes of a record, at least 1.
-    signed : bool
-        Whether records are two's complement.
     byteorder : {"little", "big"}
         Which byte of a record is the first: the least or the most significant one.
 
@@ -402,10 +411,10 @@ class BinaryReader(IntegerReader):
         self,
         stream: BinaryIO,
         name: str,
-        width: int,
         lowest: int,
         highest: int,
         *,
+        width: int,
         signed: bool,
         byteorder: ByteOrder = "little",
     ) -> None:
@@ -427,10 +436,10 @@ class BinaryReader(IntegerReader):
         return self._accept(Batch(widened(octets, self._signed), self._signed), len(data))
 
     def _place(self, row: int) -> str:
-        return f"{self._name}: index {self.count + row} (byte {self.bytes_read + row * self._width})"
+        return f"{self.name}: index {self.count + row} (byte {self.bytes_read + row * self._width})"
 
     def _trailing(self, size: int) -> str:
         return (
-            f"{self._name}: its size of {size} bytes is not a multiple of the width of {self._width}: "
+            f"{self.name}: its size of {size} bytes is not a multiple of the width of {self._width}: "
             f"{size % self._width} bytes remain after the last whole integer"
         )

@@ -18,7 +18,7 @@ from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, TextReader
-from rnsdask.jobs.number_range import NumberRange, range_of_lines
+from rnsdask.jobs.line_forms import NumberRange, range_of_lines
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -75,27 +75,15 @@ class MatrixMarketReader:
 
     The header is read at once, entries by the first :meth:`read`; then words of all of them are in memory.
 
+    Attributes are those of :class:`.IntegerReader`; `held` counts the entries, which take twice as much while
+    they are brought into order.
+
     Parameters
     ----------
-    stream : binary stream
-        What is read.
-    name : str
-        The stream's name in error messages.
     system : RNS, Positional or PrimeFields
         The number system.
     limits : (int, int), optional
         The least and the greatest integer allowed; without it, those of the system.
-
-    Attributes
-    ----------
-    shape : (int, int)
-        Rows and columns.
-    nonzero : int
-        How many numbers are not 0, at most.
-    held : int
-        Bytes that the entries take in memory, in the end; twice that while they are brought into order.
-    count, bound, bytes_read : int
-        As of :class:`.IntegerReader`.
 
     Raises
     ------
@@ -110,15 +98,17 @@ class MatrixMarketReader:
         system: RNS | Positional | PrimeFields,
         limits: tuple[int, int] | None = None,
     ) -> None:
-        self._stream, self._name, self._system = stream, name, system
+        self._stream, self.name, self._system = stream, name, system
         self._limits = system.value_range if limits is None else limits
         self._line = 0
+        self.shape: tuple[int, int]
+        self.nonzero: int | None
         self.count = self.bound = self.bytes_read = 0
         self._sparse, self._field, self._symmetry = self._banner()
         self.shape, self._stored = self._size()
         column = system.rows * RESIDUE_DTYPE.itemsize + np.dtype(np.int64).itemsize
-        self.nonzero = self._stored * (1 if self._symmetry == "general" else 2)
-        self.held = self.nonzero * column
+        self.nonzero = self._most = self._stored * (1 if self._symmetry == "general" else 2)
+        self.held = self._most * column
         self._entries: tuple[_Places, NDArray[np.uint32]] | None = None
 
     @property
@@ -153,7 +143,7 @@ class MatrixMarketReader:
         return line
 
     def _error(self, problem: str) -> InputError:
-        return InputError(f"{self._name}:{self._line}: {problem}")
+        return InputError(f"{self.name}:{self._line}: {problem}")
 
     def _banner(self) -> tuple[bool, str, str]:
         """Read whether the matrix is sparse, its field and its symmetry."""
@@ -206,7 +196,7 @@ class MatrixMarketReader:
 
     def _read_entries(self) -> tuple[_Places, NDArray[np.uint32]]:
         """Places of all entries in C order, ascending, and their words."""
-        most = self.nonzero
+        most = self._most
         # All at once: parts that are joined later would be one more copy.
         places, words = np.empty(most, np.int64), np.empty((self._system.rows, most), RESIDUE_DTYPE)
         done = filled = 0
@@ -217,7 +207,7 @@ class MatrixMarketReader:
                 filled = end
             done += len(tokens) // (3 if self._sparse else 1)
         if done < self._stored:
-            raise InputError(f"{self._name}: its header tells of {self._stored} entries, it holds {done}")
+            raise InputError(f"{self.name}: its header tells of {self._stored} entries, it holds {done}")
         return self._in_order(places[:filled], words[:, :filled])
 
     def _placed(self, tokens: list[bytes], done: int) -> Iterator[tuple[_Places, NDArray[np.uint32]]]:
@@ -234,7 +224,7 @@ class MatrixMarketReader:
         places = places[order]
         if len(twice := np.flatnonzero(places[1:] == places[:-1])):
             row, column = divmod(int(places[twice[0]]), self.shape[1])
-            raise InputError(f"{self._name}: it has two entries of row {row + 1}, column {column + 1}")
+            raise InputError(f"{self.name}: it has two entries of row {row + 1}, column {column + 1}")
         return places, words[:, order]
 
     def _tokens(self) -> Iterator[list[bytes]]:
@@ -248,12 +238,12 @@ class MatrixMarketReader:
             for k, (line, count) in enumerate(zip(lines, counts, strict=True), self._line + 1):
                 if count not in (0, width) or len(line) == limit:
                     wanted = "a row, a column and an integer" if self._sparse else "an integer"
-                    raise InputError(f"{self._name}:{k}: expected {wanted}, got {_shown(line)}")
+                    raise InputError(f"{self.name}:{k}: expected {wanted}, got {_shown(line)}")
             self._line += len(lines)
             self.bytes_read += sum(map(len, lines))
             left -= sum(counts) // width
             if left < 0:
-                raise InputError(f"{self._name}: its header tells of {self._stored} entries, it holds more")
+                raise InputError(f"{self.name}: its header tells of {self._stored} entries, it holds more")
             if any(counts):
                 yield b"".join(line for line, count in zip(lines, counts, strict=True) if count).split()
 
@@ -279,7 +269,7 @@ class MatrixMarketReader:
         if len(wrong := np.flatnonzero((values < 1) | (values > self.shape[axis]))):
             what, k = ("row", "column")[axis], int(wrong[0])
             place = f"entry {done + k + 1}: its {what} {_shown(words[k])}"
-            raise InputError(f"{self._name}: {place} is not from 1 to {self.shape[axis]}")
+            raise InputError(f"{self.name}: {place} is not from 1 to {self.shape[axis]}")
         return values - 1
 
     def _check_triangle(self, rows: _Places, columns: _Places, done: int) -> None:
@@ -290,7 +280,7 @@ class MatrixMarketReader:
             k = int(wrong[0])
             where = "below the diagonal" if is_skew else "below the diagonal or on it"
             raise InputError(
-                f"{self._name}: entry {done + k + 1}: those of a {self._symmetry} matrix must be {where}, "
+                f"{self.name}: entry {done + k + 1}: those of a {self._symmetry} matrix must be {where}, "
                 f"got row {rows[k] + 1}, column {columns[k] + 1}"
             )
 
@@ -311,7 +301,7 @@ class MatrixMarketReader:
         if self._field == _UNSIGNED:
             lowest = max(lowest, 0)
         stream = io.BytesIO(b"".join(text + b"\n" for text in texts))
-        reader = _EntryReader(stream, self._name, lowest, highest, strict=True)
+        reader = _EntryReader(stream, self.name, lowest, highest, strict=True)
         reader.entries_before, reader.field = done, self._field
         parts = [np.zeros((self._system.rows, 0), dtype=RESIDUE_DTYPE)]
         while batch := reader.read(len(texts)):
@@ -350,7 +340,7 @@ class _EntryReader(TextReader):
     field = ""
 
     def _place(self, row: int) -> str:
-        return f"{self._name}: entry {self.entries_before + self.count + row + 1}"
+        return f"{self.name}: entry {self.entries_before + self.count + row + 1}"
 
     def _out_of_range(self, value: int) -> str:
         if value < 0 and self.field == _UNSIGNED:

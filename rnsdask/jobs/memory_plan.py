@@ -18,8 +18,7 @@ from dask.system import CPU_COUNT
 from rnsdask import store
 from rnsdask.backend import free_device_bytes
 from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
-from rnsdask.cluster.scheduler import workers_of
-from rnsdask.cluster.workers import ask_workers
+from rnsdask.cluster.workers import ask_workers, workers_of
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 _MIB = 2**20
 
-_PROCESS_BYTES, _GPU_PROCESS_BYTES = 256 * _MIB, 1584 * _MIB
+_PROCESS_BYTES, _GPU_PROCESS_BYTES = 320 * _MIB, 1584 * _MIB
 """Bytes of a process with all libraries, without and with those of CUDA and pinned memory."""
 
 _DEVICE_BYTES = 256 * _MIB
@@ -162,19 +161,16 @@ def describe(
     return Work(operation, numbers=math.prod(chunks), chunks=count, **fields)
 
 
-def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: Any) -> Work:
-    """Describe a job that reads a store or a group, or writes one like it."""
-    if isinstance(info, store.GroupInfo):
-        residues = info.residues
-        # Beside residues: signs, intervals, numbers of either sign, and a wider system where those decide.
-        arrays = FOOTPRINTS[operation].arrays + 6
-        how: dict[str, Any] = {"direct": False, "arrays": arrays, **fields}
-        return describe(operation, [IntervalRNS(residues.moduli)], residues.shape, residues.chunks, **how)
-    how = {"direct": info.has_chunk_files, **fields}
+def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
+    """Describe a job that reads a store, or writes one like it."""
+    how: dict[str, Any] = {"direct": info.has_chunk_files, **fields}
+    if isinstance(info.system, IntervalRNS):
+        # Beside words: signs, bounds, numbers of either sign, and a wider system where those decide.
+        how = {"arrays": FOOTPRINTS[operation].arrays + 6, **how}
     return describe(operation, [info.system], info.shape, info.chunks, **how)
 
 
-def work_of_topk(info: store.StoreInfo | store.GroupInfo, k: int) -> Work:
+def work_of_topk(info: store.StoreInfo, k: int) -> Work:
     """Describe the job that finds the k greatest of a store: those of each chunk wait for those of others."""
     work = work_on(info, "topk")
     found = min(abs(k), work.numbers) * work.chunks

@@ -24,7 +24,7 @@ def reduce(
     backend: str = "auto",
     progress: bool = False,
     checkpoint: Path | None = None,
-    info: store.StoreInfo | store.GroupInfo | None = None,
+    info: store.StoreInfo | None = None,
 ) -> "ReductionResult":
     """Reduce a lazy array.
 
@@ -32,7 +32,7 @@ def reduce(
     ----------
     checkpoint : Path, optional
         A folder that keeps finished partial results; those that it holds already are not computed again.
-    info : StoreInfo or GroupInfo, optional
+    info : StoreInfo, optional
         With `checkpoint`: what the array is read from.
 
     Raises

@@ -1,76 +1,69 @@
-"""Stores and groups that a job reads, opened alike."""
+"""Stores and plain arrays that a job reads: opened, checked, verified."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
 
 from rnsdask import store
-from rnsdask.arrays import creation, interval_rns_storage
-from rnsdask.arrays.interval_rns_array import open_group
-from rnsdask.core.errors import JobError, StoreAccessError, StoreError
+from rnsdask.arrays import creation
+from rnsdask.backend import naming_gpu_memory, to_backend
+from rnsdask.cluster.limits import check_graph
+from rnsdask.core import layout
+from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.core.place import Place
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.jobs.compute import Advance, mapping
+from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
-OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, Positional)
+if TYPE_CHECKING:
+    from distributed import Client
+
+OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, IntervalRNS, Positional)
 """The number systems of stores of integers."""
 
-OF_NUMBERS: tuple[type[NumberSystem], ...] = (*OF_INTEGERS, FiniteFields)  # type: ignore[type-abstract]
-"""Those, and fields of which stores have elements."""
-
-Described: TypeAlias = store.StoreInfo | store.GroupInfo
+OF_NUMBERS = store.ALL_SYSTEMS
+"""Number systems of all stores, fields among them."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A store or a group that a job reads.
+    """A store that a job reads.
 
     Attributes
     ----------
     path : str
         Where it is, as the user says it.
-    info : StoreInfo or GroupInfo
-        What it says about itself.
+    info : StoreInfo
+        Its metadata.
     """
 
     path: str
-    info: Described
+    info: store.StoreInfo
 
     @classmethod
     def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
-        """The complete store, of one of some number systems, or group at a place.
+        """The complete store, of one of some number systems, at a place.
 
         Raises
         ------
         StoreError
             If there is none.
         """
-        try:
-            return cls(path, store.open_info(path, systems))
-        except StoreError as error:
-            if isinstance(error, StoreAccessError) or not store.is_group(store.locate(path)):
-                raise
-        return cls(path, interval_rns_storage.open_info(path))
-
-    @property
-    def residues(self) -> store.StoreInfo:
-        """The store of its residues: of a group, those of the magnitudes."""
-        return self.info.residues if isinstance(self.info, store.GroupInfo) else self.info
-
-    @property
-    def whole_store(self) -> store.StoreInfo | None:
-        """The store, whose chunks may be read in parts; None if it is a group."""
-        return None if isinstance(self.info, store.GroupInfo) else self.info
+        return cls(path, store.open_info(path, systems))
 
     def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
         """Open it as a lazy array, whose chunks go to a processor as :func:`.open_zarr` says."""
-        if isinstance(self.info, store.StoreInfo):
-            return creation.open_words(self.info, backend=backend, part=part)
-        return open_group(self.info.location, backend)
+        return creation.open_words(self.info, backend=backend, part=part)
 
     def array_with(self, method: str, **options: Any) -> Any:
-        """The same, for a job that calls a method of the array.
+        """Open it for a job that calls a method of the array.
 
         Raises
         ------
@@ -80,15 +73,46 @@ class Source:
         array = self.array(**options)
         if hasattr(array, method):
             return array
-        kind = "a store of limbs" if isinstance(self.info, store.StoreInfo) else "a group with intervals"
+        kind = "intervals" if isinstance(self.info.system, IntervalRNS) else "limbs"
         raise JobError(
-            f"{self.path}: {method} is of stores of residues, and this is {kind}; "
+            f"{self.path}: {method} is of stores of residues, and this is a store of {kind}; "
             "x.to_rns(moduli) makes residues of its numbers"
         )
 
 
+def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:
+    """A complete plain array as a lazy one, whose chunks go to a processor as :func:`.open_zarr` says."""
+    check_graph(info.n_chunks, info.path)
+    chunks = da.core.normalize_chunks(info.chunks, info.shape, dtype=info.dtype)
+    options: dict[str, Any] = {"dtype": info.dtype, "located": True, "info": info, "backend": backend}
+    name = f"open-plain-{tokenize(info, backend)}"
+    values = map_chunks(_read_block, rows=1, chunks=chunks, name=name, **options)
+    array: da.Array = values[0]
+    return array
+
+
+def _read_block(*, info: store.PlainInfo, backend: str, place: Place) -> Any:
+    if info.count:
+        values = store.read_plain_chunk(info, place.index)
+    else:  # Dask has chunks of no values where the array has none
+        values = np.empty(layout.part_shape(place.index, info.shape, info.chunks), dtype=info.dtype)
+    with naming_gpu_memory(info.chunk_name(place.index)):
+        return to_backend(values[None], backend)
+
+
+def verify(
+    info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
+) -> list[str]:
+    """Verify a store in parallel, and list its problems; `advance` is called with the chunks done."""
+    with mapping(client, advance) as map_items:
+        return list(store.verify(info, map_chunks=map_items))
+
+
+# ---- checks before a job ----------------------------------------------------------------------------------
+
+
 def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> None:
-    """Raise JobError if numbers of a store do not wrap as a command was told to."""
+    """Raise JobError if a command is to wrap numbers of a store that cannot."""
     if overflow == "wrap":
         try:
             system.check_wraps()
@@ -102,7 +126,7 @@ def check_target(path: str, sources: Iterable[Source]) -> None:
 
 
 def check_targets(
-    written: Mapping[str, str], read: Iterable[Described | store.PlainInfo], *, new: bool = False
+    written: Mapping[str, str], read: Iterable[store.StoreInfo | store.PlainInfo], *, new: bool = False
 ) -> None:
     """Raise StoreError unless all that a job writes can be written to its place.
 

@@ -41,7 +41,7 @@ _STORES = 3
 
 @dataclass(frozen=True)
 class Transform:
-    """A transform of what a store holds, checked; nothing has been read but what it says about itself.
+    """A transform of what a store holds, checked; only its metadata have been read.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Transform:
     backend : str
         The processor.
     work : Work
-        What is known of the memory that it takes.
+        The job, as far as its memory depends on it.
     identity : str
-        What its numbers follow from.
+        Identity of its numbers: a hash of all that they follow from.
     """
 
     source: Source
@@ -80,7 +80,7 @@ class Transform:
         return self.passes * int(self.result.nbytes)
 
     def places(self, path: str) -> list[str]:
-        """Where the stores between the passes are, for an output at a path.
+        """Places of the stores between the passes, for an output at a path.
 
         Their names tell the job, so that no other one takes them for its own.
         """
@@ -157,11 +157,11 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
         tasks = max(tasks, batch * (length // block) ** 2)
     # What of the axis waits to be joined to a block, and to chunks again.
     held = 0 if chunk == length else (block + 2 * chunk) * lines * rows * RESIDUE_DTYPE.itemsize
-    direct = source.whole_store is not None and source.whole_store.has_chunk_files
+    direct = source.info.has_chunk_files
     # Factors of the passes of a Fermat field's transforms and of their twist, and what they are made of.
     constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if isinstance(array.system, FermatField) else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
-    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), *FOOTPRINTS["ntt"], **how)
+    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), **FOOTPRINTS["ntt"]._asdict(), **how)
 
 
 def write_transform(

@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
-from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.positional_array import PositionalArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
 from rnsdask.core.errors import JobError, abbreviate
@@ -77,7 +74,7 @@ def write_array(
     compare_all: bool = False,
     begun: Callable[[], object] = lambda: None,
 ) -> Transfer:
-    """Compute a lazy array into a store, or a group, with the same chunks.
+    """Compute a lazy array into a store with the same chunks.
 
     An error of the data removes what was begun, unless it was resumed.
 
@@ -136,11 +133,9 @@ def open_store(
     facts: dict[str, Any] = {"shape": source.shape, "chunks": source.storable_lengths()}
     if isinstance(source, RNSArray):
         facts |= {name: getattr(source.system, name) for name in ("moduli", "signed", "bound", "source")}
-        return resume_store(path, job_identity, any_job, **facts)
-    if isinstance(source, FieldArray | PositionalArray):
-        return resume_store(path, job_identity, any_job, system=source.system, **facts)
-    check = partial(_check_facts, wanted={"moduli": source.moduli, **facts})
-    return interval_rns_storage.resume(store.locate(path), check, job_identity)
+    else:
+        facts["system"] = source.system
+    return resume_store(path, job_identity, any_job, **facts)
 
 
 def check_written(

@@ -12,14 +12,6 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.tree import check_sizes, combine_tree
-from rnsdask.positional import reduce as positional
-from rnsdask.positional.system import Positional
-from rnsdask.rns import axis as residues
-
-
-def _reductions_of(system: NumberSystem) -> Any:
-    """The module of reductions along axes of a chunk."""
-    return positional if isinstance(system, Positional) else residues
 
 
 def extrema(
@@ -34,7 +26,7 @@ def extrema(
         places are no indices of a lazy array.
     """
     if not isinstance(words, da.Array):
-        found: tuple[Any, Any] = _reductions_of(system).extrema(words, system, axes, minimum)
+        found: tuple[Any, Any] = system.apply("extrema", words, axes=axes, minimum=minimum)
         return found
     packed = _extrema_lazily(words, system, axes, minimum, split_every)
     places = map_chunks(_unpack_places, packed[system.rows :], dtype=np.int64)
@@ -59,7 +51,8 @@ def _extrema_lazily(
 def _extrema_block(
     block: Any, *, system: NumberSystem, axes: tuple[int, ...], minimum: bool, place: Place
 ) -> Any:
-    found, places = _reductions_of(system).extrema(to_backend(block, "auto"), system, axes, minimum)
+    block_there = to_backend(block, "auto")
+    found, places = system.apply("extrema", block_there, axes=axes, minimum=minimum)
     places = places + place.location[axes[0]][0] if len(axes) == 1 else np.zeros_like(places)
     words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(np.uint32)
     return _like(np.concatenate([found, words]), block)
@@ -78,7 +71,7 @@ def _combine_extrema(
     axes: tuple[int, ...],
     minimum: bool,
 ) -> Any:
-    found, places = _reductions_of(system).extrema(blocks[: system.rows], system, axes, minimum)
+    found, places = system.apply("extrema", blocks[: system.rows], axes=axes, minimum=minimum)
     if len(axes) == 1:
         words = np.take_along_axis(blocks[system.rows :], places[None], axis=1 + axes[0])
     else:
@@ -93,7 +86,7 @@ def _unpack_places(words: Any) -> Any:
 def sums(words: Any, system: NumberSystem, axes: tuple[int, ...], split_every: int | None) -> Any:
     """Exact sums along axes of the numbers, which keep length 1: an object array (*reduced)."""
     if not isinstance(words, da.Array):
-        return _reductions_of(system).sums(words, system, axes)
+        return system.apply("sums", words, axes=axes)
     check_sizes(words)
     partials = reduce_chunks(_sums_block, words, axes, system=system, axes=axes)
     totals = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)
@@ -101,4 +94,4 @@ def sums(words: Any, system: NumberSystem, axes: tuple[int, ...], split_every: i
 
 
 def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
-    return _reductions_of(system).sums(to_backend(block, "auto"), system, axes)[None]
+    return system.apply("sums", to_backend(block, "auto"), axes=axes)[None]

@@ -17,12 +17,11 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_set, set_overflow
 from rnsdask.core.place import Place
-from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks, map_values, nameable
 from rnsdask.lazy.number_chunks import numbers_of, words_of
 from rnsdask.lazy.operands import Numbers, is_number_array
 from rnsdask.lazy.promotion import in_system
-from rnsdask.rns.system import RNS
 
 
 def to_machine_integers(x: Numbers, dtype: np.dtype[Any]) -> Any:
@@ -64,7 +63,7 @@ def _cast_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], plac
 
 def without_bound(system: Any) -> Any:
     """The same system of numbers of which nothing is known."""
-    return system.with_bound(None) if isinstance(system, RNS) else system
+    return system.with_bound(None)
 
 
 def map_blocks(
@@ -189,7 +188,7 @@ def _of_kind(made: Any, kind: np.dtype[Any]) -> Any:
     """Return what a function made, of the type that it should have; numbers as Python ints."""
     if is_number_array(made):
         found: Any = type(made).__name__
-        if kind.hasobject and not of_fields(made):
+        if kind.hasobject and has("compare", made):
             return made.system.decode(made.words)
     else:
         found = getattr(made, "dtype", type(made).__name__)
@@ -201,14 +200,14 @@ def _of_kind(made: Any, kind: np.dtype[Any]) -> Any:
     )
 
 
-def _like_words(made: Any, *, make: Any, system: NumberSystem, place: Place) -> Array:
+def _like_words(made: Any, *, make: Any, system: Any, place: Place) -> Array:
     """Words of a chunk, which must be an array of the same numbers."""
     if not is_number_array(made) or type(made.system) is not type(system):
         raise TypeError(
             f"map_blocks takes a function from {_name(make)} to {_name(make)}, or any array with "
             f"dtype=; it returned an object of type {type(made).__name__}"
         )
-    if isinstance(system, RNS) and (system.grows or made.system.grows):
+    if system.extends and (system.grows or made.system.grows):
         made = in_system(made, system)
     if not system.same_numbers(made.system):
         raise ValueError(f"map_blocks must keep the system {system!r}; it returned {made.system!r}")

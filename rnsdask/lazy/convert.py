@@ -7,15 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.lazy import positional
-from rnsdask.lazy.fields import of_fields, refuse
-from rnsdask.lazy.interval_rns import residues_modulo
+from rnsdask.lazy.elementwise import entry_of, mapped
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array
-from rnsdask.positional.system import Positional
 from rnsdask.rns import extend, fixed_point, interval, mixed_radix
 from rnsdask.rns.fixed_point import FixedPointInterval
 from rnsdask.rns.interval import IntervalEvaluation
@@ -86,7 +84,7 @@ def mixed_radix_digits(x: Any, moduli: ModuliSet | None = None) -> Any:
     TypeError
         If there is no moduli set for residues, or another one than the array's.
     """
-    words, moduli = _residues_and_moduli(x, moduli)
+    words, moduli = _residues_and_moduli("mixed_radix_digits", x, moduli)
     return map_chunks(mixed_radix.mixed_radix_digits, words, rows=len(moduli), moduli=moduli)
 
 
@@ -117,7 +115,7 @@ def fixed_point_interval(
         If residues do not fit the set, there is none or another than the array's, `bits` is another number
         or `scale` is negative.
     """
-    words, moduli = _residues_and_moduli(x, moduli)
+    words, moduli = _residues_and_moduli("fixed_point_interval", x, moduli)
     if not isinstance(words, da.Array):
         return fixed_point.fixed_point_interval(words, moduli, bits, scale)
     # One number is evaluated at once: it tells the bits, and refuses what cannot be.
@@ -133,7 +131,7 @@ def _packed_fixed_point(block: Array, *, moduli: ModuliSet, bits: int, scale: in
     return np.concatenate([found.low, found.upp])
 
 
-def _residues_and_moduli(x: Any, moduli: ModuliSet | None) -> tuple[Any, ModuliSet]:
+def _residues_and_moduli(name: str, x: Any, moduli: ModuliSet | None) -> tuple[Any, ModuliSet]:
     if not is_number_array(x):
         if moduli is None:
             raise TypeError("residues need the moduli set that they belong to")
@@ -141,10 +139,24 @@ def _residues_and_moduli(x: Any, moduli: ModuliSet | None) -> tuple[Any, ModuliS
         if not hasattr(x, "ndim"):
             raise TypeError(f"residues must be an array, got {type(x).__name__}")
         return x, moduli
-    if of_fields(x):
-        refuse("what tells of magnitudes")
-    if isinstance(x.system, Positional):
-        positional.refuse("what tells of magnitudes by residues")
+    entry_of("residues_modulo", x, name=name)
     if moduli not in (None, x.system.moduli):
         raise TypeError(f"the array's moduli set is {x.system.moduli!r}, not {moduli!r}")
-    return (x.words if isinstance(x.system, RNS) else residues_modulo(x)), x.system.moduli
+    return mapped("residues_modulo", (x.words,), x.system, result=RNS(x.system.moduli)), x.system.moduli
+
+
+# ---- other systems ----------------------------------------------------------------------------------------
+
+
+def words_in(x: Numbers, system: NumberSystem) -> Any:
+    """Words of the numbers of an array in another system, which is checked to hold them."""
+    options: dict[str, Any] = {"system": system, "given": x.system}
+    return map_chunks(_converted_block, x.words, rows=system.rows, located=True, **options)
+
+
+def _converted_block(x: Array, *, system: NumberSystem, given: NumberSystem, place: Place) -> Array:
+    limbs, signed = given.limbs_of(as_matrix(x)), given.is_signed
+    if system.is_signed and not signed:  # residues take limbs with a sign alone
+        limbs, signed = np.concatenate([limbs, np.zeros_like(limbs[:, :1])], axis=1), True
+    words: Array = system.words_of_limbs(limbs, signed, place.flat_index)
+    return words.reshape(system.rows, *x.shape[1:])

@@ -18,11 +18,10 @@ from rnsdask.core.ranges import Range
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
-from rnsdask.lazy import fields
 from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
-from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.elementwise import check_one_kind, refuse
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
-from rnsdask.lazy.integer_operands import are_integers, as_numbers, bounded, meta_of, system_of_values
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
@@ -40,7 +39,6 @@ from rnsdask.lazy.operands import (
     scalar,
     with_axes,
 )
-from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
 from rnsdask.rns import matmul as products
@@ -119,17 +117,17 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if ends := ends_of(operand):
         system = system_of_values(min(ends), max(ends), system)
     if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), bounded(system, None), "raise")
+        return made_like((like,), lazy_column(operand, system, 1), system.with_bound(None), "raise")
     value = scalar(operand)
     words = np.asarray(system.column(value, 1), like=meta_of(like.words))
-    return made_like((like,), words, bounded(system, abs(value)), "raise")
+    return made_like((like,), words, system.with_bound(abs(value)), "raise")
 
 
 def _convolve_fields(
     a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
 ) -> Any:
     """Convolution of FieldArrays: that of their residues modulo M."""
-    fields.check_no_overflow(overflow)
+    overflow_mode(overflow, a.system)
     x, y = (Residues(v.words, RNS(v.system.moduli)) for v in (a, b))
     found = _convolve(x, y, mode, axis, overflow="wrap")
     return made_like((a,), found.words, a.system, "raise")
@@ -139,7 +137,7 @@ def _convolve_fermat(
     a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
 ) -> Any:
     """Convolution of elements of a Fermat field, chunk by chunk; of long operands by transforms in chunks."""
-    fields.check_no_overflow(overflow)
+    overflow_mode(overflow, a.system)
     field, (x, y, k, lengths) = a.system, _lined_up(a, b, axis, mode)
     fermat_convolution.check_lengths(field, lengths, mode)
     window = _window(mode, lengths)
@@ -190,7 +188,7 @@ def _bits_of_sums(a: Numbers, *_: Any) -> int:
     return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
 
 
-@also_of(Positional, lambda *_, **__: refuse("convolve"))
+@also_of(Positional, lambda a, *_, **__: refuse("convolve", a))
 @also_of(FermatField, _convolve_fermat)
 @also_of(PrimeFields, _convolve_fields)
 @also_of_intervals(_convolve_intervals)

@@ -1,38 +1,40 @@
-"""Division of whole arrays, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.divide`)."""
+"""Division and shifts of arrays of any number system, lazy on Dask: by arrays, and by any integer."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array
 from rnsdask.core import ranges
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import abbreviate, bits_text, brief, with_article
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.place import Place
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.ranges import Range
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy.chunks import as_lazy
-from rnsdask.lazy.growing import grown, grows, known_ranges
-from rnsdask.lazy.map import map_chunks, map_values
+from rnsdask.lazy.elementwise import apply, entry_of, finished, has, mapped, ranges_of
+from rnsdask.lazy.growing import check_shift, extends, grown, grows
+from rnsdask.lazy.integer_operands import with_arrays
+from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
     integer_of,
     is_lazy_integer,
     is_number_array,
-    made_like,
     prepare,
     scalar,
+    with_machine_integers,
 )
-from rnsdask.lazy.promotion import fitted
-from rnsdask.rns import divide
+from rnsdask.positional.bits import LONGEST_SHIFT
 from rnsdask.rns.divide import Part
-from rnsdask.rns.system import RNS
+from rnsdask.rns.promotion import MOST_BITS
+
+_RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}
 
 
-def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> list[Any]:
-    """Divide an array by an integer or an array, or an integer by an array.
+def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "floor_divide") -> Any:
+    """Divide an array by any integer or an array, or an integer by an array, rounding down.
 
     Returns
     -------
@@ -47,93 +49,129 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> lis
         If the divisor is the integer 0. One among an array's, and a lazy one, is found when the result is
         computed; its index is the first in its chunk.
     """
-    options: dict[str, Any] = {}
-    function: Callable[..., Any]
+    dividend, divisor = with_arrays(dividend, divisor)
+    by_array = is_number_array(divisor)
+    row = "floor_divide" if by_array else "floor_divide_by"
+    entry = entry_of(row, dividend, divisor, name=name)
     if grows(*filter(is_number_array, (dividend, divisor))):
         dividend, divisor = _extended(dividend, divisor, parts)
-    if is_number_array(divisor):
-        both = prepare(dividend, divisor)
-        system, function, blocks = both.system.with_bound(both.bounds[0]), _block_by_block, both.blocks
-        options["divisor_bound"] = both.bounds[1]
-        bounds = divide.bounds_by_array(both.bounds[0], both.bounds[1], system.signed)
+    options: dict[str, Any] = {"parts": parts}
+    if by_array:
+        operands = prepare(dividend, divisor)
+        system, blocks = operands.system, operands.blocks
+        known = ranges_of((dividend, divisor), system)
+        system = system.holding(*known)
+        if entry.ranged:
+            options["ranges"] = known
     else:
         system, blocks = dividend.system, (dividend.words,)
-        if is_lazy_integer(divisor):
-            function, blocks = _block_by_lazy_integer, (as_lazy(*blocks), divisor)
-            bounds = divide.bounds_by_array(system.bound, None, system.signed)
-        else:
-            function, options["divisor"] = _block_by_integer, scalar(divisor)
-            divide.check_divisor(options["divisor"], system.signed)
-            bounds = divide.bounds_by_integer(options["divisor"], system)
+        known = system.known_range, _range_of_divisor(divisor, system)
+        lazy = is_lazy_integer(divisor)
+        options |= {"integer": ("divisor", divisor)} if lazy else {"divisor": scalar(divisor)}
     n = system.rows
-    options.update(system=system, parts=parts, rows=len(parts) * n, located=True)
-    stacked = map_chunks(function, *blocks, **options)
+    words = mapped(row, blocks, system, count=len(parts), **options)
     return [
-        fitted(
-            made_like(
-                (dividend, divisor), stacked[i * n : (i + 1) * n], system.with_bound(bounds[part]), "raise"
-            )
+        finished(
+            row,
+            (dividend, divisor),
+            words[i * n : (i + 1) * n],
+            system.holding(_RESULTS[part](*known)) if system.extends else system,
+            "raise",
+            entry,
         )
         for i, part in enumerate(parts)
     ]
 
 
 def _extended(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tuple[Operand, Operand]:
-    """Operands that have moduli, and a sign, for the quotients and remainders; a known divisor needs none."""
+    """Operands that have moduli, and a sign, for the quotients and remainders; an integer needs none."""
 
     def results(x: Range, y: Range) -> Range:
-        low, high = ranges.floor_divide(x, y) if "quotient" in parts else (0, 0)
-        if "remainder" in parts:
-            ends = ranges.remainder(x, y)
-            low, high = min(low, ends[0]), max(high, ends[1])
-        return low, high
+        found = [_RESULTS[part](x, y) for part in parts]
+        return min(0, *(low for low, _ in found)), max(0, *(high for _, high in found))
 
     if is_number_array(divisor):
         (dividend, divisor), _ = grown(results, None, dividend, divisor)
-    elif is_lazy_integer(divisor):
-        (known,) = known_ranges([dividend.system], [divisor])
-        (dividend,), _ = grown(lambda x: results(x, known), None, dividend)
-    else:
-        y = scalar(divisor)
-        (dividend,), _ = grown(lambda x: results(x, (y, y)), None, dividend)
-        if y < 0 and not dividend.system.signed:
-            (dividend,), _ = grown(lambda x: (-1, x[1]), None, dividend)
+        return dividend, divisor
+    y = _range_of_divisor(divisor, dividend.system)
+    (dividend,), _ = grown(lambda x: results(x, y), None, dividend)
+    if y[1] < 0 and not dividend.system.signed:
+        (dividend,), _ = grown(lambda x: (-1, x[1]), None, dividend)
     return dividend, divisor
 
 
-def _block_by_integer(
-    block: Array, *, divisor: int, system: RNS, parts: tuple[Part, ...], place: Place
-) -> Array:
-    return divide.divide_by_integer(block, divisor, system, parts, place.flat_index)
+def _range_of_divisor(divisor: Operand, system: NumberSystem) -> Range:
+    """What is known of an integer that may be beyond the range; more than that of a lazy one."""
+    if not is_lazy_integer(divisor):
+        return (scalar(divisor),) * 2
+    beyond = 4 * max(map(abs, system.value_range))
+    return getattr(divisor, "known_range", None) or (-beyond, beyond)
 
 
-def _block_by_lazy_integer(
-    block: Array, divisor: Any, *, system: RNS, parts: tuple[Part, ...], place: Place
-) -> Array:
-    integer = integer_of(divisor)
-    divide.check_divisor(integer, system.signed)
-    return divide.divide_by_integer(block, integer, system, parts, place.flat_index)
+def divide(a: Operand, b: Operand) -> Any:
+    """Quotient ``a / b`` in each field; ZeroDivisionError if one is divided by what is 0 in one."""
+    a, b = with_arrays(a, b)
+    reciprocal = entry_of("reciprocal", a, b, name="divide")
+    if is_number_array(a) and 0 in a.words.shape[1:]:  # nothing is divided, so that b may be 0
+        return apply("multiply", a, b)
+    if is_number_array(b):
+        return apply("multiply", a, apply("inverse", b))
+    if is_lazy_integer(b):
+        return apply("multiply", a, LazyInts.of(map_values(_reciprocal, b, system=a.system, dtype=object)))
+    return apply("multiply", a, reciprocal.function(scalar(b), system=a.system))
 
 
-def _block_by_block(
-    x: Array, y: Array, *, system: RNS, divisor_bound: int | None, parts: tuple[Part, ...], place: Place
-) -> Array:
-    like = y if isinstance(x, np.ndarray) else x  # an integer comes as a NumPy array on any processor
-    shape = (system.rows, *np.broadcast_shapes(x.shape[1:], y.shape[1:]))
-    x, y = (np.broadcast_to(np.asarray(block, like=like), shape) for block in (x, y))
-    return divide.floor_divide(x, y, system, parts, place.flat_index, divisor_bound)
+def _reciprocal(integer: Any, system: NumberSystem) -> ScalarInt:
+    return ScalarInt(system.table["reciprocal"].function(integer_of(integer), system=system))
 
 
-def is_even(x: Numbers) -> Any:
-    """Whether each number is even: a Boolean array, lazy on Dask."""
-    return map_chunks(_is_even_block, x.words, dtype=np.bool_, system=x.system)
+# ---- shifts -----------------------------------------------------------------------------------------------
 
 
-def _is_even_block(block: Array, *, system: RNS) -> Array:
-    return divide.is_even(block, system)[None]
+def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
+    """Products with powers of two, as :func:`.functions.left_shift` says."""
+    if has("left_shift", x) and is_number_array(x):
+        return _shifted("left_shift", x, bits, overflow)
+    entry_of("floor_divide_by", x, name="left_shift")
+    # A product of residues with a power of two, which must be in the range itself.
+    if extends(overflow, x):
+        check_shift(bits)
+        return apply("multiply", x, _power_of_two(bits, MOST_BITS), overflow=overflow)
+    most = x.system.moduli.bits
+    if not is_lazy_integer(bits) and (count := _shift(bits)) > most:
+        raise x.system.out_of_range(f"the factor of a shift by {bits_text(count)}")
+    return apply("multiply", x, _power_of_two(bits, most), overflow=overflow)
 
 
-def shift(bits: Any) -> int:
+def right_shift(x: Operand, bits: Any) -> Any:
+    """Quotients by powers of two, rounded down, as :func:`.functions.right_shift` says."""
+    if has("right_shift", x) and is_number_array(x):
+        return _shifted("right_shift", x, bits, None)
+    entry_of("floor_divide_by", x, name="right_shift")
+    # No number is longer than the range, so that all further shifts give the same.
+    most = max(end.bit_length() for end in x.system.value_range)
+    return divided(x, _power_of_two(bits, most), ("quotient",), "right_shift")[0]
+
+
+def _shifted(row: str, x: Numbers, bits: Any, overflow: str | None) -> Any:
+    if is_number_array(bits):
+        raise TypeError(f"numbers of bits must be machine integers, got {with_article(type(bits))}")
+    entry, mode, system, integer = x.system.table[row], overflow_mode(overflow), x.system, None
+    blocks: tuple[Any, ...] = (x.words,)
+    if is_lazy_integer(bits):
+        integer = ("counts", bits)
+    elif np.ndim(bits) == 0:
+        value = scalar(bits)
+        if value < 0:
+            raise ValueError(f"bits must not be negative, got {brief(value)}")
+        blocks = (x.words, np.full((1,) * x.words.ndim, min(value, LONGEST_SHIFT), dtype=np.int64))
+    else:
+        blocks = with_machine_integers(x, bits, "numbers of bits")
+    words = mapped(row, blocks, system, mode=mode, integer=integer)
+    return finished(row, (x,), words, system, mode if entry.overflows else "raise", entry)
+
+
+def _shift(bits: Any) -> int:
     """Return the integer by which residues are shifted."""
     if getattr(bits, "ndim", 0) or isinstance(bits, list | tuple):
         raise TypeError(
@@ -143,15 +181,15 @@ def shift(bits: Any) -> int:
     return as_integer(bits, "shift")
 
 
-def power_of_two(bits: Any, most: int) -> Any:
+def _power_of_two(bits: Any, most: int) -> Any:
     """``2**bits``, or ``2**most`` for more bits than that; lazy if `bits` are."""
     if is_lazy_integer(bits):
         return map_values(_lazy_power_of_two, bits, most=most, dtype=object)
-    count = shift(bits)
+    count = _shift(bits)
     if count < 0:
         raise ValueError(f"shift must not be negative, got {abbreviate(count)}")
     return 1 << min(count, most)
 
 
 def _lazy_power_of_two(bits: Any, most: int) -> ScalarInt:
-    return ScalarInt(power_of_two(integer_of(bits), most))
+    return ScalarInt(_power_of_two(integer_of(bits), most))

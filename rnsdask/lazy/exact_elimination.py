@@ -1,6 +1,6 @@
 """Exact linear algebra of matrices of integers, lazy on Dask.
 
-Of chunks: :mod:`rnsdask.fields.exact_elimination`, `exact_ranks` and `exact_solutions`.
+Chunks are computed by :mod:`rnsdask.fields.exact_elimination` and `exact_solutions`.
 """
 
 import math
@@ -13,7 +13,7 @@ from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields import p_adic_plan
+from rnsdask.fields import p_adic
 from rnsdask.fields.exact_elimination import (
     determinants,
     part_of_primes,
@@ -21,8 +21,7 @@ from rnsdask.fields.exact_elimination import (
     prime_groups,
     results_of_parts,
 )
-from rnsdask.fields.exact_ranks import ranks
-from rnsdask.fields.exact_solutions import solutions
+from rnsdask.fields.exact_solutions import ranks, solutions
 from rnsdask.lazy.elimination import checked as checked_words
 from rnsdask.lazy.elimination import joined_words, map_matrices, square
 from rnsdask.lazy.lazy_ints import exact, number
@@ -99,7 +98,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     if not isinstance(words, da.Array) or 0 in words.shape:
         return None
     rows, magnitude = words.shape[-2], system.known_magnitude
-    if name in ("det", "solve") and p_adic_plan.is_quicker(words._meta, rows, columns, magnitude):
+    if name in ("det", "solve") and p_adic.is_quicker(words._meta, rows, columns, magnitude):
         return None
     matrices = math.prod(map(max, words.chunks[1:-2]))
     groups = groups_of_chunks(name, words, columns, magnitude, matrices)

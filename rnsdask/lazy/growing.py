@@ -62,7 +62,7 @@ def extends(overflow: str | None, *arrays: Any) -> bool:
     systems: list[NumberSystem] = [array.system for array in arrays]
     if not systems or chosen_mode(overflow, *systems) != "extend":
         return False
-    return all(isinstance(system, RNS) for system in systems)
+    return all(system.extends for system in systems)
 
 
 def grows(*arrays: Any) -> bool:
@@ -209,7 +209,7 @@ def result_system(*operands: Any) -> Any:
     kinds = sorted({type(system).__name__ for system in systems})
     if len(kinds) > 1:
         raise TypeError(f"numbers of {' and '.join(kinds)} do not mix")
-    if isinstance(first, RNS):
+    if first.extends:
         found = common_system(systems, ends)
     else:
         found = with_source_of(*systems)

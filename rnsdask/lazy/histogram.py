@@ -13,10 +13,11 @@ from rnsdask.backend import Array, to_backend
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import integer_of
-from rnsdask.lazy.ordering import check_numbers, places
+from rnsdask.lazy.ordering import places
 from rnsdask.lazy.tree import reduce_words, tree_reduce
 from rnsdask.rns.convert import flat_values
 
@@ -58,7 +59,7 @@ def histogram(
     ValueError
         If there is no bin, or edges decrease.
     """
-    check_numbers("histogram", a)
+    entry_of("ordering", a, name="histogram")
     for name, value in (("density", density), ("weights", weights)):
         if value is not None and value is not False:
             raise TypeError(f"histogram gives exact counts and takes no {name}; divide the counts by hand")
@@ -167,7 +168,7 @@ def _counts_block(
     edges = edges or lazy_edges.item()
     # Of integers, the last bin with its right edge is one without the next integer.
     starts = [*edges[:-1], edges[-1] + 1]
-    lowest, highest = getattr(system, "known_range", system.value_range)
+    lowest, highest = system.known_range
     below = sum(edge < lowest for edge in starts)
     inside = [edge for edge in starts if lowest <= edge <= highest]
     matrix = as_matrix(block)

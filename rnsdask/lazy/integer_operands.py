@@ -13,10 +13,8 @@ from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
-from rnsdask.positional.system import Positional
 from rnsdask.rns.convert import as_python_ints, flat_values, greatest_magnitude
 from rnsdask.rns.promotion import least_system
-from rnsdask.rns.system import RNS
 
 
 def are_integers(operand: Operand) -> bool:
@@ -68,9 +66,9 @@ def as_numbers(values: Any, like: Numbers) -> Any:
             system = system_of_values(ends.min, ends.max, system)
         options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_name(meta)}
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
-        return made_like((like,), words, bounded(system, None), "raise")
+        return made_like((like,), words, system.with_bound(None), "raise")
     bound = None
-    if isinstance(system, RNS):
+    if system.extends:
         integers = _integers(values)
         bound = greatest_magnitude(integers)
         if system.grows and len(integers):
@@ -80,7 +78,7 @@ def as_numbers(values: Any, like: Numbers) -> Any:
         if isinstance(words, np.ndarray):
             words.flags.writeable = False  # so that it need not be copied
         words = as_lazy(words, (system.rows, *_chunks_like(words.shape[1:], like.words)))
-    return made_like((like,), words, bounded(system, bound), "raise")
+    return made_like((like,), words, system.with_bound(bound), "raise")
 
 
 def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
@@ -92,7 +90,7 @@ def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
         Object array of the values, with 0 in the place of those out of range; and int8 array, on the array's
         processor, of -1 for those below the range, 1 for those above, else 0. None if all are inside.
     """
-    if isinstance(values, da.Array) or (isinstance(x.system, RNS) and x.system.grows):
+    if isinstance(values, da.Array) or x.system.grows:
         return None
     _check_kind(values)
     flat, shape = flat_values(values)
@@ -141,12 +139,7 @@ def _encoded(values: Any, system: NumberSystem) -> Any:
     try:
         return system.encode(values)
     except NumberError as error:
-        way = "x.extend(moduli) takes more moduli"
-        if isinstance(system, Positional):
-            way = "x.to_positional(bits, signed=True) takes more bits, and negative numbers"
-        elif isinstance(system, RNS) and not system.signed:
-            way += ", and an array made with signed=True takes negative numbers"
-        raise NumberError(f"an operand beside an array of numbers: {error}; {way}") from None
+        raise NumberError(f"an operand beside an array of numbers: {error}; {system.wider}") from None
 
 
 def _encoded_block(block: Any, *, system: NumberSystem, backend: str) -> Array:
@@ -162,11 +155,4 @@ def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:
 
 def system_of_values(lowest: int, highest: int, system: Any) -> Any:
     """Return the system that values beside an array of numbers take: its own, unless that one grows."""
-    if isinstance(system, RNS) and system.grows:
-        return least_system(lowest, highest, system.signed)
-    return system
-
-
-def bounded(system: Any, bound: int | None) -> Any:
-    """Return a system with a bound, if it is one that has bounds."""
-    return system.with_bound(bound) if isinstance(system, RNS) else system
+    return least_system(lowest, highest, system.signed) if system.grows else system

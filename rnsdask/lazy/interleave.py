@@ -1,4 +1,4 @@
-"""Arrays of words in another order, lazy on Dask (:mod:`rnsdask.fields.interleave`)."""
+"""Arrays of words in another order, lazy on Dask (:mod:`rnsdask.fields.four_step`)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.core.errors import brief
-from rnsdask.fields.interleave import interleaved, separated
+from rnsdask.fields.four_step import interleaved, separated
 
 
 def to_interleaved(numbers: Any) -> Any:

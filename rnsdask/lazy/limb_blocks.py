@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 
 from rnsdask.backend import Array
-from rnsdask.constants import sufficient_prefix
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.rns.system import RNS
 
 # Words of numbers whose limbs are in memory at one time.
 _BLOCK_WORDS = 2**22
@@ -19,9 +17,7 @@ def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Arr
     numbers apart are read.
     """
     matrix = as_matrix(block)
-    if isinstance(system, RNS):
-        moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
-        system, matrix = RNS(moduli, system.signed), matrix[: len(moduli)]
+    system, matrix = system.sufficient(matrix)
     count, step = matrix.shape[1], max(1, _BLOCK_WORDS // system.rows)
     for start in range(0, count, step):
         part = slice(start, min(start + step, count))

@@ -7,9 +7,9 @@ import numpy as np
 from rnsdask.backend import Array
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.limb_blocks import limb_blocks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.ordering import check_numbers
 from rnsdask.rns.magnitude import leading_limbs
 
 
@@ -32,7 +32,7 @@ def log2(x: Any) -> Any:
     TypeError
         If `x` is no array of numbers that have a size.
     """
-    check_numbers("log2", x)
+    entry_of("bit_length", x, name="log2")
     return map_chunks(_log2_block, x.words, dtype=np.float64, system=x.system)
 
 

@@ -6,7 +6,7 @@ import dask.array as da
 
 from rnsdask.fields.fermat_convolution import has_cyclic_transform
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.lazy import fields
+from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.long_ntt import chunk_length
 from rnsdask.lazy.ntt import intt, ntt
 from rnsdask.lazy.operands import Numbers, made_like
@@ -32,14 +32,14 @@ def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tup
     chunk = chunk_length(length, max(max(array.words.chunks[axis + 1]) for array in (x, y)))
     twisted = negacyclic and is_whole
     f, g = (ntt(_padded(array, axis, length, chunk), axis, twisted) for array in (x, y))
-    found = intt(fields.apply("multiply", f, g), axis, twisted)
+    found = intt(apply("multiply", f, g), axis, twisted)
     if not mode.endswith("cyclic"):
         return _part(found, axis, *window)
     if is_whole:
         return found
     # Of the full product, of less than twice as many elements, what goes beyond the length comes back.
     low, high = _part(found, axis, 0, count), _part(found, axis, count, 2 * count - 1)
-    return fields.apply("subtract" if negacyclic else "add", low, _padded(high, axis, count, chunk))
+    return apply("subtract" if negacyclic else "add", low, _padded(high, axis, count, chunk))
 
 
 def transform_length(field: FermatField, lengths: tuple[int, int], mode: str) -> int:

@@ -13,7 +13,6 @@ from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import fields
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.growing import grown, of_products, of_sums
 from rnsdask.lazy.integer_operands import with_arrays
@@ -66,7 +65,7 @@ def _bits_of_sums(a: Any, b: Any) -> int:
 
 def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Product of FieldArrays; in prime fields that of their residues modulo M."""
-    fields.check_no_overflow(overflow)
+    overflow_mode(overflow, a.system)
     _check_operands(a, b)
     made_alike(a, b)
     find_lengths(a, b)

@@ -1,16 +1,11 @@
 """Arithmetic of positional numbers modulo one integer, or one for each number, lazy on Dask."""
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from rnsdask.backend import Array
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.place import Place
+from rnsdask.lazy.elementwise import entry_of, mapped
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Operand,
     blocks_with_integers,
@@ -22,10 +17,6 @@ from rnsdask.lazy.operands import (
     prepare,
     scalar,
 )
-from rnsdask.positional import modular
-from rnsdask.positional.system import Positional
-
-Function = Callable[..., Array]
 
 
 def mod_add(a: Operand, b: Operand, m: Operand) -> Any:
@@ -52,17 +43,17 @@ def mod_add(a: Operand, b: Operand, m: Operand) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or a modulus is negative.
     """
-    return _apply(modular.mod_add, (a, b), m)
+    return _apply("mod_add", (a, b), m)
 
 
 def mod_subtract(a: Operand, b: Operand, m: Operand) -> Any:
     """Difference ``(a - b) % m``, as :func:`mod_add`."""
-    return _apply(modular.mod_subtract, (a, b), m)
+    return _apply("mod_subtract", (a, b), m)
 
 
 def mod_multiply(a: Operand, b: Operand, m: Operand) -> Any:
     """Product ``(a * b) % m``, as :func:`mod_add`."""
-    return _apply(modular.mod_multiply, (a, b), m)
+    return _apply("mod_multiply", (a, b), m)
 
 
 def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
@@ -85,10 +76,10 @@ def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
         If one of several exponents in a PositionalArray is negative, naming its index.
     """
     if is_number_array(exponent):
-        return _apply(modular.mod_power, (a, exponent), m)
+        return _apply("mod_power", (a, exponent), m)
     if is_array(exponent):
-        return _apply(modular.mod_power_by_array, (a,), m, exponents=exponent)
-    return _apply(_power_by_integer, (a,), m, exponent=as_integer(exponent, "exponent"))
+        return _apply("mod_power_by_array", (a,), m, exponents=exponent)
+    return _apply("mod_power_by_integer", (a,), m, exponent=as_integer(exponent, "exponent"))
 
 
 def mod_inverse(a: Operand, m: Operand) -> Any:
@@ -99,25 +90,15 @@ def mod_inverse(a: Operand, m: Operand) -> Any:
     ZeroDivisionError
         If a number and its modulus have a common factor, naming the index of the first such number.
     """
-    return _apply(modular.mod_inverse, (a,), m)
-
-
-def _power_by_integer(x: Array, m: Array, *args: Any, exponent: int) -> Array:
-    return modular.mod_power(x, exponent, m, *args)
+    return _apply("mod_inverse", (a,), m)
 
 
 def _apply(
-    function: Function, values: tuple[Operand, ...], m: Operand, *, exponents: Any = None, **options: Any
+    row: str, values: tuple[Operand, ...], m: Operand, *, exponents: Any = None, **options: Any
 ) -> Any:
     *others, m = with_arrays(*values, m)
     values = tuple(others)
-    arrays = [value for value in (*values, m) if is_number_array(value)]
-    if not arrays or not all(isinstance(array.system, Positional) for array in arrays):
-        kinds = ", ".join(type(value).__name__ for value in (*values, m))
-        raise TypeError(
-            f"modular arithmetic takes PositionalArrays and integers, got {kinds}; "
-            "x.to_positional(bits) makes one"
-        )
+    entry_of(row, *values, m, name="mod_power" if row.startswith("mod_power") else row)
     if not is_number_array(m) and not is_lazy_integer(m):
         modulus = scalar(m)
         if modulus == 0:
@@ -128,21 +109,12 @@ def _apply(
         values = tuple(
             scalar(value) % modulus if one else value for value, one in zip(values, is_one, strict=True)
         )
+    arrays = [value for value in (*values, m) if is_number_array(value)]
     if exponents is not None:
         find_lengths(*arrays)
     operands = prepare(*values, m)
     system, blocks = operands.system, operands.blocks
     if exponents is not None:
         blocks = blocks_with_integers(blocks, arrays[0].words, exponents, "exponents")
-    given: dict[str, Any] = {"of_chunks": function, "options": options, "system": system}
-    words = map_chunks(_block, *blocks, rows=system.rows, located=True, **given)
+    words = mapped(row, blocks, system, **options)
     return made_like((*values, m), words, system, "raise")
-
-
-def _block(
-    *blocks: Array, of_chunks: Function, options: dict[str, Any], system: Positional, place: Place
-) -> Array:
-    axes = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
-    like = next((block for block in blocks if not isinstance(block, np.ndarray)), blocks[0])
-    on_one = [np.asarray(block, like=like) for block in blocks]
-    return of_chunks(*on_one, system.signed, place.flat_index, **options).reshape(system.rows, *axes)

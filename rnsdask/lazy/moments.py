@@ -7,16 +7,13 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import to_backend
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.lazy.tree import check_sizes, combine_tree
-from rnsdask.positional import reduce as positional
-from rnsdask.positional.system import Positional
-from rnsdask.rns import moments
-from rnsdask.rns.system import RNS
+from rnsdask.lazy.widening import by_table
 
 
 def mean(total: Any, count: int) -> Any:
@@ -26,11 +23,12 @@ def mean(total: Any, count: int) -> Any:
     return _quotients(total, count)
 
 
+@by_table("moments")
 def variance(x: Numbers, axes: tuple[int, ...], count: int, ddof: int, split_every: int | None) -> Any:
     """Variance along axes, which keep length 1, of `count` numbers each: an object array of fractions."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
-        return _variances(_moments(words, system, axes), count=count, ddof=ddof)[0]
+        return _variances(system.apply("moments", words, axes=axes), count=count, ddof=ddof)[0]
     check_sizes(words)
     partials = reduce_chunks(_moments_block, words, axes, rows=2, system=system, axes=axes)
     totals = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-moments", split_every)
@@ -50,15 +48,8 @@ def _fractions(numerators: NDArray[np.object_], denominator: int) -> NDArray[np.
     return result
 
 
-def _moments(words: Array, system: NumberSystem, axes: tuple[int, ...]) -> NDArray[np.object_]:
-    if isinstance(system, Positional):
-        return positional.moments(words, system, axes)
-    assert isinstance(system, RNS)
-    return moments.moments(words, system, axes)
-
-
 def _moments_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
-    return _moments(to_backend(block, "auto"), system, axes)
+    return system.apply("moments", to_backend(block, "auto"), axes=axes)
 
 
 def _variances(totals: NDArray[np.object_], *, count: int, ddof: int) -> NDArray[np.object_]:

@@ -20,14 +20,11 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import with_source_of
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_common
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 
 
 class Numbers(Protocol):
@@ -90,7 +87,7 @@ def _is_number_type(kind: type) -> bool:
 
 def check_rns_array(operand: Operand) -> None:
     """Raise TypeError unless an operand is an array of residues."""
-    if not (is_number_array(operand) and isinstance(operand.system, RNS)):
+    if not (is_number_array(operand) and operand.system.extends):
         raise TypeError(f"the operand must be an RNSArray, got {type(operand).__name__}")
 
 
@@ -168,7 +165,7 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
-        bounds = tuple([getattr(array.system, "bound", None) for array in arrays])
+        bounds = tuple([array.system.bound for array in arrays])
         return Operands(tuple([array.words for array in arrays]), common_system(*arrays), bounds)
     operands = in_common_system(*operands)
     arrays = [operand for operand in operands if is_number_array(operand)]
@@ -186,7 +183,7 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     for operand in operands:
         if is_number_array(operand):
             blocks.append(with_axes(next(remaining), len(shape)))
-            known.append(getattr(operand.system, "bound", None))
+            known.append(operand.system.bound)
         elif is_lazy_integer(operand):
             blocks.append(lazy_column(operand, system, len(shape)))
             known.append(None)
@@ -239,7 +236,7 @@ def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
 def in_common_system(*operands: Operand) -> tuple[Any, ...]:
     """Operands of which the arrays, of one kind, are in one system, as :func:`made_alike`."""
     arrays = [operand for operand in operands if is_number_array(operand)]
-    if not all(isinstance(array.system, RNS) for array in arrays):
+    if not all(array.system.extends for array in arrays):
         _check_same_numbers(*arrays)
         return operands
     if len(arrays) == 1 and not arrays[0].system.grows:
@@ -265,17 +262,7 @@ def _check_same_numbers(*arrays: Numbers) -> None:
     first = arrays[0].system
     for other in (array.system for array in arrays[1:]):
         if not first.same_numbers(other):
-            if isinstance(first, Positional):
-                raise ValueError(
-                    f"operands have different precisions: {first} and {other}; "
-                    "x.to_positional(bits) makes them alike"
-                )
-            if not hasattr(first, "moduli"):
-                raise ValueError(f"operands are of different fields: {first!r} and {other!r}")
-            way = "; x.extend(y.moduli) makes them alike" if isinstance(first, IntervalRNS) else ""
-            raise ValueError(
-                f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}{way}"
-            )
+            raise ValueError(first.mismatch(other))
 
 
 def common_system(*arrays: Numbers) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.place import Place
-from rnsdask.lazy.functions import function_of
+from rnsdask.lazy.elementwise import compare
 from rnsdask.lazy.map import reduce_chunks
 from rnsdask.lazy.operands import Numbers, Operand
 from rnsdask.lazy.tree import boxed, combine_tree
@@ -43,7 +43,7 @@ def count_orders(a: Numbers, b: Operand) -> da.Array:
     lazy array of one item
         A :class:`OrderCounts`.
     """
-    order = function_of("order", a, b)(a, b)[None]  # with an axis in front, as blocks of residues have
+    order = compare(a, b)[None]  # with an axis in front, as blocks of residues have
     partials = reduce_chunks(_count_block, order, located=True)
     return combine_tree(partials, _combine_blocks, tuple(range(order.ndim)), "rns-order-counts")
 

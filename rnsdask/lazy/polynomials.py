@@ -15,7 +15,7 @@ from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.chunks import as_lazy
-from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
     broadcast_shape,

@@ -2,26 +2,14 @@
 
 from typing import Any, SupportsIndex
 
-import dask.array as da
-
-from rnsdask.backend import Array
-from rnsdask.core.errors import abbreviate, with_article
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.errors import with_article
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.core.place import Place
-from rnsdask.fields.elements import elements_of
-from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.interval_rns import powers as interval_powers
-from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import fields, interval_rns, positional
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.elementwise import apply, entry_of, has, mapped
 from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_power, of_powers
-from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
     Numbers,
-    check_rns_array,
-    integer_of,
     is_array,
     is_lazy_integer,
     is_number_array,
@@ -29,38 +17,10 @@ from rnsdask.lazy.operands import (
     with_machine_integers,
 )
 from rnsdask.lazy.promotion import fitted
-from rnsdask.lazy.widening import also_of, also_of_intervals, through_rns
-from rnsdask.positional.system import Positional
+from rnsdask.lazy.widening import by_table
 from rnsdask.rns import modular_power, powers
-from rnsdask.rns.system import RNS
 
 
-def _power_of_intervals(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
-    if is_array(exponent):
-        return _power_by_array(x, exponent, overflow_mode(overflow, x.system))
-    return interval_rns.power(x, exponent, overflow=overflow)
-
-
-def _power_of_intervals_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
-    if is_number_array(exponent):
-        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
-    highest, m = x.system.value_range[1], as_integer(modulus, "modulus")
-    if abs(m) - 1 > highest:
-        raise ValueError(
-            f"powers modulo {abbreviate(m)} do not fit the moduli set, whose range ends at "
-            f"{abbreviate(highest)}; x.extend(moduli) takes more moduli"
-        )
-    return _wide_power_modulo(x, exponent, m)
-
-
-def _power_of_fields(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
-    fields.check_no_overflow(overflow)
-    return _power_by_array(x, exponent, "wrap") if is_array(exponent) else fields.power(x, exponent)
-
-
-@also_of(Positional, positional.power)
-@also_of(FiniteFields, _power_of_fields)
-@also_of_intervals(_power_of_intervals)
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Power ``x**exponent`` of each number; ``0**0`` is 1.
 
@@ -89,26 +49,24 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an argument is none of these, or an exponent is negative; of a lazy one when it is computed.
     """
-    check_rns_array(x)
+    _check_exponents(exponent)
+    entry_of("power", x)
     x, overflow = _extended(x, exponent, overflow)
-    mode = overflow_mode(overflow, x.system)
-    if is_lazy_integer(exponent):
-        return _power_lazily(x, exponent, mode)
+    if not is_lazy_integer(exponent) and not is_array(exponent):
+        return apply("power", x, overflow=overflow, exponent=as_integer(exponent, "exponent"))
+    mode, system = overflow_mode(overflow, x.system), x.system
     if is_array(exponent):
-        return _power_by_array(x, exponent, mode)
-    k, system = as_integer(exponent, "exponent"), x.system
-    powers.check_exponent(k)
-    (low, high), (lowest, highest) = system.known_range, powers.bases_that_fit(k, system)
-    is_safe = lowest <= low and high <= highest
-    known = None
-    if mode == "raise" or is_safe:
-        # What is out of range raises, so a bound of what is left holds for every result.
-        bound = max(abs(max(low, lowest)), abs(min(high, highest))) ** k
-        known = bound if bound < system.greatest_magnitude else None
-    mode = "wrap" if is_safe and mode == "raise" else mode
-    options: dict[str, Any] = {"exponent": k, "system": system, "mode": mode}
-    words = map_chunks(_power_block, x.words, rows=system.rows + (mode == "flag"), located=True, **options)
-    return made_like((x,), words, system.with_bound(known), mode)
+        row, blocks = "power_by_array", with_machine_integers(x, exponent, "exponents")
+        words = mapped(row, blocks, system, mode=mode)
+    else:
+        row = "power"
+        words = mapped(row, (x.words,), system, mode=mode, integer=("exponent", exponent))
+    return made_like((x,), words, system.with_bound(None), mode)
+
+
+def _check_exponents(exponent: Any) -> None:
+    if is_number_array(exponent):
+        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
 
 
 def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:
@@ -130,8 +88,6 @@ def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str
     return x, overflow
 
 
-@also_of(Positional, mod_power)
-@also_of_intervals(_power_of_intervals_modulo)
 def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
     """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.
 
@@ -159,27 +115,27 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
         If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
         first number of its chunk. With an array of exponents, the first one of an exponent.
     """
-    check_rns_array(x)
-    m = as_integer(modulus, "modulus")
+    if has("mod_power", x):
+        return mod_power(x, exponent, modulus)
+    _check_exponents(exponent)
+    return _power_modulo(x, exponent, as_integer(modulus, "modulus"))
+
+
+@by_table("power_modulo")
+def _power_modulo(x: Numbers, exponent: Any, m: int) -> Any:
     if grows(x):
         (x,), _ = grown(lambda _: (min(m, 0), max(m, 0)), None, x)
     system = x.system
     modular_power.check_modulus(m, system)
-    options: dict[str, Any] = {"modulus": m, "system": system, "rows": system.rows}
     if is_array(exponent):
         blocks = with_machine_integers(x, exponent, "exponents")
-        words = map_chunks(_power_modulo_block_by_array, *blocks, located=True, **options)
+        words = mapped("power_modulo_by_array", blocks, system, modulus=m)
     else:
         k = as_integer(exponent, "exponent")
-        words = map_chunks(_power_modulo_block, x.words, located=True, exponent=k, **options)
+        words = mapped("power_modulo", (x.words,), system, modulus=m, exponent=k)
     return fitted(made_like((x,), words, system.with_bound(abs(m) - 1), "raise"))
 
 
-_wide_power_modulo = through_rns(power_modulo)
-
-
-@also_of(FiniteFields, fields.inverse)
-@also_of_intervals(interval_rns.inverse)
 def inverse(x: Numbers) -> Any:
     """Inverse modulo M of each number: the number y of the range with ``x y`` = 1 modulo M, of two x's sign.
 
@@ -206,58 +162,4 @@ def inverse(x: Numbers) -> Any:
         If a number has a common factor with a modulus, naming both; for a Dask array when it is computed,
         and then the first number of its chunk.
     """
-    check_rns_array(x)
-    interval_rns.check_inverses(x.system)
-    moduli = x.system.moduli
-    words = map_chunks(_inverse_block, x.words, rows=len(moduli), located=True, moduli=moduli)
-    return made_like((x,), words, x.system.with_bound(None), "raise")
-
-
-def _power_lazily(x: Numbers, exponent: da.Array, mode: str) -> Any:
-    """Powers by a lazy exponent, about which nothing is known before."""
-    system, words = x.system, as_lazy(x.words)
-    options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
-    packed = map_chunks(_power_block_lazily, words, exponent, located=True, **options)
-    return made_like((x,), packed, system.with_bound(None), mode)
-
-
-def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
-    """Powers by an array of exponents, which broadcasts with the numbers."""
-    blocks, system = with_machine_integers(x, exponents, "exponents"), x.system
-    options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
-    packed = map_chunks(_power_block_by_array, *blocks, located=True, **options)
-    return made_like((x,), packed, system.with_bound(None) if isinstance(system, RNS) else system, mode)
-
-
-# ---- chunks -----------------------------------------------------------------------------------------------
-
-
-def _power_block(block: Array, *, exponent: int, system: RNS, mode: str, place: Place) -> Array:
-    return powers.power(block, exponent, system, mode, place.flat_index)
-
-
-def _power_block_lazily(block: Array, exponent: Any, *, system: RNS, mode: str, place: Place) -> Array:
-    return powers.power(block, integer_of(exponent), system, mode, place.flat_index)
-
-
-def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: str, place: Place) -> Array:
-    if isinstance(system, FiniteFields):
-        return elements_of(system).powers(block, exponents, place.flat_index)
-    if isinstance(system, IntervalRNS):
-        with system.naming_ways_out():
-            return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
-    return powers.power_by_array(block, exponents, system, mode, place.flat_index)
-
-
-def _power_modulo_block(block: Array, *, exponent: int, modulus: int, system: RNS, place: Place) -> Array:
-    return modular_power.power_modulo(block, exponent, modulus, system, place.flat_index)
-
-
-def _power_modulo_block_by_array(
-    block: Array, exponents: Array, *, modulus: int, system: RNS, place: Place
-) -> Array:
-    return modular_power.power_modulo_by_array(block, exponents, modulus, system, place.flat_index)
-
-
-def _inverse_block(block: Array, *, moduli: ModuliSet, place: Place) -> Array:
-    return powers.inverse(block, moduli, place.flat_index)
+    return apply("inverse", x)

@@ -19,22 +19,15 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.interval_rns import axis_products as interval_products
-from rnsdask.interval_rns import products as of_intervals
-from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import arithmetic
+from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.shape import along
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.positional import products as of_limbs
-from rnsdask.positional.system import Positional
-from rnsdask.rns import axis_products
-from rnsdask.rns.products import combine, factors_of_chunk, result_of
+from rnsdask.rns.axis_products import bound_of_products
 from rnsdask.rns.promotion import check_length
-from rnsdask.rns.system import RNS
 
 
 def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str = "auto") -> Any:
@@ -68,13 +61,11 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
             return _grown_products(x, axes)
         overflow = "raise"  # no factors give 1
     mode = overflow_mode(overflow, system)
-    is_plain = isinstance(system, RNS)
-    bound = axis_products.bound_of_products(system, terms) if is_plain else None
+    bound = bound_of_products(system, terms) if system.extends else None
     checked = "wrap" if bound is not None and mode == "raise" else mode
     options: dict[str, Any] = {"system": system, "mode": checked}
     if isinstance(words, da.Array):
-        is_interval = isinstance(system, IntervalRNS)
-        rows = len(system.moduli) + 1 if is_interval else system.rows + (checked != "wrap")
+        rows = system.apply("factor_rows", mode=checked)
         factors = reduce_chunks(
             _axis_factors_block, words, axes, rows=rows, dtype=np.uint32, axes=axes, **options
         )
@@ -83,7 +74,7 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     else:
         factors = _axis_factors_block(words, axes=axes, **options)
     words = map_chunks(_finish_block, factors, rows=system.rows + (mode == "flag"), located=True, **options)
-    return made_like((x,), words, system.with_bound(bound) if is_plain else system, mode)
+    return made_like((x,), words, system.with_bound(bound), mode)
 
 
 def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
@@ -100,25 +91,14 @@ def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
             first, second, last = (made_like((x,), words, x.system, "raise") for words in parts)
             if length % 2:
                 single.append(last)
-            x = arithmetic.apply("multiply", first, second, overflow="extend")
+            x = apply("multiply", first, second, overflow="extend")
         for last in single:
-            x = arithmetic.apply("multiply", last, x, overflow="extend")
+            x = apply("multiply", last, x, overflow="extend")
     return x
 
 
 def _axis_factors_block(block: Any, *, system: Any, mode: str, axes: tuple[int, ...]) -> Any:
-    if isinstance(system, IntervalRNS):
-        factors = interval_products.factors_of(block, system.moduli)
-    else:
-        of_system = of_limbs if isinstance(system, Positional) else axis_products
-        factors = of_system.factors_of(block, system, mode)
-    return _factors_along(factors, system, axes)
-
-
-def _factors_along(factors: Any, system: Any, axes: tuple[int, ...]) -> Any:
-    if isinstance(system, Positional):
-        return of_limbs.factors_along(factors, system, axes)
-    return axis_products.factors_along(factors, system.moduli, axes)
+    return system.apply("axis_factors", block, mode=mode, axes=axes)
 
 
 def _combine_factors(
@@ -128,16 +108,11 @@ def _combine_factors(
     system: Any,
     axes: tuple[int, ...],
 ) -> Any:
-    return _factors_along(blocks, system, axes)
+    return system.apply("join_axis_factors", blocks, axes=axes)
 
 
 def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
-    if isinstance(system, Positional):
-        return of_limbs.finish(factors, system, mode, place.flat_index)
-    if isinstance(system, IntervalRNS):
-        with system.naming_ways_out():
-            return interval_products.finish(factors, system.moduli, mode, place.flat_index)
-    return axis_products.finish(factors, system, mode, place.flat_index)
+    return system.apply("axis_products", factors, mode=mode, locate=place.flat_index)
 
 
 def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
@@ -148,35 +123,15 @@ def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
     if mode == "extend":
         integers = system.decode(as_matrix(words)).tolist()
         return int(product(integers)) if integers else 1
-    if isinstance(system, Positional):
-        factors = of_limbs.factors_of(as_matrix(words), system, mode)
-        return to_backend(of_limbs.factors_along(factors, system, (0,)), "cpu")
-    if isinstance(system, IntervalRNS):
-        return of_intervals.factors_of_chunk(words, system, mode)
-    assert isinstance(system, RNS)
-    return factors_of_chunk(words, system, mode)
+    return system.apply("factors", words, mode=mode)
 
 
-def _combined(a: Any, b: Any, *, system: Any) -> Any:
-    if isinstance(a, int):
-        return a * b
-    if isinstance(system, Positional):
-        return of_limbs.join(a, b, system)
-    return combine(a, b, system.moduli)
+def _combined(a: Any, b: Any, *, system: NumberSystem) -> Any:
+    return a * b if isinstance(a, int) else system.apply("join_factors", a, b)
 
 
 def _result(factors: Any, system: NumberSystem, mode: str) -> Any:
-    if mode == "extend":
-        return factors
-    if isinstance(system, Positional):
-        words = of_limbs.finish(factors, system, mode)
-        value = system.decode_at(words[: system.rows], 0)
-        return (value, bool(words[-1, 0])) if mode == "flag" else value
-    if isinstance(system, IntervalRNS):
-        with system.naming_ways_out():
-            return of_intervals.result_of(factors, system, mode)
-    assert isinstance(system, RNS)
-    return result_of(factors, system, mode)
+    return factors if mode == "extend" else system.apply("product", factors, mode=mode)
 
 
 def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str) -> np.ndarray[Any, Any]:

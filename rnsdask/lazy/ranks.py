@@ -26,7 +26,7 @@ from rnsdask.core.errors import RNSError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.ordering import comparison, places, sorted_indices
+from rnsdask.lazy.ordering import places, sorted_indices
 from rnsdask.lazy.scan import made_again
 from rnsdask.lazy.tree import boxed, combine_tree
 from rnsdask.rns.rank_summary import RankSummary, combine
@@ -166,7 +166,7 @@ def _come_before(block: Any, number: Any, system: NumberSystem, start: int) -> A
     """Boolean (N,): numbers of a chunk that come before one, (rows + 2, 1) or None for the very first."""
     if number is None:
         return np.zeros_like(block[0], dtype=np.bool_)
-    order = comparison(system)(block, number[:-INDEX_ROWS])
+    order = system.apply("compare", block, number[:-INDEX_ROWS])
     come_before = order < 0
     earlier = max(int(indices_of(number)[0]) - start, 0)  # of equal numbers
     come_before[:earlier] |= order[:earlier] == 0

@@ -9,7 +9,7 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.lazy.fields import of_fields, refuse
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.limb_blocks import limb_blocks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
@@ -34,8 +34,7 @@ def to_floats(x: Numbers, dtype: np.dtype[Any]) -> Any:
     """
     if dtype not in _FLOATS:
         raise TypeError(f"astype rounds to float32 or float64, got {dtype}")
-    if of_fields(x):
-        refuse(f"astype({dtype})")
+    entry_of("bit_length", x, name=f"astype({dtype})")
     return map_chunks(_round_block, x.words, dtype=dtype, located=True, system=x.system, kind=dtype)
 
 

@@ -20,47 +20,50 @@ from rnsdask.lazy.map import keys_of, map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.planning import PLANS_QUERIES
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.positional.scan import PositionalExtrema, PositionalProducts, PositionalSums
-from rnsdask.positional.system import Positional
+from rnsdask.lazy.widening import by_table
 from rnsdask.rns.axis_products import bound_of_products
-from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan, Scan
+from rnsdask.rns.axis_scan import Scan
 
 
+@by_table("cumsum")
 def running_sums(x: Numbers, axis: int, backend: str) -> Any:
     """Sums of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumsum` says."""
     terms = x.words.shape[1 + axis]
     if not math.isnan(terms):
         (x,), _ = grown(lambda known: of_sums(known, int(terms)), None, x)
-    system, is_line = x.system, x.words.ndim == 2
-    if isinstance(system, Positional):
-        return made_like((x,), scan(x.words, PositionalSums(system, axis), backend), system, "raise")
-    how: Any = LineScan(system, axis, operation="cumsum") if is_line else AxisSums(system, axis)
-    bound = None if system.bound is None else system.bound * x.words.shape[1 + axis]
-    return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), "raise")
+    bound = None if x.system.bound is None else x.system.bound * x.words.shape[1 + axis]
+    return _scanned(x, "cumsum", axis, backend, bound)
 
 
+@by_table("cumprod")
 def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) -> Any:
     """Products of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumprod` says."""
     terms = x.words.shape[1 + axis]
     (x,), overflow = grown(lambda known: of_powers(known, int(terms)), overflow, x)
     system, mode = x.system, overflow_mode(overflow, x.system)
-    if isinstance(system, Positional):
-        return made_like((x,), scan(x.words, PositionalProducts(system, axis, mode), backend), system, mode)
-    bound = bound_of_products(system, x.words.shape[1 + axis])
-    how = AxisProducts(system, axis, "wrap" if bound is not None and mode == "raise" else mode)
+    bound = bound_of_products(system, x.words.shape[1 + axis]) if system.extends else None
+    how = system.apply("cumprod", axis=axis, mode="wrap" if bound is not None and mode == "raise" else mode)
     return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), mode)
 
 
 def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:
     """Maxima or minima of all numbers up to each one along an axis."""
-    system = x.system
-    if isinstance(system, Positional):
-        how: Any = PositionalExtrema(system, axis, minimum=minimum)
-    elif x.words.ndim == 2:
-        how = LineScan(system, axis, operation="cummin" if minimum else "cummax")
-    else:
-        how = AxisExtrema(system, axis, minimum=minimum)
-    return made_like((x,), scan(x.words, how, backend), system, "raise")
+    return (_running_minima if minimum else _running_maxima)(x, axis, backend)
+
+
+@by_table("cummax")
+def _running_maxima(x: Numbers, axis: int, backend: str) -> Any:
+    return _scanned(x, "cummax", axis, backend, x.system.bound)
+
+
+@by_table("cummin")
+def _running_minima(x: Numbers, axis: int, backend: str) -> Any:
+    return _scanned(x, "cummin", axis, backend, x.system.bound)
+
+
+def _scanned(x: Numbers, row: str, axis: int, backend: str, bound: int | None) -> Any:
+    how = x.system.apply(row, axis=axis, line=x.words.ndim == 2)
+    return made_like((x,), scan(x.words, how, backend), x.system.with_bound(bound), "raise")
 
 
 def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:

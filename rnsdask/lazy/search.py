@@ -11,7 +11,8 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import indexing, shape
 from rnsdask.lazy.chunks import as_lazy
-from rnsdask.lazy.functions import check_one_kind, relate
+from rnsdask.lazy.elementwise import check_one_kind, entry_of
+from rnsdask.lazy.functions import relate
 from rnsdask.lazy.integer_operands import meta_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
@@ -21,7 +22,7 @@ from rnsdask.lazy.operands import (
     is_number_array,
     made_alike,
 )
-from rnsdask.lazy.ordering import check_numbers, places, telling_rows
+from rnsdask.lazy.ordering import places, telling_rows
 from rnsdask.lazy.sort import sorted_along
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.sort import taken
@@ -58,7 +59,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         If `a` has several axes, the side is another one, `sorter` has another shape, or moduli or ranges
         differ.
     """
-    check_numbers("searchsorted", a)
+    entry_of("ordering", a, name="searchsorted")
     if side not in ("left", "right"):
         raise ValueError(f"side must be 'left' or 'right', got {side!r:.40}")
     if a.words.ndim != 2:
@@ -98,7 +99,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     TypeError, ValueError
         As :func:`searchsorted`.
     """
-    check_numbers("isin", x)
+    entry_of("ordering", x, name="isin")
     if is_number_array(values):
         find_lengths(values)
         check_one_kind(x, values)
@@ -143,9 +144,7 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
     """
     system = a.system
     if is_number_array(v):
-        if hasattr(system, "with_bound"):
-            bounds = system.bound, v.system.bound
-            system = system.with_bound(None if None in bounds else max(bounds))
+        system = system.holding(system.known_range, v.system.known_range)
         if v.words.ndim > 2:
             find_lengths(v)
         flat = shape.reshape(v.words, -1) if v.words.ndim > 2 else v.words
@@ -175,7 +174,7 @@ def _integer_block(integer: Any, *, system: NumberSystem) -> Array:
 
 def _columns(values: list[int], system: NumberSystem) -> NDArray[np.uint32]:
     """Words (rows + 1, m) of integers of any size: of those out of range, those of 0."""
-    lowest, highest = getattr(system, "known_range", system.value_range)
+    lowest, highest = system.known_range
     sides = [_BELOW if value < lowest else _ABOVE if value > highest else _INSIDE for value in values]
     inside = [0 if side else value for value, side in zip(values, sides, strict=True)]
     words = system.encode(inside).reshape(system.rows, -1)

@@ -36,9 +36,8 @@ def numbers_of(small: Any, like: Numbers) -> Any:
     if system.grows:
         system = least_system(int(ends.min), int(ends.max), signed=False)
     words = map_chunks(_encode_block, small[None], rows=system.rows, located=True, system=system)
-    if hasattr(system, "with_bound"):
-        system = system.with_bound(max(-int(ends.min), int(ends.max)))
-    return made_like((like,), words, system, "raise")
+    bound = max(-int(ends.min), int(ends.max))
+    return made_like((like,), words, system.with_bound(bound), "raise")
 
 
 def _encode_block(block: Array, *, system: NumberSystem, place: Place) -> Array:

@@ -14,9 +14,10 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import ranks, shape
 from rnsdask.lazy.convert import to_ints
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import find_lengths, made_like
-from rnsdask.lazy.ordering import check_numbers, sorted_indices
+from rnsdask.lazy.ordering import sorted_indices
 from rnsdask.rns.sort import positions, taken
 
 
@@ -73,7 +74,7 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
 
 def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
     """The words to sort, and the axis of the numbers to sort along, from 0."""
-    check_numbers(function, x)
+    entry_of("ordering", x, name=function)
     find_lengths(x)
     words = x.words
     if axis is None:
@@ -140,7 +141,7 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     ValueError
         If there are no numbers along the axes; AxisError, which is one, if there is no such axis.
     """
-    check_numbers("median", x)
+    entry_of("ordering", x, name="median")
     find_lengths(x)
     words = x.words
     lengths = words.shape[1:]

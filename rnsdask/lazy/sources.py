@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from rnsdask.lazy.map import Call
-from rnsdask.store import GroupInfo, Location, StoreInfo
+from rnsdask.store import Location, StoreInfo
 
 
 def reads(graph: Mapping[Any, Any], target: Location) -> bool:
@@ -19,7 +19,7 @@ def reads(graph: Mapping[Any, Any], target: Location) -> bool:
 
 
 def stores_read(graph: Mapping[Any, Any]) -> Iterator[Location]:
-    """The places of the stores and groups whose descriptions the tasks of a graph hold."""
+    """The places of the stores whose descriptions the tasks of a graph hold."""
     for layer in getattr(graph, "layers", {None: graph}).values():
         # A blockwise layer has one task for all chunks.
         yield from _held(getattr(layer, "task", None) or list(layer.values()))
@@ -27,7 +27,7 @@ def stores_read(graph: Mapping[Any, Any]) -> Iterator[Location]:
 
 def _held(value: Any) -> Iterator[Location]:
     """The places of stores in a task, or in the tasks that Dask has fused into it."""
-    if isinstance(value, StoreInfo | GroupInfo):
+    if isinstance(value, StoreInfo):
         yield value.location
     elif isinstance(value, Call):
         yield from _held(value.options)

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.map import reduce_chunks
-from rnsdask.lazy.number_theory import lengths_block
 from rnsdask.lazy.operands import Numbers
-from rnsdask.lazy.tree import boxed, combine_tree, reduce_words
+from rnsdask.lazy.tree import boxed, combine_tree, moved_to_reduce, reduce_words
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,11 @@ def combine(a: Summary, b: Summary) -> Summary:
 
 
 def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArray[np.object_]:
-    if not isinstance(system, IntervalRNS) or backend != "auto":  # their reductions stay where they are
-        block = to_backend(block, backend)
+    block = moved_to_reduce(block, system, backend)
     found = _NOTHING
     if 0 not in block.shape:
         lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
-        lengths = to_backend(np.bincount(lengths_block(block, system=system).ravel()), "cpu")
+        lengths = to_backend(np.bincount(system.apply("bit_length", block).ravel()), "cpu")
         found = Summary(
             total.count, lowest.value, highest.value, total.value, tuple(map(int, lengths.tolist()))
         )

@@ -15,11 +15,8 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ordering import sorted_indices
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.positional import order as positional_order
-from rnsdask.positional.system import Positional
 from rnsdask.rns import topk
 from rnsdask.rns.sort import positions, taken
-from rnsdask.rns.system import RNS
 
 # Chunks whose best numbers one task combines along an axis.
 _SPLIT_EVERY = 16
@@ -27,10 +24,10 @@ _SPLIT_EVERY = 16
 
 def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> topk.Selection:
     """The selection of the numbers of a chunk of one axis, whose indices begin at `offset`."""
-    if isinstance(system, Positional):
-        return positional_order.select(words, system, k, offset)
-    assert isinstance(system, RNS)
-    return topk.select(words, system, k, offset)
+    if "select" not in system.table:
+        return topk.selection_by(system.apply("ordering", words), words, system, k, offset)
+    found: topk.Selection = system.apply("select", words, k=k, offset=offset)
+    return found
 
 
 def select(

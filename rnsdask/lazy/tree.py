@@ -14,19 +14,14 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
-from rnsdask.cluster.resident import chunks_by_worker
+from rnsdask.cluster.workers import chunks_by_worker
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.interval_rns.reduce import reduce_columns
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
-from rnsdask.positional import reduce as positional
-from rnsdask.positional.system import Positional
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
-from rnsdask.rns.system import RNS
+from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
 # each level that it saves is a way to the scheduler and back for every reduction.
@@ -177,12 +172,15 @@ def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
 def reduce_words(operation: str, words: Array, system: NumberSystem) -> ReductionResult:
     """Reduce the words of numbers in memory, NumPy or CuPy, of any system that has reductions."""
     check_operation(operation)
-    if isinstance(system, IntervalRNS):
-        return reduce_columns(operation, words, system.moduli)
-    if isinstance(system, Positional):
-        return positional.reduce_words(operation, words, system)
-    assert isinstance(system, RNS)
-    return reduce_chunk(REDUCTIONS[operation], words, system)
+    found: ReductionResult = system.apply("reduce", words, operation=operation)
+    return found
+
+
+def moved_to_reduce(block: Array, system: NumberSystem, backend: str) -> Array:
+    """Move a chunk to the processor that reduces it; it may stay where it is if none was chosen."""
+    if backend == "auto" and not system.table["reduce"].moves:
+        return block
+    return to_backend(block, backend)
 
 
 def check_operation(operation: str) -> None:
@@ -294,9 +292,7 @@ def _reduce_chunk(
 ) -> ReductionResult:
     """Reduce one chunk; its index becomes that of the whole array."""
     with naming_gpu_memory(f"chunk {place.index}"):
-        # Stored intervals choose among numbers where they are: nearly no residues are read, so none move.
-        stays = backend == "auto" and isinstance(system, IntervalRNS)
-        result = reduce_words(operation, block if stays else to_backend(block, backend), system)
+        result = reduce_words(operation, moved_to_reduce(block, system, backend), system)
     return result if result.index is None else replace(result, index=place.flat_index(result.index))
 
 

@@ -12,9 +12,10 @@ from rnsdask.backend import Array
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import ranks, shape
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
-from rnsdask.lazy.ordering import check_numbers, sorted_indices, telling_rows
+from rnsdask.lazy.ordering import sorted_indices, telling_rows
 from rnsdask.lazy.search import shaped
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken
@@ -47,7 +48,7 @@ def unique(
     TypeError
         If `x` is no array of numbers.
     """
-    check_numbers("unique", x)
+    entry_of("ordering", x, name="unique")
     find_lengths(x)
     words = x.words
     flat = shape.reshape(words, -1)

@@ -1,10 +1,4 @@
-"""Functions of RNSArrays as functions of IntervalRNSArrays: by a wider signed system, and back.
-
-What an RNSArray has, an IntervalRNSArray gets by one line: a function of the Dask half by a decorator,
-:func:`also_of_intervals`, a method by :func:`through_rns` in the class. Numbers of an interval system go in
-as residues of a signed system with more moduli (:mod:`rnsdask.interval_rns.widening`), chunk by chunk;
-arrays of numbers among the results come back, all else stays as it is.
-"""
+"""Operations of numbers with intervals that residues of more moduli do for them, as their table says."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +9,10 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.place import Place
+from rnsdask.core.table import ThroughRNS
 from rnsdask.interval_rns import widening
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, common_system, is_number_array, made_alike
 from rnsdask.rns.system import RNS
@@ -57,6 +52,27 @@ def also_of(system: type[Any], function: Function) -> Callable[[F], F]:
             return function(*args, **options)
 
         return cast("F", of_either)
+
+    return decorate
+
+
+def by_table(row: str) -> Callable[[F], F]:
+    """Decorate the Dask half of an operation that has a row in the table of its operands' system.
+
+    It is called with residues of more moduli where the row says so.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def of_any(*args: Any, **options: Any) -> Any:
+            entry = entry_of(row, *args, *options.values())
+            if not isinstance(entry, ThroughRNS):
+                return function(*args, **options)
+            if entry.check is not None:
+                entry.check(*args, **options)
+            return through_rns(function, entry.bits, overflows=entry.overflows)(*args, **options)
+
+        return cast("F", of_any)
 
     return decorate
 

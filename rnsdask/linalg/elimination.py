@@ -6,9 +6,9 @@ from typing import Any
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy import elimination, exact_elimination
+from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import find_lengths, is_number_array, made_alike
 from rnsdask.lazy.widening import of_intervals, through_rns

@@ -9,7 +9,6 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy.elimination import inv
-from rnsdask.lazy.fields import check_no_overflow
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.matmul import identity_like, matmul
 from rnsdask.rns.promotion import check_length
@@ -81,7 +80,7 @@ def _checked(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str |
     exponent = as_integer(k, "k")
     of_fields = isinstance(x, FieldArray)
     if of_fields:
-        check_no_overflow(overflow)
+        overflow_mode(overflow, x.system)
     mode = None
     if not of_fields:
         mode = "extend" if extends(overflow, x) else overflow_mode(overflow, x.system)

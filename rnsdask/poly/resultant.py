@@ -4,10 +4,10 @@ from typing import Any
 
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, polynomials
+from rnsdask.lazy.elementwise import refuse
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.polynomials import checked_operands
-from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import of_intervals, through_rns
 from rnsdask.positional.system import Positional
 
@@ -57,7 +57,7 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
             raise TypeError("resultant takes integers in two variables, got elements of fields")
         return polynomials.resultant(f, g)
     if isinstance(f.system, Positional):
-        refuse("resultant")
+        refuse("resultant", f)
     function = exact_polynomials.resultant if count == 1 else exact_polynomials.bivariate_resultant
     return (through_rns(function) if of_intervals(f) else function)(f, g)
 
@@ -88,6 +88,6 @@ def discriminant(f: Any) -> Any:
     if of_fields(f):
         return polynomials.discriminant(f)
     if isinstance(f.system, Positional):
-        refuse("discriminant")
+        refuse("discriminant", f)
     function = exact_polynomials.discriminant
     return (through_rns(function) if of_intervals(f) else function)(f)

@@ -12,7 +12,7 @@ from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
-from rnsdask.positional.resize import trimmed
+from rnsdask.positional.operands import trimmed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import matrices
 
@@ -45,12 +45,12 @@ def count(x: Array, system: Positional, what: str) -> Array:
     return kernels_of(x).positional_count(as_matrix(x), system.signed, what).reshape(x.shape[1:])
 
 
-def right_shift(x: Array, counts: Array, system: Positional, locate: Locate = int) -> Array:
+def right_shift(x: Array, counts: Array | int, system: Positional, locate: Locate = int) -> Array:
     """Numbers (k, *shape) divided by powers of two and rounded down.
 
     Parameters
     ----------
-    counts : array of integers, shape (1, *shape)
+    counts : array of integers, shape (1, *shape), or int
         How many bits; shapes broadcast, and one count may be NumPy's on every processor.
 
     Raises
@@ -58,15 +58,15 @@ def right_shift(x: Array, counts: Array, system: Positional, locate: Locate = in
     ValueError
         If a count is negative, naming the first one's index.
     """
-    (numbers, by), shape = matrices(x, counts)
+    (numbers, by), shape = matrices(x, _column(counts, x.ndim))
     bits = _checked(by, system, locate)
     out = kernels_of(numbers).positional_shift(numbers, -bits, system.top_bits, system.signed)
     return out.reshape(system.rows, *shape)
 
 
-def left_shift(x: Array, counts: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
+def left_shift(x: Array, counts: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
     """Numbers (k, *shape) times powers of two, as :func:`right_shift` and :func:`.arithmetic.apply` say."""
-    (numbers, by), shape = matrices(x, counts)
+    (numbers, by), shape = matrices(x, _column(counts, x.ndim))
     bits = _checked(by, system, locate)
     kernels = kernels_of(numbers)
     out = kernels.positional_shift(numbers, bits, system.top_bits, system.signed)
@@ -84,6 +84,15 @@ def left_shift(x: Array, counts: Array, system: Positional, mode: str, locate: L
             length, is_cut = int(lengths[place]) + count, count >= LONGEST_SHIFT
             raise system.overflow_of_length(length, bool(negative[place]), locate(index), at_least=is_cut)
     return out.reshape(len(out), *shape)
+
+
+def _column(counts: Array | int, ndim: int) -> Array:
+    """Counts, or a column of one integer."""
+    if not isinstance(counts, int):
+        return counts
+    if counts < 0:
+        raise NumberError(f"bits must not be negative, got {abbreviate(counts)}")
+    return np.full((1,) * ndim, min(counts, LONGEST_SHIFT), dtype=np.int64)
 
 
 def _checked(counts: Array, system: Positional, locate: Locate) -> Array:

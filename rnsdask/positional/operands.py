@@ -1,11 +1,60 @@
-"""Chunks of positional numbers, words (k, *shape), as kernels take them."""
+"""Chunks of positional numbers as kernels take them, in more or fewer bits, and as integers of GMP."""
 
 import math
 
+import gmpy2
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend import Array
 from rnsdask.core.layout import as_matrix
+
+
+def limb_beyond(words: Array, signed: bool) -> Array:
+    """The limb (N,) that goes on above each number of (k, N) limbs: of its sign, or 0."""
+    top = words[-1]
+    return np.uint32(0) - (top >> np.uint32(31)) if signed else np.zeros_like(top)
+
+
+def trimmed(top: Array, top_bits: int, signed: bool) -> Array:
+    """Highest limbs of which some bits are used: the others are 0, or copies of the sign."""
+    unused = np.uint32(32 - top_bits)
+    if not signed:
+        return (top << unused) >> unused
+    return ((top << unused).view(np.int32) >> np.int32(unused)).view(np.uint32)
+
+
+def resized(words: Array, signed: bool, rows: int, top_bits: int, to_signed: bool) -> tuple[Array, Array]:
+    """Numbers (k, N) in another number of bits, modulo a power of two, and which of them are out of range.
+
+    Parameters
+    ----------
+    words : array of uint32, shape (k, N)
+        NumPy or CuPy.
+    signed, to_signed : bool
+        Whether the numbers given, and those of the result, are in two's complement.
+    rows, top_bits : int
+        Limbs of the result, and bits of the highest one.
+
+    Returns
+    -------
+    (words, outside)
+        uint32 (rows, N) and Boolean (N,).
+    """
+    given = len(words)
+    common, fill = min(rows, given), limb_beyond(words, signed)
+    out = np.empty_like(words, shape=(rows, words.shape[1]), order="C")
+    out[:common] = words[:common]
+    out[common:] = fill
+    top = out[-1].copy()
+    out[-1] = trimmed(top, top_bits, to_signed)
+    new_fill = limb_beyond(out, to_signed)
+    # The limbs are the same below the highest one; from there on each number goes on by its sign.
+    outside = (out[-1] != top) | (fill != new_fill)
+    if given > rows:
+        outside |= (words[rows:] != new_fill).any(axis=0)
+    return out, outside
+
 
 LIMB_BITS = 32
 
@@ -53,3 +102,30 @@ def wide(matrix: Array, count: int) -> Array:
     if matrix.shape[1] == count and matrix.flags.c_contiguous:
         return matrix
     return np.copy(np.broadcast_to(matrix, (len(matrix), count)), order="C")
+
+
+def on_host(matrix: Array) -> NDArray[np.uint32]:
+    """A matrix (k, N) of words as a NumPy array."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.get()
+
+
+def to_integers(matrix: Array, signed: bool) -> list[gmpy2.mpz]:
+    """The integers of a matrix (k, N)."""
+    host = on_host(matrix)
+    data, size = np.copy(host.T, order="C").astype("<u4", copy=False).tobytes(), 4 * len(host)
+    values = [gmpy2.mpz.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
+    if signed:
+        half, modulus = gmpy2.mpz(1) << 8 * size - 1, gmpy2.mpz(1) << 8 * size
+        values = [value - modulus if value >= half else value for value in values]
+    return values
+
+
+def from_integers(values: list[gmpy2.mpz], limbs: int, like: Array) -> Array:
+    """A matrix (limbs, N) of integers modulo 2**(32 limbs), where `like` is."""
+    try:
+        data = b"".join(value.to_bytes(4 * limbs, "little") for value in values)
+    except OverflowError:  # some are negative, or too long
+        modulus = gmpy2.mpz(1) << 32 * limbs
+        data = b"".join((value % modulus).to_bytes(4 * limbs, "little") for value in values)
+    rows = np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False).reshape(len(values), limbs)
+    return np.asarray(np.copy(rows.T, order="C"), like=like)

@@ -1,16 +1,38 @@
-"""What chunks of positional numbers are sorted by, and the k greatest of a chunk. No Dask in here."""
+"""Order of chunks of positional numbers, what they are sorted by, and the k greatest. No Dask in here."""
 
 from functools import partial
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.layout import as_matrix
-from rnsdask.positional.resize import limb_beyond
+from rnsdask.positional.operands import limb_beyond
 from rnsdask.positional.system import Positional
-from rnsdask.rns.blocks import batches
+from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.sort import Ordering
-from rnsdask.rns.topk import Selection, selection_by
+
+
+def compare(x: Array, y: Array, system: Positional) -> Array:
+    """Order of the numbers of two blocks: -1, 0 or +1 as x < y, x == y or x > y.
+
+    Parameters
+    ----------
+    x, y : arrays of uint32, shape (k, *shape) each
+        NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
+
+    Returns
+    -------
+    array of int8, with the common shape
+    """
+    (a, b), shape = matrices(x, y)
+    prototype = b if backend_name(b) == "cuda" else a
+    return kernels_of(prototype).positional_compare(a, b, system.signed).reshape(shape)
+
+
+def sign(x: Array, system: Positional) -> Array:
+    """Sign of each number of a block (k, *shape): int8 of -1, 0 or +1."""
+    return compare(x, np.zeros((len(x), *(1,) * (x.ndim - 1)), np.uint32), system)
+
 
 _SIGN = np.uint32(1 << 31)
 
@@ -43,8 +65,3 @@ def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
     digits = np.concatenate(parts, axis=1)
     digits[-1] ^= flip
     return digits
-
-
-def select(words: Array, system: Positional, k: int, offset: int = 0) -> Selection:
-    """The k greatest numbers in descending order, or for k < 0 the -k least, as :func:`.rns.topk.select`."""
-    return selection_by(ordering(words, system), words, system, k, offset)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
-from rnsdask.positional.resize import resized, trimmed
+from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
 
 MOST_BITS = 2**20
@@ -45,6 +45,10 @@ class Positional(NumberSystem):
     """
 
     words_are = "limbs"
+    table_name: ClassVar[str] = "rnsdask.positional.table:TABLE"
+    ways_out: ClassVar[str] = "limbs have no such operation; x.to_rns(moduli) makes residues of its numbers"
+    conversions: ClassVar[str] = "to_positional(bits) and to_rns(moduli) convert"
+    wider: ClassVar[str] = "x.to_positional(bits, signed=True) takes more bits, and negative numbers"
 
     bits: int
     signed: bool = False
@@ -143,6 +147,12 @@ class Positional(NumberSystem):
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the bits and the range are the same."""
         return isinstance(other, Positional) and (self.bits, self.signed) == (other.bits, other.signed)
+
+    def mismatch(self, other: "Positional") -> str:
+        """What an error says of operands in two systems."""
+        return (
+            f"operands have different precisions: {self} and {other}; x.to_positional(bits) makes them alike"
+        )
 
     def overflow_error(self, value: int, index: int) -> PrecisionOverflowError:
         """The error of an exact result out of range, at a flat index of the array."""

@@ -20,6 +20,11 @@ BATCH_RESIDUES = 2**18
 BATCH_INTEGERS = 16
 
 
+def batch_size(words: int) -> int:
+    """Return how many integers are converted at a time, where each takes so many words."""
+    return max(BATCH_INTEGERS, BATCH_RESIDUES // words)
+
+
 def column_of(value: int, moduli: ModuliSet, ndim: int = 1) -> NDArray[np.uint32]:
     """Residues of any integer as those of one number, (n, 1, ..., 1) with `ndim` axes of length 1."""
     return np.array(residues_of(value, moduli), dtype=RESIDUE_DTYPE).reshape(-1, *(1,) * ndim)

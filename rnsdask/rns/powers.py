@@ -1,5 +1,6 @@
 """Powers and inverses modulo M of a chunk of numbers, and exactly which powers overflow. No Dask in here."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gmpy2
@@ -9,7 +10,9 @@ from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.errors import NumberError, RNSOverflowError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
+from rnsdask.core.ranges import Range
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import compare
 from rnsdask.rns.inverses import invert_together
@@ -44,6 +47,32 @@ def bases_that_fit(exponent: int, system: RNS) -> tuple[int, int]:
         return (lowest, highest) if exponent or highest else (1, 0)
     root = _root(highest, exponent)
     return (0 if not system.signed else -_root(-lowest if exponent % 2 else highest, exponent)), root
+
+
+def check_power(_: NumberSystem, exponent: int, **__: Any) -> None:
+    """Raise ValueError if the exponent of powers is negative."""
+    check_exponent(exponent)
+
+
+def plan(system: RNS, ranges: Sequence[Range], mode: str, exponent: int) -> tuple[str, int | None]:
+    """Mode of overflow that chunks of bases in a range need, and a bound of their powers."""
+    check_exponent(exponent)
+    (low, high), (lowest, highest) = ranges[0], bases_that_fit(exponent, system)
+    is_safe = lowest <= low and high <= highest
+    bound = None
+    if mode == "raise" or is_safe:
+        # A power out of range raises, so a bound of the others holds for every result.
+        bound = max(abs(max(low, lowest)), abs(min(high, highest))) ** exponent
+    return "wrap" if is_safe and mode == "raise" else mode, bound
+
+
+def check_inverses(system: NumberSystem, **_: Any) -> None:
+    """Raise ValueError if inverses modulo M would be modulo moduli that the user has not given."""
+    if system.source is not None:
+        raise ValueError(
+            f"inverse would be modulo the moduli that replaced the {system.source!r}, under which the "
+            "residues were given; pow(x, -1, m) gives inverses modulo an integer m"
+        )
 
 
 def _root(value: int, exponent: int) -> int:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.constants import sufficient_prefix
 from rnsdask.core.errors import ReplacedModuliOverflowError, RNSOverflowError, abbreviate, bits_text
 from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, first_moduli, to_text
@@ -44,6 +45,13 @@ class RNS(NumberSystem):
         If `moduli` is no ModuliSet, `signed` or `grows` no bool, `source` no WideModuli, or the bound no
         integer, or negative; or the system grows, and its moduli are others.
     """
+
+    table_name: ClassVar[str] = "rnsdask.rns.table:TABLE"
+    ways_out: ClassVar[str] = (
+        "residues have no such operation; x.to_positional(bits) makes limbs, and rd.FieldArray.from_rns("
+        "x, fields) elements of fields"
+    )
+    extends: ClassVar[bool] = True
 
     moduli: ModuliSet
     signed: bool = False
@@ -88,6 +96,12 @@ class RNS(NumberSystem):
         lowest, highest = self.value_range
         return max(-lowest, highest)
 
+    @property
+    def wider(self) -> str:  # type: ignore[override]
+        """How to hold an integer that is out of range."""
+        sign = "" if self.signed else ", and an array made with signed=True takes negative numbers"
+        return f"x.extend(moduli) takes more moduli{sign}"
+
     @cached_property
     def known_range(self) -> tuple[int, int]:
         """The lowest and the highest number that the bound leaves."""
@@ -104,6 +118,11 @@ class RNS(NumberSystem):
     def with_bound(self, bound: int | None) -> "RNS":
         """The same system with another bound, or none."""
         return self if bound is self.bound else RNS(self.moduli, self.signed, bound, self.source, self.grows)
+
+    def sufficient(self, words: Any) -> tuple["RNS", Any]:
+        """Return a system and words of the same numbers, by no more moduli than their bound needs."""
+        moduli = sufficient_prefix(self.moduli, self.signed, self.bound)
+        return RNS(moduli, self.signed), words[: len(moduli)]
 
     def encode(self, values: Any) -> NDArray[np.uint32]:
         """Residues of integers: :func:`.ints_to_residues`."""
@@ -138,6 +157,10 @@ class RNS(NumberSystem):
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the moduli and the range are the same."""
         return isinstance(other, RNS) and (self.moduli, self.signed) == (other.moduli, other.signed)
+
+    def mismatch(self, other: "RNS") -> str:
+        """What an error says of operands in two systems."""
+        return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
 
     @property
     def overflow_type(self) -> type[RNSOverflowError]:

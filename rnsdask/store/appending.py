@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from rnsdask.core.errors import ChangedStoreError, CorruptChunkError
+from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
-from rnsdask.store.attributes import APPEND, ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.store.attributes import APPEND, ATTRIBUTE, begun_attribute, read_job_identity
 from rnsdask.store.chunk_files import chunk_file_size, link_file
 from rnsdask.store.documents import changed_metadata, check_lengths
 from rnsdask.store.location import STAGED, Location
 from rnsdask.store.metadata import StoreInfo
+from rnsdask.store.old_groups import GroupInfo
 from rnsdask.store.reading import content_of
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, check_no_part, state_at, target_at
@@ -27,7 +29,7 @@ _REQUESTS = 16
 """Files that are linked, or copied, at a time."""
 
 
-def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> StoreWriter:
+def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> StoreWriter:
     """Begin a store with more numbers along an axis, which replaces a complete one when it is finished.
 
     Its codecs, and what else its metadata hold, are those of the old one. It has the chunks that stay; the
@@ -51,9 +53,14 @@ def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> Store
     CorruptChunkError
         If a chunk is missing, or they are not those that it was completed with.
     StoreError
-        If it is a part of a group, or cannot be written.
+        If it is a group of an older version, or cannot be written.
     """
     location = info.location.check_writable()
+    if isinstance(info, GroupInfo):
+        raise StoreError(
+            f"{info.path}: it is a group, as older versions stored intervals, and nothing can be appended to "
+            "it; write it to another place, x.to_zarr(path), and append there"
+        )
     check_no_part(location)
     shape = _longer(info, axis, length)
     content = content_of(location, map(info.chunk_key, info.indices()))

@@ -3,26 +3,25 @@
 import hashlib
 import json
 import re
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex
 
 import google_crc32c
 
 from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.system import PrimeFields
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
-from rnsdask.store.documents import parse_document
+from rnsdask.store.documents import attributes_in, parse_document
 from rnsdask.store.location import METADATA_KEY, Location
 
-WordSystem: TypeAlias = RNS | FiniteFields | Positional
-"""The number systems whose words are a store: those of the others are groups."""
-
 FORMAT = 1
-"""Number of the format of stores of integers as residues, and of groups."""
+"""Number of the format of stores of integers as residues."""
 
 FIELDS_FORMAT = 2
 """Number of the format of stores of other words than residues: with the name of their number system."""
@@ -32,6 +31,9 @@ _PRIME_FIELDS = "prime-fields"
 
 _FERMAT_FIELD = "fermat-field"
 """The same of elements of a Fermat field."""
+
+_INTERVAL_RNS = "interval-rns"
+"""The same of signed integers as residues and intervals."""
 
 _POSITIONAL = "positional"
 """The same of integers as limbs."""
@@ -55,26 +57,33 @@ _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]+")
 # ---- the number system ------------------------------------------------------------------------------------
 
 
-def _system_fields(system: WordSystem) -> dict[str, Any]:
+def _system_fields(system: NumberSystem) -> dict[str, Any]:
     if isinstance(system, FermatField):
         values = {"radix": hex(system.radix), "digits": system.digits}
         return {"format": FIELDS_FORMAT, "system": _FERMAT_FIELD, **values}
     if isinstance(system, PrimeFields):
         values = {"moduli": list(system.moduli), "signed": False, "bound": None}
         return {"format": FIELDS_FORMAT, "system": _PRIME_FIELDS, **values}
+    if isinstance(system, IntervalRNS):
+        values = {"moduli": list(system.moduli), "signed": True, "bound": None}
+        return {"format": FIELDS_FORMAT, "system": _INTERVAL_RNS, **values, **_source_fields(system.source)}
     if isinstance(system, Positional):
         values = {"bits": system.bits, "signed": system.signed}
         return {"format": FIELDS_FORMAT, "system": _POSITIONAL, **values}
-    assert isinstance(system, RNS)
+    if not isinstance(system, RNS):
+        raise TypeError(f"the store format has no number system {system!r}")
     bound = None if system.bound is None else hex(system.bound)
     values = {"moduli": list(system.moduli), "signed": system.signed, "bound": bound}
-    # In text, for other readers' numbers end at 2**53.
-    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
     mode = {"grows": True} if system.grows else {}
-    return {"format": FORMAT, **values, **source, **mode}
+    return {"format": FORMAT, **values, **_source_fields(system.source), **mode}
 
 
-def system_of(attribute: dict[str, Any]) -> WordSystem:
+def _source_fields(source: WideModuli | None) -> dict[str, Any]:
+    # In text, for other readers' numbers end at 2**53.
+    return {} if source is None else {"source": [hex(m) for m in source]}
+
+
+def system_of(attribute: dict[str, Any]) -> NumberSystem:
     """The number system that a checked attribute names.
 
     Raises
@@ -106,7 +115,7 @@ def _source_of(texts: Any) -> WideModuli | None:
     return WideModuli(tuple(int(text, 16) for text in texts))
 
 
-def _system_of_format_2(attribute: dict[str, Any]) -> FiniteFields | Positional:
+def _system_of_format_2(attribute: dict[str, Any]) -> IntervalRNS | FiniteFields | Positional:
     if (kind := attribute.get("system")) == _FERMAT_FIELD:
         radix = attribute["radix"]
         if not isinstance(radix, str) or not _HEXADECIMAL.fullmatch(radix):
@@ -116,8 +125,14 @@ def _system_of_format_2(attribute: dict[str, Any]) -> FiniteFields | Positional:
         if type(attribute["bits"]) is not int:
             raise ValueError(f"bits must be an integer, got {brief(attribute['bits'])}")
         return Positional(attribute["bits"], attribute["signed"])
+    if kind == _INTERVAL_RNS:
+        if attribute["signed"] is not True or attribute["bound"] is not None:
+            raise ValueError(
+                "numbers with intervals are signed, without a bound: signed must be true, bound null"
+            )
+        return IntervalRNS(ModuliSet(attribute["moduli"]), _source_of(attribute.get("source")))
     if kind != _PRIME_FIELDS:
-        known = f"{_PRIME_FIELDS!r}, {_FERMAT_FIELD!r} or {_POSITIONAL!r}"
+        known = f"{_PRIME_FIELDS!r}, {_FERMAT_FIELD!r}, {_INTERVAL_RNS!r} or {_POSITIONAL!r}"
         raise ValueError(f"system must be {known}, got {brief(kind)}")
     if attribute["signed"] or attribute["bound"] is not None:
         raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
@@ -142,16 +157,12 @@ def begun_fields(writer: str, job_identity: str | None) -> dict[str, Any]:
     return {"complete": False, "writer": writer, "recipe": job_identity}
 
 
-def begun_attribute(
-    system: WordSystem, writer: str, job_identity: str | None, group: str | None = None
-) -> dict[str, Any]:
+def begun_attribute(system: NumberSystem, writer: str, job_identity: str | None) -> dict[str, Any]:
     """Make the value of the attribute of a store that a writer is about to write."""
-    return {**_contents(system, group), **begun_fields(writer, job_identity)}
+    return {**_system_fields(system), **begun_fields(writer, job_identity)}
 
 
-def complete_attribute(
-    metadata: dict[str, Any], system: WordSystem, content: str, group: str | None = None
-) -> dict[str, Any]:
+def complete_attribute(metadata: dict[str, Any], system: NumberSystem, content: str) -> dict[str, Any]:
     """Make the value of the attribute of a store that is complete, with checksums.
 
     Parameters
@@ -160,17 +171,11 @@ def complete_attribute(
         The store's metadata document.
     content
         Hash of the checksums of all chunks.
-    group
-        What it has in common with the other parts of its group, if it is in one.
     """
-    attribute = {**_contents(system, group), "complete": True}
+    attribute = {**_system_fields(system), "complete": True}
     attribute["checksum"] = _checksum(attribute, metadata)
     attribute["content"] = content
     return {**attribute, "digest": _digest(attribute, metadata)}
-
-
-def _contents(system: WordSystem, group: str | None) -> dict[str, Any]:
-    return {**_system_fields(system), **({} if group is None else {"group": group})}
 
 
 def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
@@ -240,6 +245,13 @@ def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, An
         if attribute[name] != value:
             found = f"{brief(attribute[name])}"
             raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its {name} is {value}, stored {found}")
+
+
+def own_attribute(document: dict[str, Any] | None) -> dict[str, Any]:
+    """Find the attribute of the package in a metadata document; empty if there is none."""
+    attributes = attributes_in(document)
+    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
+    return next((attribute for attribute in own if isinstance(attribute, dict)), {})
 
 
 def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:

@@ -9,14 +9,21 @@ import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import zarr
 from numcodecs import blosc, zstd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
+from zarr.buffer.cpu import Buffer
+from zarr.storage import MemoryStore
 
+from rnsdask.core.errors import CorruptChunkError
 from rnsdask.store.checksum import extend
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
+from rnsdask.store.documents import Files, array_document, revealed
+from rnsdask.store.location import METADATA_KEY, Location
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BLOSC_HEADER = struct.Struct("<4xIII")
@@ -145,3 +152,52 @@ class ChunkCodecs:
         else:
             _COMPRESSORS[self.compressor](packed, content)
         return content.view(self.dtype).reshape(self.shape)
+
+
+def decode_chunk(
+    location: Location, metadata: bytes, key: str, name: str, selection: tuple[slice, ...]
+) -> NDArray[Any]:
+    """Fetch the bytes of a chunk, and decode them as Zarr's codecs would.
+
+    Parameters
+    ----------
+    location, metadata
+        Where a Zarr array is, and its metadata document.
+    key, name
+        The chunk's file within the array, and what error messages call it.
+    selection
+        The part of the array that the chunk covers.
+
+    Raises
+    ------
+    CorruptChunkError
+        If the chunk is missing or cannot be decoded.
+    StoreAccessError
+        If it cannot be read.
+    """
+    codecs = codecs_of(metadata)
+    try:
+        encoded = location.read(key, name, codecs.longest)
+    except FileNotFoundError:
+        raise CorruptChunkError(f"{name} is missing") from None
+    try:
+        return codecs.decode(encoded)[tuple(slice(s.stop - s.start) for s in selection)]
+    except MemoryError:
+        raise
+    except Exception as error:  # each codec has errors of its own
+        raise CorruptChunkError(f"{name} is corrupt: {' '.join(str(error).split()):.200}") from error
+
+
+@lru_cache(64)
+def codecs_of(metadata: bytes) -> ChunkCodecs:
+    """The codecs of an array, by its metadata document."""
+    return ChunkCodecs.of(array_document(metadata))
+
+
+def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
+    """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
+    files: Files = {METADATA_KEY: Buffer.from_bytes(revealed(metadata))}
+    array = zarr.open_array(MemoryStore(files), mode="r+")
+    # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
+    array.with_config({"write_empty_chunks": True})[selection] = values
+    return files[key].to_bytes()

@@ -23,6 +23,9 @@ Files: TypeAlias = dict[str, AnyBuffer]
 MOST_CHUNKS = 2**26
 """Most chunks of an array: lists of them are held in memory."""
 
+_INCOMPLETE = "rnsdask_incomplete"
+"""Field of a metadata document that Zarr does not know, so that it opens no array whose document has it."""
+
 _MOST_BYTES = 2**63 - 1
 _MOST_AXES = 32
 
@@ -85,10 +88,23 @@ def axis_names(ndim: int) -> tuple[str, ...]:
 
 
 def changed_metadata(location: Location, change: Callable[[Any], object]) -> bytes:
-    """The metadata of the array or group at a place, as Zarr changes them."""
-    files: Files = {METADATA_KEY: Buffer.from_bytes(location.read_metadata())}
+    """The metadata of the array or group at a place, as Zarr changes them; not concealed."""
+    files: Files = {METADATA_KEY: Buffer.from_bytes(revealed(location.read_metadata()))}
     change(zarr.open(MemoryStore(files), mode="r+"))
     return files[METADATA_KEY].to_bytes()
+
+
+def concealed(metadata: bytes) -> bytes:
+    """The metadata document of an incomplete array, which Zarr refuses to open: it would read zeros."""
+    return json.dumps({**parse_document(metadata), _INCOMPLETE: {"must_understand": True}}).encode()
+
+
+def revealed(metadata: bytes) -> bytes:
+    """The same document so that Zarr opens it."""
+    document = parse_document(metadata) if _INCOMPLETE.encode() in metadata else {}
+    if document.pop(_INCOMPLETE, None) is None:
+        return metadata
+    return json.dumps(document).encode()
 
 
 def with_attributes(location: Location, attributes: dict[str, Any]) -> bytes:
@@ -120,11 +136,6 @@ def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
     """The attributes in a metadata document; none without one."""
     attributes = None if document is None else document.get("attributes")
     return attributes if isinstance(attributes, dict) else {}
-
-
-def attributes_of(location: Location) -> dict[str, Any]:
-    """The attributes of the array or group at a place; none without one."""
-    return attributes_in(document_of(location))
 
 
 def parse_document(metadata: bytes) -> dict[str, Any]:
@@ -163,6 +174,7 @@ def array_document(metadata: bytes) -> dict[str, Any]:
         what can be. The message is one line.
     """
     try:
+        metadata = revealed(metadata)
         written = parse_document(metadata)
     except Exception as error:  # JSON's, of several types
         raise _unreadable(error) from error

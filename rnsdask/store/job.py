@@ -41,7 +41,7 @@ def write_job(target: Target, job: str | None, metadata: bytes, content: str) ->
         return
     record = {"job": job, "metadata": hashlib.sha256(metadata).hexdigest(), "content": content}
     name = f"{target.location.path}: {JOB_KEY}"
-    target.publish(target.staged, JOB_KEY, json.dumps(record).encode(), name)
+    target.publish(JOB_KEY, json.dumps(record).encode(), name)
 
 
 def job_of(location: Location) -> str | None:

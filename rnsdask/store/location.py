@@ -28,9 +28,6 @@ LONGEST_METADATA = 16 * 2**20
 
 CHUNK_FOLDER = "c"
 
-_TRIES = 10_000
-"""Of removing a folder of which another job removes files too."""
-
 STAGED = ".partial"
 """Name of the folder in an array of an object store, where what is to replace it is written."""
 
@@ -183,10 +180,6 @@ class Location(ABC):
         """Copy a file within the place; by the service that has it, where that can."""
         self.write(new_name, self.read(name, what, self.version(name)[0]), what)
 
-    def sizes(self) -> dict[str, int]:
-        """List all files: their sizes in bytes by their names."""
-        return {name: version[0] for name, version in self.versions().items()}
-
     def check_writable(self) -> "Location":
         """Return it, or raise StoreError if nothing can be written there."""
         return self
@@ -278,20 +271,13 @@ class _FileSystemLocation(Location):
     def remove(self, name: str) -> None:
         file_system, root = self._open()
         path = f"{root}/{name}"
-        for _ in range(_TRIES):
-            try:
-                with reaching(f"{self.path}: {name} cannot be removed"):
-                    if self.is_local or not any(sign in path for sign in "*?["):
-                        file_system.rm(path, recursive=True)
-                        return
-                    # fsspec would take the path for a pattern, and remove what matches it.
-                    for found in file_system.find(path):
-                        file_system.rm_file(found)
-                    return
-            except FileNotFoundError:  # all of it, or a part that another job has just removed
-                if not self.exists(name):
-                    return
-        raise StoreError(f"{self.path}: {name} cannot be removed: what is in it changes all the time")
+        with suppress(FileNotFoundError), reaching(f"{self.path}: {name} cannot be removed"):
+            if self.is_local or not any(sign in path for sign in "*?["):
+                file_system.rm(path, recursive=True)
+                return
+            # fsspec would take the path for a pattern, and remove what matches it.
+            for found in file_system.find(path):
+                file_system.rm_file(found)
 
     def _version(self, entry: Mapping[str, Any]) -> tuple[Any, ...]:
         size, *others = (entry.get(key) for key in self._version_keys)

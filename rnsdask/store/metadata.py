@@ -13,22 +13,18 @@ from rnsdask.core.errors import ChangedStoreError, JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, grid_indices
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     FORMAT,
-    PLAIN_ATTRIBUTE,
     check_attribute,
     check_checksums,
     incomplete_error,
-    read_job_identity,
+    own_attribute,
     system_of,
 )
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
-from rnsdask.store.documents import array_document, attributes_of, parse_document
+from rnsdask.store.documents import array_document, document_of, parse_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
-from rnsdask.store.paths import StorePath, locate
 
 DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
 
@@ -88,46 +84,31 @@ def _written(location: Location) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class StoreInfo:
-    """What there is to know about a store before its chunks are read.
+class ArrayInfo:
+    """What there is to know about an array of numbers, or of values, before its chunks are read.
 
     Attributes
     ----------
     location : Location
         Where it is; `path` is the absolute path, or the URL.
-    system : RNS, PrimeFields or FermatField
-        What the words mean, and of integers the bound where one is known.
     shape : tuple of int
-        Shape of the array of numbers, without the residue axis.
+        Shape of the array of numbers, without an axis of words.
     chunks : tuple of int
         A chunk's length along each axis of `shape`.
-    codecs : tuple of str
-        The codecs that make bytes of a chunk, in the order of encoding.
     identity : str
         Hash of the metadata and of when they were written: a store that was overwritten has another.
     opened : Opened
         The metadata document, to be recognised after each chunk that is read.
-    content : str or None
-        Hash of the checksums of all chunks; None if it is incomplete, or of an older version of the package.
-    group : str or None
-        Of which group it is a part: what all of its parts have in common.
     metadata : bytes
         Zarr's metadata document, where Zarr decodes the chunks; empty where chunks are read as files.
-    release : tuple of str and int
-        Versions of the package and of the format in the process that read the metadata.
     """
 
     location: Location
-    system: Any
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
-    codecs: tuple[str, ...]
     identity: str = field(repr=False)
     opened: Opened = field(repr=False)
-    content: str | None = field(repr=False)
-    group: str | None = field(repr=False)
     metadata: bytes = field(repr=False)
-    release: tuple[str, int] = field(default=(__version__, FORMAT), repr=False)
 
     @property
     def path(self) -> str:
@@ -135,15 +116,63 @@ class StoreInfo:
         return self.location.path
 
     @property
+    def count(self) -> int:
+        """Number of numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Number of chunks along each axis."""
+        return chunk_grid(self.shape, self.chunks)
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return math.prod(self.grid)
+
+    def indices(self) -> Iterator[tuple[int, ...]]:
+        """Iterate over the indices of all chunks in the grid, in C order."""
+        return grid_indices(self.grid)
+
+    def chunk_key(self, index: Sequence[int]) -> str:
+        """Return the name of a chunk within the array, such as ``c/17``."""
+        return chunk_key(index)
+
+    def chunk_keys(self) -> Iterator[str]:
+        """Iterate over the names of all chunks' files."""
+        return map(self.chunk_key, self.indices())
+
+    def chunk_name(self, index: Sequence[int]) -> str:
+        """Return what error messages call a chunk."""
+        return f"{self.path}: chunk {self.chunk_key(index)}"
+
+
+@dataclass(frozen=True)
+class StoreInfo(ArrayInfo):
+    """What there is to know about a store before its chunks are read.
+
+    Attributes
+    ----------
+    system : RNS, IntervalRNS, Positional, PrimeFields or FermatField
+        What the words mean, and of integers the bound where one is known.
+    codecs : tuple of str
+        The codecs that make bytes of a chunk, in the order of encoding.
+    content : str or None
+        Hash of the checksums of all chunks; None if it is incomplete, or of an older version of the package.
+    release : tuple of str and int
+        Versions of the package and of the format in the process that read the metadata.
+    """
+
+    system: Any
+    codecs: tuple[str, ...]
+    content: str | None = field(repr=False)
+    release: tuple[str, int] = field(default=(__version__, FORMAT), repr=False)
+
+    @property
     def moduli(self) -> ModuliSet:
         """The moduli set."""
         moduli: ModuliSet = self.system.moduli
         return moduli
-
-    @property
-    def count(self) -> int:
-        """Number of numbers."""
-        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -167,30 +196,20 @@ class StoreInfo:
         return *outer, last * self.system.word_dtype.itemsize // RESIDUE_DTYPE.itemsize
 
     @property
-    def grid(self) -> tuple[int, ...]:
-        """Number of chunks along each axis."""
-        return chunk_grid(self.shape, self.chunks)
-
-    @property
-    def n_chunks(self) -> int:
-        """Number of chunks."""
-        return math.prod(self.grid)
-
-    @property
     def has_chunk_files(self) -> bool:
         """Whether chunks are read and written as files, without Zarr's codecs."""
         return not self.metadata
-
-    def indices(self) -> Iterator[tuple[int, ...]]:
-        """Iterate over the indices of all chunks in the grid, in C order."""
-        return grid_indices(self.grid)
 
     def chunk_key(self, index: Sequence[int]) -> str:
         """Return the name of a chunk within the store, such as ``c/0/17``."""
         return chunk_key((0, *index))
 
-    def has_chunk_key(self, key: str) -> bool:
-        """Whether a file of this name is one of the store's chunks."""
+    def holds(self, key: str) -> bool:
+        """Whether a file of this name is one of the store's chunks, or a folder, or link to one, has some."""
+        above = len(self.grid) + 2 - len(key.split("/"))
+        return self._is_chunk_key(key) or (above > 0 and self._is_chunk_key(key + "/0" * above))
+
+    def _is_chunk_key(self, key: str) -> bool:
         try:
             index = tuple(map(int, key.split("/")[2:]))
         except ValueError:
@@ -198,15 +217,6 @@ class StoreInfo:
         grid = self.grid
         inside = len(index) == len(grid) and all(0 <= i < n for i, n in zip(index, grid, strict=True))
         return inside and key == self.chunk_key(index)
-
-    def has_chunk_folder(self, key: str) -> bool:
-        """Whether a folder of this name, or a link to one, has chunks of the store in it."""
-        above = len(self.grid) + 2 - len(key.split("/"))
-        return above > 0 and self.has_chunk_key(key + "/0" * above)
-
-    def chunk_name(self, index: Sequence[int]) -> str:
-        """Return what error messages call a chunk."""
-        return f"{self.path}: chunk {self.chunk_key(index)}"
 
     def chunk_file(self, index: Sequence[int]) -> Path:
         """Return the file of a chunk of a local store."""
@@ -228,48 +238,10 @@ class StoreInfo:
         return "rnsdask.StoreInfo", self.system.__dask_tokenize__(), *values
 
 
-def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> StoreInfo:
-    """Read and check what a complete store says about itself.
-
-    Parameters
-    ----------
-    path
-        Anything that `rnsdask.store.locate` takes.
-    systems
-        The number systems that the caller knows.
-
-    Raises
-    ------
-    IncompleteStoreError
-        If the store is still being written, or its writing was interrupted.
-    StoreError
-        If there is no store, or it breaks a rule of the format; the message names the rule and the value.
-    """
-    info, complete = load(locate(path))
-    if not complete:
-        raise incomplete_error(info.path, "store", {"recipe": read_job_identity(info.location)})
-    if not isinstance(info.system, systems):
-        raise StoreError(
-            f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; "
-            f"{_way_out(info.system)}"
-        )
-    return info
-
-
-def _elements_of(system: NumberSystem) -> str:
-    return f"{'elements' if isinstance(system, FiniteFields) else 'numbers'} of {system!r}"
-
-
-def _way_out(system: NumberSystem) -> str:
-    if isinstance(system, FiniteFields):
-        return "of the array, x.lift() makes integers"
-    return "x.to_rns(moduli) makes residues of them"
-
-
 def load(location: Location) -> tuple[StoreInfo, bool]:
     """Read and check the metadata of the store at a place, and tell whether it is complete."""
     path = location.path
-    metadata, identity = _read_metadata(location)
+    metadata, identity = read_metadata(location)
     try:
         document = array_document(metadata)
         attribute = check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
@@ -292,27 +264,25 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         identity=identity,
         opened=opened,
         content=attribute.get("content") if attribute["complete"] else None,
-        group=attribute.get("group"),
         metadata=b"" if has_chunk_files else metadata,
     )
     return info, attribute["complete"]
 
 
-def _read_metadata(location: Location) -> tuple[bytes, str]:
-    """Read the metadata document, and make a hash of its content and of when it was written."""
+def read_metadata(location: Location, what: str = "store") -> tuple[bytes, str]:
+    """Read the metadata of a store, or `what`; return them and a hash, of when they were written too."""
     try:
         metadata = location.read_metadata()
         written = location.version(METADATA_KEY)
     except FileNotFoundError:
-        raise missing_error(location) from None
+        raise missing_error(location, what) from None
     return metadata, hashlib.sha256(metadata + repr(written).encode()).hexdigest()
 
 
 def missing_error(location: Location, what: str = "store") -> StoreError:
     """Make the error of a place without metadata, for which a store, or `what`, may be written beside it."""
-    attributes = attributes_of(location.staged)
-    attribute = attributes.get(ATTRIBUTE) or attributes.get(PLAIN_ATTRIBUTE)
-    if isinstance(attribute, dict) and attribute.get("complete") is False:
+    attribute = own_attribute(document_of(location.staged))
+    if attribute.get("complete") is False:
         return incomplete_error(location.path, what, attribute)
     if attribute and location.staged.exists(STAGED):
         return StoreError(
@@ -335,25 +305,33 @@ def _why_no_metadata(location: Location, what: str) -> str:
 
 def _check_document(document: dict[str, Any], system: NumberSystem) -> tuple[str, ...]:
     """Check Zarr's own metadata against the format, and return the codecs."""
-    n_moduli, dtype = system.rows, system.word_dtype.name
+    dtype = system.word_dtype.name
     if document["data_type"] != dtype:
         raise ValueError(f"its dtype must be {dtype}, got {document['data_type']}")
     shape = tuple(document["shape"])
     if len(shape) < 2:
         raise ValueError(f"it must have a residue axis and at least one axis of numbers, got shape {shape}")
-    if shape[0] != n_moduli:
-        raise ValueError(f"its residue axis (axis 0) has {shape[0]} rows for {n_moduli} moduli")
-    grid, keys = document["chunk_grid"], document["chunk_key_encoding"]
-    if (rows := grid["configuration"]["chunk_shape"][0]) != n_moduli:
-        raise ValueError(f"its residue axis (axis 0) of {n_moduli} rows is cut into chunks of {rows}")
+    if shape[0] != system.rows:
+        raise ValueError(
+            f"its residue axis (axis 0) has {shape[0]} rows, not the {system.rows} of its moduli"
+        )
+    grid = document["chunk_grid"]
+    if (rows := grid["configuration"]["chunk_shape"][0]) != system.rows:
+        raise ValueError(f"its residue axis (axis 0) of {system.rows} rows is cut into chunks of {rows}")
+    check_keys(document)
+    ChunkCodecs.of(document)
+    codecs = describe_codecs(document)
+    if codecs[0] != DEFAULT_CODECS[0]:
+        raise ValueError(f"the first of its codecs must be {DEFAULT_CODECS[0]}, got {codecs[0]}")
+    return codecs
+
+
+def check_keys(document: dict[str, Any]) -> None:
+    """Raise ValueError unless chunks are files of their own, with keys like c/0/1."""
+    keys = document["chunk_key_encoding"]
     if keys["name"] != "default" or keys["configuration"]["separator"] != "/":
         raise ValueError(f"its chunks must have keys like c/0/1, got the key encoding {keys}")
     if document.get("storage_transformers"):
         raise ValueError(
             f"it must have no storage transformers, got {document['storage_transformers']!r:.40}"
         )
-    ChunkCodecs.of(document)
-    codecs = describe_codecs(document)
-    if codecs[0] != DEFAULT_CODECS[0]:
-        raise ValueError(f"the first of its codecs must be {DEFAULT_CODECS[0]}, got {codecs[0]}")
-    return codecs

@@ -1,8 +1,11 @@
-"""Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers."""
+"""Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers.
+
+Zarr encodes their chunks, and reads them without this package. They are complete, or refused.
+"""
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
-from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
+from rnsdask.core.layout import chunk_grid, chunk_slices
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     PLAIN_ATTRIBUTE,
@@ -20,109 +23,120 @@ from rnsdask.store.attributes import (
     incomplete_error,
 )
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
-from rnsdask.store.codecs import describe_codecs
-from rnsdask.store.documents import array_document, files_in_memory, make_document
-from rnsdask.store.location import METADATA_KEY, Location, chunk_key
-from rnsdask.store.metadata import missing_error
+from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs, encode_chunk
+from rnsdask.store.documents import array_document, make_document
+from rnsdask.store.location import METADATA_KEY, Location
+from rnsdask.store.metadata import ArrayInfo, Opened, check_keys, missing_error, read_metadata
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import content_of, decode_chunk
+from rnsdask.store.reading import belonging
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, is_begun, target_at
-from rnsdask.store.writing import ArrayWriter, finish, write_values
+from rnsdask.store.writing import ArrayWriter
+
+_DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
 
-def create_plain(
-    path: StorePath,
-    shape: Sequence[int],
-    chunks: Sequence[int],
-    dtype: DTypeLike,
-    *,
-    overwrite: bool = False,
-    job_identity: str | None = None,
-) -> "PlainWriter":
-    """Create a Zarr array without chunks; its attribute says that it is incomplete.
+@dataclass(frozen=True)
+class PlainInfo(ArrayInfo):
+    """What there is to know about a plain array before its chunks are read.
 
-    Parameters
+    Attributes
     ----------
-    path, overwrite, job_identity
-        As `rnsdask.store.create` takes them.
-    shape, chunks
-        Its shape, and a chunk's length along each axis.
+    dtype : numpy.dtype
+        Boolean, or integers of a sign.
+    codecs : tuple of str
+        The codecs that make bytes of a chunk, in the order of encoding.
+    """
+
+    dtype: np.dtype[Any]
+    codecs: tuple[str, ...]
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return "rnsdask.PlainInfo", self.path, self.identity, self.opened, self.metadata
+
+
+# ---- reading ----------------------------------------------------------------------------------------------
+
+
+def is_plain(path: StorePath) -> bool:
+    """Whether there is a plain array that rnsdask has begun to write, in whatever state."""
+    try:
+        document = array_document(locate(path).read_metadata())
+    except StoreAccessError:
+        raise
+    except (OSError, ValueError):
+        return False
+    return PLAIN_ATTRIBUTE in (document.get("attributes") or {})
+
+
+def load_plain(location: Location) -> tuple[PlainInfo, bool]:
+    """Read and check the metadata of the plain array at a place, and tell whether it is complete."""
+    metadata, identity = read_metadata(location, "array")
+    try:
+        document = array_document(metadata)
+        attribute = (document.get("attributes") or {}).get(PLAIN_ATTRIBUTE)
+        if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
+            raise ValueError(f"it is no array that rnsdask wrote: it has no attribute {PLAIN_ATTRIBUTE!r}")
+        if not document["shape"]:
+            raise ValueError("it must have at least one axis, got shape ()")
+        check_keys(document)
+        codecs = ChunkCodecs.of(document)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{location.path}: {error}") from error
+    info = PlainInfo(
+        location=location,
+        shape=tuple(document["shape"]),
+        chunks=codecs.shape,
+        identity=identity,
+        opened=Opened.of(location, metadata, tells_content=False),
+        metadata=metadata,
+        dtype=codecs.dtype,
+        codecs=describe_codecs(document),
+    )
+    return info, attribute["complete"]
+
+
+def open_plain(path: StorePath) -> PlainInfo:
+    """Read and check what a complete plain array says about itself.
 
     Raises
     ------
+    IncompleteStoreError
+        If its writing did not finish.
     StoreError
-        If `path` is taken, or cannot be written.
+        If there is no such array, or it breaks a rule of the format.
     """
-    target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
-    attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job_identity)}
-    files = math.prod(chunk_grid(shape, chunks))
-    check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
-    target.begin(make_document(shape, chunks, dtype, attributes=attributes))
-    return PlainWriter(target, tuple(shape), tuple(chunks))
+    info, complete = load_plain(locate(path))
+    if info.dtype.name not in _DTYPES:
+        raise StoreError(f"{info.path}: its dtype must be one of {', '.join(_DTYPES)}, got {info.dtype}")
+    if not complete:
+        attribute = array_document(info.metadata)["attributes"][PLAIN_ATTRIBUTE]
+        raise incomplete_error(info.path, "array", attribute)
+    return info
 
 
-def resume_plain(
-    path: StorePath,
-    shape: Sequence[int],
-    chunks: Sequence[int],
-    dtype: DTypeLike,
-    *,
-    complete_too: bool = False,
-    job_identity: str | None = None,
-) -> "PlainWriter":
-    """Open an incomplete array, to write the chunks that it still lacks, as `rnsdask.store.resume` does.
-
-    Parameters
-    ----------
-    path, shape, chunks, dtype, job_identity
-        As `create_plain` takes them; the array must be what it would create.
-    complete_too
-        Whether it may be complete; it is incomplete again then.
+def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
+    """Read a chunk and check it: cut at the array's edge, in the byte order of this machine.
 
     Raises
     ------
-    StoreError
-        If there is no such array, or it is complete, or cannot be written.
+    CorruptChunkError
+        If the chunk is missing, truncated, or does not match its checksum.
+    ChangedStoreError
+        If the array was overwritten or removed since `info` was read.
+    StoreAccessError
+        If it cannot be read.
     """
-    location = locate(path)
-    begun = find_begun(location)
-    _check_like(begun, make_document(shape, chunks, dtype), complete_too)
-    job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
-    target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
-    target.take_over(begun_fields(target.token, job))
-    return PlainWriter(target, tuple(shape), tuple(chunks))
+    with belonging(info.location, info.opened):
+        return _decoded(info, index)
 
 
-def _check_like(location: Location, wanted: bytes, complete_too: bool) -> None:
-    """Check that an array was begun with a metadata document like another, and may go on."""
-    try:
-        metadata = location.read_metadata()
-    except FileNotFoundError:
-        raise StoreError(f"{location.path}: there is no such array") from None
-    try:
-        array = _opened(metadata)
-        attribute = array.attrs.get(PLAIN_ATTRIBUTE)
-    except Exception as error:  # of any type, for anything may stand in the file
-        raise StoreError(f"{location.path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
-    if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
-        raise StoreError(f"{location.path}: it cannot be resumed: it is no array that rnsdask has begun")
-    if attribute["complete"] and not complete_too:
-        raise StoreError(
-            f"{location.path}: the array is complete: there is nothing to resume; "
-            "replace it with overwrite=True"
-        )
-    found = _description(array)
-    for name, value in _description(_opened(wanted)).items():
-        if found[name] != value:
-            raise StoreError(
-                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}; "
-                "replace it with overwrite=True"
-            )
-
-
-def _opened(metadata: bytes) -> zarr.Array[Any]:
-    return zarr.open_array(files_in_memory({METADATA_KEY: metadata}), mode="r")
+def _decoded(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
+    slices, name = chunk_slices(index, info.shape, info.chunks), info.chunk_name(index)
+    values = decode_chunk(info.location, info.metadata, info.chunk_key(index), name, slices)
+    if values.dtype == np.bool_ and (values.view(np.uint8) > 1).any():
+        raise CorruptChunkError(f"{name} is corrupt: a Boolean value is neither 0 nor 1")
+    return np.ascontiguousarray(values, info.dtype.newbyteorder("="))
 
 
 def open_any_array(path: str) -> zarr.Array[Any]:
@@ -161,70 +175,94 @@ def exists(path: StorePath) -> bool:
     return location.exists(METADATA_KEY) or is_begun(location)
 
 
-def describe_plain(path: StorePath) -> dict[str, Any] | None:
-    """What a plain array that rnsdask wrote, or has begun, says about itself; None if there is none."""
+# ---- writing ----------------------------------------------------------------------------------------------
+
+
+def create_plain(
+    path: StorePath,
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    dtype: DTypeLike,
+    *,
+    overwrite: bool = False,
+    job_identity: str | None = None,
+) -> "PlainWriter":
+    """Create a Zarr array without chunks; its attribute says that it is incomplete.
+
+    Parameters
+    ----------
+    path, overwrite, job_identity
+        As `rnsdask.store.create` takes them.
+    shape, chunks
+        Its shape, and a chunk's length along each axis.
+
+    Raises
+    ------
+    StoreError
+        If `path` is taken, or cannot be written.
+    """
+    target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
+    attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job_identity)}
+    files = math.prod(chunk_grid(shape, chunks))
+    check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
+    target.begin(make_document(shape, chunks, dtype, attributes=attributes))
+    return PlainWriter(load_plain(target.staged)[0], target)
+
+
+def resume_plain(
+    path: StorePath,
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    dtype: DTypeLike,
+    *,
+    complete_too: bool = False,
+    job_identity: str | None = None,
+) -> "PlainWriter":
+    """Open an incomplete array, to write the chunks that it still lacks, as `rnsdask.store.resume` does.
+
+    Parameters
+    ----------
+    path, shape, chunks, dtype, job_identity
+        As `create_plain` takes them; the array must be what it would create.
+    complete_too
+        Whether it may be complete; it is incomplete again then.
+
+    Raises
+    ------
+    StoreError
+        If there is no such array, or it is complete, or cannot be written.
+    """
     location = locate(path)
-    try:
-        document = array_document(location.read_metadata())
-        attribute = document["attributes"][PLAIN_ATTRIBUTE]
-        complete = attribute["complete"] is True
-    except StoreAccessError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    shape, chunks = (tuple(document["shape"]), tuple(document["chunk_grid"]["configuration"]["chunk_shape"]))
-    count = math.prod(shape)
-    return {
-        "store": location.path,
-        "dtype": document["data_type"],
-        "count": count,
-        "shape": shape,
-        "chunks": chunks,
-        "n_chunks": math.prod(chunk_grid(shape, chunks)),
-        "bytes": count * np.dtype(document["data_type"]).itemsize,
-        "codecs": describe_codecs(document),
-        "complete": complete,
-    }
+    begun = find_begun(location)
+    info, complete = load_plain(begun)
+    if complete and not complete_too:
+        raise StoreError(
+            f"{location.path}: the array is complete: there is nothing to resume; "
+            "replace it with overwrite=True"
+        )
+    _check_like(info, shape, chunks, dtype)
+    job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
+    target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
+    target.take_over(begun_fields(target.token, job))
+    return PlainWriter(load_plain(target.staged)[0], target)
 
 
-def _description(array: zarr.Array[Any]) -> dict[str, Any]:
-    """All that the chunks' files and bytes depend on."""
-    document = dict(array.metadata.to_dict())
-    document.pop("attributes")
-    return {"shape": array.shape, "chunks": array.chunks, "dtype": str(array.dtype), "metadata": document}
+def _check_like(info: PlainInfo, shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike) -> None:
+    """Check that an array was begun as `create_plain` would."""
+    codecs = describe_codecs(array_document(make_document(shape, chunks, dtype)))
+    wanted = {"shape": tuple(shape), "chunks": tuple(chunks), "dtype": np.dtype(dtype), "codecs": codecs}
+    for name, value in wanted.items():
+        if (found := getattr(info, name)) != value:
+            raise StoreError(
+                f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}; "
+                "replace it with overwrite=True"
+            )
 
 
 class PlainWriter(ArrayWriter):
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
-    def __init__(self, target: Target, shape: tuple[int, ...], chunks: tuple[int, ...]) -> None:
-        super().__init__(target)
-        self._location = target.staged
-        self.path = target.staged.path
-        self.shape = shape
-        self.chunks = chunks
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_metadata"}
-
-    def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self.target.token
-
-    @cached_property
-    def _metadata(self) -> bytes:
-        try:
-            return self._location.read_metadata()
-        except FileNotFoundError:
-            self.target.check()
-            raise
-
-    def chunk_name(self, index: Sequence[int]) -> str:
-        """Return what messages call a chunk."""
-        return f"{self.path}: chunk {chunk_key(index)}"
-
-    def indices(self) -> Iterable[tuple[int, ...]]:
-        """Return the indices of all chunks, in C order."""
-        return grid_indices(chunk_grid(self.shape, self.chunks))
+    info: PlainInfo
 
     def write_chunk(self, index: Sequence[int], values: Array) -> None:
         """Write a whole chunk, NumPy's or CuPy's, given with an axis of length 1 in front.
@@ -233,11 +271,19 @@ class PlainWriter(ArrayWriter):
         ------
         IndexError
             If the grid has no such chunk.
+        ValueError
+            If it has another shape.
         StoreError
             If the chunk cannot be written, or another writer has begun to write the array.
         """
-        place, values, name = self._location, to_backend(values, "cpu")[0], self.chunk_name(index)
-        write_values(self.target, place, self._metadata, self.shape, index, values, name)
+        info, values, name = self.info, to_backend(values, "cpu")[0], self.info.chunk_name(index)
+        slices = chunk_slices(index, info.shape, info.chunks)
+        expected = tuple(s.stop - s.start for s in slices)
+        if values.shape != expected:
+            raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
+        key = info.chunk_key(index)
+        encoded = encode_chunk(info.metadata, key, slices, values)
+        self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -249,16 +295,9 @@ class PlainWriter(ArrayWriter):
         StoreAccessError
             If it cannot be read.
         """
-        slices = chunk_slices(index, self.shape, self.chunks)
-        key, name = chunk_key(index), self.chunk_name(index)
-        values = decode_chunk(self._location, self._metadata, key, name, slices)[None]
+        values = _decoded(self.info, index)[None]
         self.target.check()
         return values
-
-    def missing_chunks(self) -> list[tuple[int, ...]]:
-        """List the indices of the chunks that are not written yet, in C order."""
-        found = self._location.found(map(chunk_key, self.indices()))
-        return [index for index in self.indices() if chunk_key(index) not in found]
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         try:
@@ -266,18 +305,3 @@ class PlainWriter(ArrayWriter):
         except StoreError as error:
             return [str(error)]
         return []
-
-    def finish(self) -> None:
-        """Declare the array complete; if it is to replace another one, it does so now.
-
-        Raises
-        ------
-        StoreError
-            If a chunk is not written, or another writer has begun to write the array.
-        """
-        missing = self.missing_chunks()
-        self.target.check()  # last: who takes the array over may have removed them
-        if missing:
-            raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
-        content = content_of(self._location, map(chunk_key, self.indices()))
-        finish(self.target, {"complete": True}, content)

@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,17 @@ from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.system import PrimeFields
+from rnsdask.interval_rns.proof import find_wrong_header
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chunk_file_on_gpu
-from rnsdask.store.codecs import ChunkCodecs
+from rnsdask.store.codecs import decode_chunk
 from rnsdask.store.device_files import read_device_file
-from rnsdask.store.documents import array_document
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import Opened, StoreInfo
-
-if TYPE_CHECKING:
-    from rnsdask.store.plain_reading import PlainInfo
+from rnsdask.store.metadata import ArrayInfo, Opened, StoreInfo
+from rnsdask.store.old_groups import GroupInfo, content_of_group, decode_group_chunk
 
 _REQUESTS = 16
 """How many files are asked for at a time, where only a little of each is wanted."""
@@ -81,8 +81,7 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
         If it cannot be read.
     """
     residues, valid = _read_whole(info, index)
-    if not valid:
-        _check_residues(info, index, residues)
+    _check_residues(info, index, residues, valid=valid)
     return residues
 
 
@@ -103,11 +102,11 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
 
 def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
     """The greatest word of each row; None if words alone do not tell whether they are valid."""
-    return last_residues(info.moduli) if _has_moduli(info) else None
-
-
-def _has_moduli(info: StoreInfo) -> bool:
-    return not isinstance(info.system, FermatField | Positional)
+    system = info.system
+    if isinstance(system, FermatField | Positional):
+        return None
+    last = last_residues(system.moduli)
+    return np.pad(last, (0, system.rows - len(last)), constant_values=2**32 - 1)
 
 
 def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -116,10 +115,21 @@ def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
 
 
 def _check_residues(
-    info: StoreInfo, index: Sequence[int], residues: NDArray[np.uint32], first: Sequence[int] | None = None
+    info: StoreInfo,
+    index: Sequence[int],
+    residues: NDArray[np.uint32],
+    first: Sequence[int] | None = None,
+    *,
+    valid: bool = False,
 ) -> None:
-    """Raise CorruptChunkError for a residue of a chunk, or of a part from `first` on, that is too great."""
-    for problem in residue_problems(info, index, residues, first):
+    """Raise CorruptChunkError for a word of a chunk, or of a part from `first` on, that no number has.
+
+    With `valid`, each residue is known to be below its modulus.
+    """
+    if valid and not isinstance(info.system, IntervalRNS):
+        return
+    problems = _fault_problems if valid else residue_problems
+    for problem in problems(info, index, residues, first):
         raise CorruptChunkError(problem)
 
 
@@ -142,7 +152,7 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     file, name = info.chunk_file(index), info.chunk_name(index)
-    moduli = info.moduli if _has_moduli(info) else None
+    moduli = info.moduli if isinstance(info.system, RNS | PrimeFields) else None
     with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
             read = read_device_file if straight else read_chunk_file_on_gpu
@@ -157,9 +167,12 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
 
 def are_valid(info: StoreInfo, words: Array) -> bool:
     """Whether words (rows, N) are those of numbers of the store's system."""
-    if _has_moduli(info):
-        return kernels_of(words).first_invalid(words, info.moduli) is None
-    return info.system.first_invalid(words) is None
+    system = info.system
+    if isinstance(system, FermatField | Positional):
+        return system.first_invalid(words) is None
+    if kernels_of(words).first_invalid(words[: len(system.moduli)], system.moduli) is not None:
+        return False
+    return not isinstance(system, IntervalRNS) or system.first_invalid(words) is None
 
 
 def split_axis(chunks: Sequence[int]) -> int:
@@ -195,55 +208,17 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     residues = residues.view(info.system.word_dtype)
     residues = residues.reshape(info.system.rows, *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
     residues = np.ascontiguousarray(residues[_within(slices)])
-    if not valid:
-        _check_residues(info, index, residues, [start if i == axis else 0 for i in range(len(info.chunks))])
+    first = [start if i == axis else 0 for i in range(len(info.chunks))]
+    _check_residues(info, index, residues, first, valid=valid)
     return residues
 
 
 def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
+    if isinstance(info, GroupInfo):
+        return decode_group_chunk(info, index)
     key, name = info.chunk_key(index), info.chunk_name(index)
     residues = decode_chunk(info.location, info.metadata, key, name, (slice(0, info.system.rows), *slices))
     return np.ascontiguousarray(residues, info.system.word_dtype)
-
-
-def decode_chunk(
-    location: Location, metadata: bytes, key: str, name: str, selection: tuple[slice, ...]
-) -> NDArray[Any]:
-    """Fetch the bytes of a chunk, and decode them as Zarr's codecs would.
-
-    Parameters
-    ----------
-    location, metadata
-        Where a Zarr array is, and its metadata document.
-    key, name
-        The chunk's file within the array, and what error messages call it.
-    selection
-        The part of the array that the chunk covers.
-
-    Raises
-    ------
-    CorruptChunkError
-        If the chunk is missing or cannot be decoded.
-    StoreAccessError
-        If it cannot be read.
-    """
-    codecs = codecs_of(metadata)
-    try:
-        encoded = location.read(key, name, codecs.longest)
-    except FileNotFoundError:
-        raise CorruptChunkError(f"{name} is missing") from None
-    try:
-        return codecs.decode(encoded)[tuple(slice(s.stop - s.start) for s in selection)]
-    except MemoryError:
-        raise
-    except Exception as error:  # each codec has errors of its own
-        raise CorruptChunkError(f"{name} is corrupt: {' '.join(str(error).split()):.200}") from error
-
-
-@lru_cache(64)
-def codecs_of(metadata: bytes) -> ChunkCodecs:
-    """The codecs of an array, by its metadata document."""
-    return ChunkCodecs.of(array_document(metadata))
 
 
 def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:
@@ -266,7 +241,7 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
         array; the first number of a chunk that is greater in magnitude than the store's bound.
     """
     keys = info.location.versions().keys() - {METADATA_KEY, JOB_KEY}
-    for key in sorted(key for key in keys if not (info.has_chunk_key(key) or info.has_chunk_folder(key))):
+    for key in sorted(key for key in keys if not info.holds(key)):
         if not key.startswith(f"{STAGED}/"):  # of a store that is to replace this one
             yield f"{info.path}: file {key} does not belong to the store"
     found = False
@@ -274,11 +249,15 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
     for _, problems in zip(info.indices(), problems_of_chunks, strict=True):
         found |= bool(problems)
         yield from problems
-    if not found and info.content not in (
-        None,
-        content_of(info.location, map(info.chunk_key, info.indices())),
-    ):
+    if not found and info.content not in (None, content_of_store(info)):
         yield f"{info.path}: its chunks are whole, but not those that it was completed with"
+
+
+def content_of_store(info: StoreInfo) -> str:
+    """Hash of the checksums of all chunks as they are, which is `info.content` of a whole store."""
+    if isinstance(info, GroupInfo):
+        return content_of_group(info, content_of)
+    return content_of(info.location, info.chunk_keys())
 
 
 def content_of(location: Location, keys: Iterable[str]) -> str:
@@ -304,13 +283,13 @@ def _ends_of(location: Location, keys: Iterable[str]) -> bytes:
     return b"".join(ends)
 
 
-def fingerprint(info: "StoreInfo | PlainInfo") -> str:
+def fingerprint(info: ArrayInfo) -> str:
     """Hash of a store's metadata, and of the size, inode and time of modification (or version) of each chunk.
 
     Content that was changed without a change of these is not noticed.
     """
     digest = hashlib.sha256(info.identity.encode())
-    for version in versions_of(info.location, map(info.chunk_key, info.indices())):
+    for version in versions_of(info.location, info.chunk_keys()):
         digest.update(repr(version).encode())
     return digest.hexdigest()
 
@@ -339,7 +318,7 @@ def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
         raise
     except StoreError as error:
         return _all_problems(info, index) or [str(error)]
-    return list(bound_problems(info, index, residues))
+    return list(number_problems(info, index, residues))
 
 
 def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
@@ -351,18 +330,25 @@ def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
     return list(residue_problems(info, index, residues))
 
 
-def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> Iterator[str]:
-    """Describe the first number of a chunk of valid residues that is beyond the store's bound, if one is."""
-    system = info.system
-    if not isinstance(system, RNS) or system.bound is None:
-        return
-    # Here, for it imports Dask, which whoever only describes a store starts without.
-    from rnsdask.rns.bounds import find_excess
+def number_problems(info: StoreInfo, index: Sequence[int], words: Array) -> Iterator[str]:
+    """Describe the first number of a chunk of valid words that its store contradicts, if one is.
 
-    excess = find_excess(residues, system)
-    if excess is not None:
-        shown = _position(info, index, np.unravel_index(excess.index, residues.shape[1:]))
-        yield f"{info.chunk_name(index)}: number {shown} is {excess.text(system.bound)}"
+    That is one beyond the store's bound, or whose sign and interval are not those of its residues.
+    """
+    system = info.system
+    wrong: tuple[int, str] | None = None
+    if isinstance(system, IntervalRNS):
+        header = find_wrong_header(words, system.moduli)
+        wrong = None if header is None else (header.index, f"has a wrong header: {header.text()}")
+    elif isinstance(system, RNS) and system.bound is not None:
+        # Here, for it imports Dask, which whoever only describes a store starts without.
+        from rnsdask.rns.bounds import find_excess
+
+        excess = find_excess(words, system)
+        wrong = None if excess is None else (excess.index, f"is {excess.text(system.bound)}")
+    if wrong is not None:
+        shown = _position(info, index, np.unravel_index(wrong[0], words.shape[1:]))
+        yield f"{info.chunk_name(index)}: number {shown} {wrong[1]}"
 
 
 def _position(
@@ -383,9 +369,9 @@ def residue_problems(
     `residues` are those of the chunk, or of a part of it that begins at `first`.
     """
     if isinstance(info.system, FermatField | Positional):
-        yield from _digit_problems(info, info.system, index, residues, first)
+        yield from _fault_problems(info, index, residues, first)
         return
-    largest = residues.max(axis=tuple(range(1, residues.ndim)))
+    largest = residues[: len(info.moduli)].max(axis=tuple(range(1, residues.ndim)))
     for row in np.flatnonzero(largest >= np.array(info.moduli.moduli, np.uint64)):
         modulus = info.moduli[row]
         wrong = np.flatnonzero(residues[row] >= modulus)
@@ -396,19 +382,18 @@ def residue_problems(
             f"{info.chunk_name(index)}: residue {residues[row][place]} of number {shown} is not below its "
             f"modulus {modulus} (row {row}){more}"
         )
+    if isinstance(info.system, IntervalRNS):
+        yield from _fault_problems(info, index, residues, first)
 
 
-def _digit_problems(
-    info: StoreInfo,
-    system: FermatField | Positional,
-    index: Sequence[int],
-    digits: NDArray[Any],
-    first: Sequence[int] | None,
+def _fault_problems(
+    info: StoreInfo, index: Sequence[int], words: NDArray[Any], first: Sequence[int] | None
 ) -> Iterator[str]:
-    """Describe the first number of a chunk, or part, whose digits are not those of one, if there is any."""
-    wrong = system.first_invalid(digits)
+    """Describe the first number of a chunk, or part, whose words taken together are those of none."""
+    system: FermatField | Positional | IntervalRNS = info.system
+    wrong = system.first_invalid(words)
     if wrong is not None:
-        place: Sequence[Any] = np.unravel_index(wrong, digits.shape[1:])
-        fault = system.fault_of(digits[(slice(None), *place)].tolist())
+        place: Sequence[Any] = np.unravel_index(wrong, words.shape[1:])
+        fault = system.fault_of(words[(slice(None), *place)].tolist())
         kind = "element" if isinstance(system, FermatField) else "number"
         yield f"{info.chunk_name(index)}: {kind} {_position(info, index, place, first)} {fault}"

@@ -16,15 +16,9 @@ from typing import Any
 
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.messages import listed
-from rnsdask.store.attributes import (
-    ATTRIBUTE,
-    PLAIN_ATTRIBUTE,
-    check_job_identity,
-    read_writer,
-    way_on,
-)
+from rnsdask.store.attributes import ATTRIBUTE, check_job_identity, own_attribute, read_writer, way_on
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
-from rnsdask.store.documents import attributes_in, attributes_of, document_of, with_attributes, with_fields
+from rnsdask.store.documents import concealed, document_of, with_attributes, with_fields
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, load
 from rnsdask.store.space import check_can_write
@@ -39,7 +33,7 @@ class Target:
     location : Location
         Where readers find the array when it is whole.
     staged : Location
-        Where its metadata are until then, which name the writer.
+        Where it is written: its metadata name the writer.
     replaces : bool
         Whether it may replace what is at `location`.
     extends : Opened or None
@@ -70,8 +64,6 @@ class Target:
     def _lost(self) -> StoreError:
         return StoreError(f"{self.location.path}: another job has begun to write it, or it was removed")
 
-    # ---- to begin ------------------------------------------------------------------------------------------
-
     def begin(self, metadata: bytes) -> None:
         """Begin an array anew by its first metadata, without what is there already.
 
@@ -80,25 +72,26 @@ class Target:
         StoreError
             If another writer begins it at the same time.
         """
+        metadata, what = concealed(metadata), f"{self.location.path}: it"
         if self.location.is_local:
             self._make_folder()
             try:
-                self._write_metadata(metadata)
+                self.write_metadata(metadata, checked=False)
             except StoreError:
                 _remove_folder(Path(self.staged.path))
                 raise
-        elif self.staged.exists(METADATA_KEY) or not self._create(metadata):
+        elif self.staged.exists(METADATA_KEY) or not self.staged.create(METADATA_KEY, metadata, what):
             if not self.replaces:
                 raise self._lost()
             # Until the old chunks are gone nobody resumes it, who would keep them as this job's.
-            self._write_metadata(with_fields(metadata, self.attribute, replaced=True, recipe=None))
+            note = with_fields(metadata, self.attribute, replaced=True, recipe=None)
+            self.write_metadata(note, checked=False)
             clear(self.staged, keep=(METADATA_KEY,))
-            self.check()
-            self._write_metadata(metadata)
+            self.write_metadata(metadata)
         self.check()
 
     def _make_folder(self) -> None:
-        folder, path = Path(self.staged.path), self.location.path
+        folder = Path(self.staged.path)
         try:
             if self.replaces or document_of(self.staged) is None:
                 _remove_folder(folder)
@@ -107,54 +100,45 @@ class Target:
         except FileExistsError as error:
             raise self._lost() from error
         except OSError as error:
-            raise StoreAccessError.of(f"{path}: it cannot be written", error) from error
-
-    def _create(self, metadata: bytes) -> bool:
-        return self.staged.create(METADATA_KEY, metadata, f"{self.location.path}: it")
-
-    def _write_metadata(self, metadata: bytes) -> None:
-        what = f"{self.location.path}: it"
-        if self.location.is_local:
-            write_file(Path(self.staged.path, METADATA_KEY), metadata, what, place=self.unfinished)
-        else:
-            self.staged.write(METADATA_KEY, metadata, what)
+            raise StoreAccessError.of(f"{self.location.path}: it cannot be written", error) from error
 
     def take_over(self, attribute: dict[str, Any]) -> None:
         """Go on with what another writer has begun, by an attribute that names this one."""
         try:
-            self._write_metadata(with_attributes(self.staged, {self.attribute: attribute}))
+            metadata = concealed(with_attributes(self.staged, {self.attribute: attribute}))
         except FileNotFoundError:
             raise self._lost() from None
-        if self.unfinished is not None:
-            shutil.rmtree(self.unfinished, ignore_errors=True)
+        self.write_metadata(metadata, checked=False)
+        self._remove_unfinished()
         self.check()
 
-    # ---- to publish ----------------------------------------------------------------------------------------
+    def _remove_unfinished(self) -> None:
+        if self.unfinished is not None:
+            shutil.rmtree(self.unfinished, ignore_errors=True)
 
-    def publish(self, location: Location, key: str, content: bytes, name: str) -> None:
-        """Write a file of the array, which is at `location`, while it is this writer's.
+    def publish(self, key: str, content: bytes, name: str) -> None:
+        """Write a file of the array while it is this writer's.
 
         An object store puts it where there is none first: so a chunk that is sent while another job takes the
         array over replaces none of that job's.
         """
         if self.unfinished is not None:
-            write_file(Path(location.path, key), content, name, self.check, self.unfinished)
+            write_file(Path(self.staged.path, key), content, name, self.check, self.unfinished)
             return
         self.check()
-        if not location.create(key, content, name):
+        if not self.staged.create(key, content, name):
             self.check()
-            location.write(key, content, name)
+            self.staged.write(key, content, name)
 
-    def publish_metadata(self, metadata: bytes) -> None:
-        """Replace the metadata while the array is this writer's."""
+    def write_metadata(self, metadata: bytes, *, checked: bool = True) -> None:
+        """Replace the metadata, while the array is this writer's if that is `checked`."""
+        check = self.check if checked else lambda: None
+        what = f"{self.location.path}: it"
         if self.unfinished is not None:
-            what = f"{self.location.path}: it"
-            write_file(Path(self.staged.path, METADATA_KEY), metadata, what, self.check, self.unfinished)
+            write_file(Path(self.staged.path, METADATA_KEY), metadata, what, check, self.unfinished)
         else:
-            self.check()
-            self._write_metadata(metadata)
-
-    # ---- to finish -----------------------------------------------------------------------------------------
+            check()
+            self.staged.write(METADATA_KEY, metadata, what)
 
     def finish(self, metadata: bytes) -> None:
         """Put the array, all of which but its final metadata is written, in its place."""
@@ -162,13 +146,12 @@ class Target:
         if self.extends is not None:
             self.extends.check(self.location)
         if self.staged == self.location:
-            self.publish_metadata(metadata)
-            if self.unfinished is not None:
-                shutil.rmtree(self.unfinished, ignore_errors=True)
+            self.write_metadata(metadata)
+            self._remove_unfinished()
         elif self.location.is_local:
             check_place(self.location, self.replaces)
-            self.publish_metadata(metadata)
-            swap(self.location, metadata)
+            self.write_metadata(metadata)
+            _swap(self.location, metadata)
         else:
             self.location.write(METADATA_KEY, metadata, f"{self.location.path}: it")
             self.location.remove(JOB_KEY)
@@ -178,7 +161,10 @@ class Target:
         """Remove what is written, unless it is another writer's by now."""
         with suppress(StoreError):  # it is another one's, or cannot be reached
             self.check()
-            remove(self.staged)
+            if self.location.is_local and self.staged != self.location:
+                _remove_folder(Path(self.staged.path))
+            else:
+                remove(self.staged)
 
 
 # ---- what is there ----------------------------------------------------------------------------------------
@@ -192,8 +178,7 @@ def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -
     StoreError
         If something is there that is not to be replaced, or another job writes there.
     """
-    location.check_writable()
-    settle(location, overwrite)
+    settle(location.check_writable(), overwrite)
     check_place(location, overwrite)
     if location.is_local:
         _check_beside(location, overwrite)
@@ -207,14 +192,14 @@ def check_can_begin(
 
     It is for what is written at the end of a long computation.
     """
-    if not resume:
-        check_can_write(target_at(location, overwrite).staged)
-        return
-    begun = find_begun(location)
-    if load(begun)[1]:
-        raise nothing_to_resume(location.path)
-    check_job_identity(begun, job_identity)
-    check_can_write(begun)
+    if resume:
+        place = find_begun(location)
+        if load(place)[1]:
+            raise nothing_to_resume(location.path)
+        check_job_identity(place, job_identity)
+    else:
+        place = target_at(location, overwrite).staged
+    check_can_write(place)
 
 
 def nothing_to_resume(path: str) -> StoreError:
@@ -232,10 +217,10 @@ def find_begun(location: Location) -> Location:
     StoreError
         If it is a part of a group, or chunks of another job may be in it.
     """
-    check_no_part(location.check_writable())
-    settle(location, True)
-    begun = location.staged if state_at(location.staged) == "incomplete" else location
-    if _is_mixed(begun):
+    settle(location.check_writable())
+    check_no_part(location)
+    begun = location.staged if is_begun(location) else location
+    if own_attribute(document_of(begun)).get("replaced"):
         raise StoreError(
             f"{location.path}: it cannot be resumed, because old chunks may be in it; "
             "begin again with overwrite=True"
@@ -249,8 +234,14 @@ def find_described(location: Location) -> Location:
 
 
 def is_begun(location: Location) -> bool:
-    """Whether something incomplete is there that is to be put in a place."""
+    """Whether something is there that is to be put in a place."""
     return state_at(location.staged) == "incomplete" or _is_unsettled(location)
+
+
+def _is_unsettled(location: Location) -> bool:
+    """Whether a job was killed after an array was whole, and before it was in its place."""
+    staged = location.staged
+    return staged != location and state_at(staged) == "whole" and staged.exists(STAGED)
 
 
 def state(location: Location) -> str:
@@ -263,28 +254,16 @@ def state_at(location: Location) -> str:
     document = document_of(location)
     if document is None:
         return "nothing"
-    return "incomplete" if _is_incomplete(attributes_in(document)) else "whole"
-
-
-def _is_incomplete(attributes: dict[str, Any]) -> bool:
-    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
-    return any(isinstance(attribute, dict) and attribute.get("complete") is False for attribute in own)
-
-
-def _is_mixed(location: Location) -> bool:
-    attributes = attributes_of(location)
-    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
-    return any(isinstance(attribute, dict) and bool(attribute.get("replaced")) for attribute in own)
+    return "incomplete" if own_attribute(document).get("complete") is False else "whole"
 
 
 def check_no_part(location: Location) -> None:
     """Raise StoreError if an array is a part of a group: alone, it is neither replaced nor continued."""
-    own = attributes_of(location).get(ATTRIBUTE)
     group = None
     if location.parent is not None:
         with suppress(StoreError):  # it may be nobody's business to read there
-            group = attributes_of(location.parent).get(ATTRIBUTE)
-    if (isinstance(own, dict) and "group" in own) or (isinstance(group, dict) and "kind" in group):
+            group = document_of(location.parent)
+    if "group" in own_attribute(document_of(location)) or "kind" in own_attribute(group):
         raise StoreError(f"{location.path}: it is a part of a group, and is not written alone")
 
 
@@ -296,14 +275,13 @@ def check_place(location: Location, overwrite: bool) -> None:
     if location.is_local and os.path.ismount(path):
         raise StoreError(f"{path}: it is a mount point, which cannot be replaced; choose a folder in it")
     names = location.names() if kind == "folder" else set()
-    if all(map(is_left_behind, names)):
+    if all(map(_is_left_behind, names)):
         return
     document = document_of(location)
     if document is None or document["node_type"] != "array":
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
     check_no_part(location)
-    if not overwrite and _is_incomplete(attributes_in(document)):
-        raise _written_by_another(path, document)
+    _check_taking_over(path, document, overwrite)
     if not overwrite:
         raise StoreError(f"{path}: it exists; replace it with overwrite=True")
     if others := names - _own(names):
@@ -314,39 +292,31 @@ def _check_beside(location: Location, overwrite: bool) -> None:
     """Check that an array can be written beside its place, where another job may have begun one."""
     staged, document = location.staged, document_of(location.staged)
     names = staged.names() if staged.kind() == "folder" else set()
-    is_own = document is None or _is_incomplete(attributes_in(document))
-    if not is_own or staged.kind() == "file" or names != _own(names):
+    if staged.kind() == "file" or names != _own(names) or state_at(staged) == "whole":
         raise StoreError(
             f"{staged.path}: it exists; remove it, or move it away: what is to be {location.path} is "
             "written there"
         )
-    if document is not None and not overwrite:
-        raise _written_by_another(location.path, document)
+    _check_taking_over(location.path, document, overwrite)
 
 
-def _written_by_another(path: str, document: dict[str, Any]) -> StoreError:
-    attributes = attributes_in(document)
-    attribute = attributes.get(ATTRIBUTE) or attributes[PLAIN_ATTRIBUTE]
-    return StoreError(f"{path}: another job is writing it, or was interrupted; {way_on(attribute)}")
+def _check_taking_over(path: str, document: dict[str, Any] | None, overwrite: bool) -> None:
+    attribute = own_attribute(document)
+    if not overwrite and attribute.get("complete") is False:
+        raise StoreError(f"{path}: another job is writing it, or was interrupted; {way_on(attribute)}")
 
 
-def is_left_behind(name: str) -> bool:
+def _is_left_behind(name: str) -> bool:
     """Whether a file or folder of an array, by its name, is what an interrupted write has left."""
     return name.endswith(PARTIAL_SUFFIX)
 
 
 def _own(names: set[str]) -> set[str]:
     """Names in a folder that belong to an array."""
-    return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER, JOB_KEY) or is_left_behind(name)}
+    return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER, JOB_KEY) or _is_left_behind(name)}
 
 
 # ---- renaming and removing --------------------------------------------------------------------------------
-
-
-def _is_unsettled(location: Location) -> bool:
-    """Whether a job was killed after an array was whole, and before it was in its place."""
-    staged = location.staged
-    return staged != location and state_at(staged) == "whole" and staged.exists(STAGED)
 
 
 def settle(location: Location, overwrite: bool = True) -> None:
@@ -358,12 +328,12 @@ def settle(location: Location, overwrite: bool = True) -> None:
         return
     if _is_unsettled(location) and (overwrite or location.kind() == "nothing"):
         check_place(location, overwrite)
-        swap(location, location.staged.read_metadata())
-    elif state_at(location) == "whole" and {ATTRIBUTE, PLAIN_ATTRIBUTE} & attributes_of(location).keys():
+        _swap(location, location.staged.read_metadata())
+    elif own_attribute(document_of(location)).get("complete"):
         shutil.rmtree(Path(location.path, STAGED), ignore_errors=True)
 
 
-def swap(location: Location, metadata: bytes) -> None:
+def _swap(location: Location, metadata: bytes) -> None:
     """Rename a local array that is whole to its place, and remove what was there.
 
     The old one is renamed into the folder of the new one's unfinished files, which comes along. So a job that
@@ -377,23 +347,17 @@ def swap(location: Location, metadata: bytes) -> None:
             place.rename(old)
         try:
             new.rename(place)
-        except OSError:
-            _put_back(old, place)
+            if location.read_metadata() != metadata:
+                place.rename(new)
+                raise StoreError(f"{location.path}: another job has begun to write it")
+        except (OSError, StoreError):
+            with suppress(FileNotFoundError):
+                old.rename(place)
             raise
-        if location.read_metadata() != metadata:  # another job has taken it over since the last look
-            place.rename(new)
-            _put_back(old, place)
-            raise StoreError(f"{location.path}: another job has begun to write it")
     except OSError as error:
-        raise StoreAccessError.of(
-            f"{place}: it cannot be replaced by {new}, which is whole", error
-        ) from error
+        what = f"{place}: it cannot be replaced by {new}, which is whole"
+        raise StoreAccessError.of(what, error) from error
     shutil.rmtree(place / STAGED, ignore_errors=True)
-
-
-def _put_back(old: Path, place: Path) -> None:
-    with suppress(FileNotFoundError):
-        old.rename(place)
 
 
 def _remove_folder(folder: Path) -> None:

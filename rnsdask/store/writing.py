@@ -2,24 +2,19 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
-from zarr.buffer.cpu import Buffer
-from zarr.storage import MemoryStore
 
 from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import (
     ATTRIBUTE,
-    WordSystem,
     begun_attribute,
     check_job_identity,
     complete_attribute,
@@ -27,25 +22,24 @@ from rnsdask.store.attributes import (
     with_exact_bound,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
-from rnsdask.store.codecs import ChunkCodecs
+from rnsdask.store.codecs import ChunkCodecs, encode_chunk
 from rnsdask.store.documents import (
-    Files,
     array_document,
     axis_names,
     changed_metadata,
     check_lengths,
+    concealed,
     make_strict_document,
     parse_document,
     with_attributes,
 )
 from rnsdask.store.job import write_job
-from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
-from rnsdask.store.metadata import StoreInfo, load
+from rnsdask.store.location import LONGEST_METADATA
+from rnsdask.store.metadata import ArrayInfo, StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
     are_valid,
     chunk_problems,
-    codecs_of,
     content_of,
     read_chunk,
     residue_problems,
@@ -56,14 +50,13 @@ from rnsdask.store.target import Target, find_begun, nothing_to_resume, target_a
 
 def create(
     path: StorePath,
-    system: WordSystem,
+    system: NumberSystem,
     shape: Sequence[SupportsIndex],
     *,
     chunks: Chunks = "auto",
     overwrite: bool = False,
     codecs: Iterable[Any] | None = None,
     job_identity: str | None = None,
-    group: str | None = None,
     with_room: bool = False,
     nonzero: int | None = None,
 ) -> "StoreWriter":
@@ -89,8 +82,6 @@ def create(
     job_identity
         What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
         whether it is the same.
-    group
-        What kind of group it is a part of, if it is in one.
     with_room
         Whether chunks that are longer than the array stay so, for what will be appended.
     nonzero
@@ -108,12 +99,10 @@ def create(
     growing = (0,) * len(lengths) if with_room else lengths
     chunk_lengths = normalize_chunks(chunks, growing, system.words32)
     target = target_at(location, overwrite)
-    if group is not None:
-        target = replace(target, staged=location)
-    attribute = begun_attribute(system, target.token, job_identity, group)
+    attribute = begun_attribute(system, target.token, job_identity)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
-    if not codecs and group is None:  # else their size is not known here
+    if not codecs:  # else their size is not known here
         files = math.prod(chunk_grid(lengths, chunk_lengths))
         needed = files * chunk_file_size((system.words32, *chunk_lengths))
         if nonzero is not None:
@@ -124,7 +113,7 @@ def create(
 
 
 def _document(
-    system: WordSystem,
+    system: NumberSystem,
     lengths: tuple[int, ...],
     chunks: tuple[int, ...],
     codecs: Iterable[Any],
@@ -192,22 +181,36 @@ def resume(
 class ArrayWriter(ABC):
     """Writes the chunks of an array, in any order, from any thread; then `finish` is called once.
 
+    A copy, a pickled one too, writes to the same array, so tasks in other processes can each write chunks.
+    Until `finish`, and if that never happens, the array is incomplete and cannot be opened for reading.
+
+    A writer that finds another's token in the array stops with an error. So two jobs never mix their chunks,
+    and a task that outlives its job publishes nothing.
+
     Attributes
     ----------
+    info : ArrayInfo
+        The array as it is now.
     target : Target
         Where it is written, and this writer's right to it.
     """
 
-    def __init__(self, target: Target) -> None:
+    info: ArrayInfo
+
+    def __init__(self, info: Any, target: Target) -> None:
+        self.info = info
         self.target = target
 
-    @abstractmethod
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return type(self).__name__, self.target.token, self.info
+
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what messages call a chunk."""
+        return self.info.chunk_name(index)
 
-    @abstractmethod
-    def indices(self) -> Iterable[tuple[int, ...]]:
-        """Return the indices of all chunks, in C order."""
+    def indices(self) -> Iterator[tuple[int, ...]]:
+        """Iterate over the indices of all chunks, in C order."""
+        return self.info.indices()
 
     @abstractmethod
     def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
@@ -218,20 +221,18 @@ class ArrayWriter(ABC):
         """Read a chunk that is written, and check it."""
 
     @abstractmethod
-    def missing_chunks(self) -> list[tuple[int, ...]]:
-        """List the indices of the chunks that are not written yet, in C order."""
-
-    @abstractmethod
-    def finish(self) -> object:
-        """Declare the array complete; if it is to replace another one, it does so now."""
-
-    def discard(self) -> None:
-        """Remove what is written, unless it is another writer's by now."""
-        self.target.discard()
-
-    @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         """Read a chunk, and describe what is wrong with it."""
+
+    def missing_chunks(self) -> list[tuple[int, ...]]:
+        """List the indices of the chunks that are not written yet, in C order."""
+        info = self.info
+        found = info.location.found(info.chunk_keys())
+        return [index for index in self.indices() if not self._is_written(found.get(info.chunk_key(index)))]
+
+    def _is_written(self, version: tuple[Any, ...] | None) -> bool:
+        """Whether a chunk is there, by what its place tells of its file."""
+        return version is not None
 
     def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
         """Read all chunks that are written, and list the indices of those that are not whole and valid.
@@ -245,29 +246,46 @@ class ArrayWriter(ABC):
         problems = map_chunks(self._problems, written)
         return [index for index, found in zip(written, problems, strict=True) if found]
 
+    def finish(self) -> object:
+        """Declare the array complete, and put it in its place.
+
+        Raises
+        ------
+        StoreError
+            If a chunk is not written, or another writer has begun to write the array.
+        """
+        self._finish(lambda _: {"complete": True})
+        return None
+
+    def _finish(self, attribute_of: Callable[[str], dict[str, Any]]) -> None:
+        """Finish with the attribute that a function makes of the hash of the checksums of all chunks."""
+        info, target = self.info, self.target
+        missing = self.missing_chunks()
+        target.check()  # last: who takes the array over may have removed them
+        if missing:
+            raise StoreError(
+                f"{target.location.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks "
+                f"are not written, the first of them {info.chunk_key(missing[0])}"
+            )
+        content = self._content()
+        attribute = attribute_of(content)
+        job = read_job_identity(target.staged, target.attribute)
+        metadata = with_attributes(target.staged, {target.attribute: attribute})
+        write_job(target, job, metadata, content)
+        target.finish(metadata)
+
+    def _content(self) -> str:
+        return content_of(self.info.location, self.info.chunk_keys())
+
+    def discard(self) -> None:
+        """Remove what is written, unless it is another writer's by now."""
+        self.target.discard()
+
 
 class StoreWriter(ArrayWriter):
-    """Writes the chunks of a store, in any order, from any thread.
+    """Writes the chunks of a store."""
 
-    A copy, a pickled one too, writes to the same store, so tasks in other processes can each write chunks.
-    When all are done, `finish` is called once. Until then, and if that never happens, the store is incomplete
-    and cannot be opened for reading.
-
-    A writer that finds another's token in the store stops with an error. So two jobs never mix their chunks,
-    and a task that outlives its job publishes nothing.
-
-    Attributes
-    ----------
-    info : StoreInfo
-        The store as it is now.
-    """
-
-    def __init__(self, info: StoreInfo, target: Target) -> None:
-        super().__init__(target)
-        self.info = info
-
-    def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.StoreWriter", self.target.token, *self.info.__dask_tokenize__()
+    info: StoreInfo
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
         """Write a whole chunk, so that it appears at once or not at all.
@@ -310,8 +328,8 @@ class StoreWriter(ArrayWriter):
             write_chunk_file(file, residues, info.chunk_shape, name, target.check, target.unfinished)
             return
         key = info.chunk_key(index)
-        encoded = _encode_chunk(info.metadata, key, (slice(None), *slices), residues)
-        self.target.publish(info.location, key, encoded, name)
+        encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
+        self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
@@ -338,39 +356,26 @@ class StoreWriter(ArrayWriter):
                 "array can no longer grow"
             )
         resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
-        self.target.publish_metadata(resized)
+        self.target.write_metadata(concealed(resized))
         self.info = load_own(self.target)
 
-    def chunk_name(self, index: Sequence[int]) -> str:
-        """Return what messages call a chunk."""
-        return self.info.chunk_name(index)
-
-    def indices(self) -> Iterable[tuple[int, ...]]:
-        """Return the indices of all chunks, in C order."""
-        return self.info.indices()
-
-    def missing_chunks(self) -> list[tuple[int, ...]]:
-        """List the indices of the chunks that are not written yet, in C order."""
+    def _is_written(self, version: tuple[Any, ...] | None) -> bool:
         info = self.info
-        found = info.location.found(map(info.chunk_key, info.indices()))
-        if not info.has_chunk_files:
-            return [index for index in info.indices() if info.chunk_key(index) not in found]
-        expected = chunk_file_size(info.file_shape)
-        return [index for index in info.indices() if found.get(info.chunk_key(index), (None,))[0] != expected]
+        if version is None or not info.has_chunk_files:
+            return version is not None
+        return bool(version[0] == chunk_file_size(info.file_shape))
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         return chunk_problems(self.info, index)
 
-    def finish(self, bound: SupportsIndex | None = None, group: str | None = None) -> StoreInfo:
-        """Declare the store complete; if it is to replace another one, it does so now.
+    def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
+        """Declare the store complete, and put it in its place.
 
         Parameters
         ----------
         bound
             Upper bound of the absolute value of every number, where it became known in writing; None keeps
             the one that the store was created with.
-        group
-            What it has in common with the other parts of its group, if it is in one.
 
         Returns
         -------
@@ -384,25 +389,15 @@ class StoreWriter(ArrayWriter):
         StoreError
             If a chunk is not written, or another writer has begun to write the store.
         """
-        info, target = self.info, self.target
-        system = info.system if bound is None else with_exact_bound(info.system, bound)
-        missing = self.missing_chunks()
-        target.check()  # last: who takes the store over may have removed them
-        if missing:
-            raise StoreError(
-                f"{target.location.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks "
-                f"are not written, the first of them {info.chunk_key(missing[0])}"
-            )
-        content = self._content()
-        metadata = parse_document(target.staged.read_metadata())
-        attribute = complete_attribute(metadata, system, content, group)
-        finish(target, attribute, content)
-        self.info = load(target.location)[0]
-        return self.info
+        system = self.info.system if bound is None else with_exact_bound(self.info.system, bound)
 
-    def _content(self) -> str:
-        """Hash of the checksums of all chunks."""
-        return content_of(self.info.location, map(self.info.chunk_key, self.info.indices()))
+        def attribute(content: str) -> dict[str, Any]:
+            metadata = parse_document(self.target.staged.read_metadata())
+            return complete_attribute(metadata, system, content)
+
+        self._finish(attribute)
+        self.info = load(self.target.location)[0]
+        return self.info
 
 
 def load_own(target: Target) -> StoreInfo:
@@ -412,67 +407,9 @@ def load_own(target: Target) -> StoreInfo:
     return info
 
 
-def finish(target: Target, attribute: dict[str, Any], content: str) -> None:
-    """Write the final attribute of an array, all chunks of which are written, and put it in its place."""
-    job = read_job_identity(target.staged, target.attribute)
-    metadata = with_attributes(target.staged, {target.attribute: attribute})
-    write_job(target, job, metadata, content)
-    target.finish(metadata)
-
-
 def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
     """Whether words are a GPU's, which finds each to be one of a number."""
     if backend_name(words) != "cuda":
         return False
     with naming_gpu_memory(name):
         return are_valid(info, words.reshape(info.system.rows, -1))
-
-
-def write_values(
-    target: Target,
-    location: Location,
-    metadata: bytes,
-    shape: Sequence[int],
-    index: Sequence[int],
-    values: NDArray[Any],
-    name: str,
-) -> None:
-    """Write a whole chunk of an array of one value for each number, which messages call `name`.
-
-    Parameters
-    ----------
-    target
-        That of this array, or of the one that it belongs to.
-    location, metadata, shape
-        Where it is, its metadata document, and its shape.
-
-    Raises
-    ------
-    IndexError
-        If the grid has no such chunk.
-    ValueError
-        If it has another shape.
-    StoreError
-        If it cannot be written, or another writer has begun to write the array.
-    """
-    codecs = codecs_of(metadata)
-    selection = chunk_slices(index, shape, codecs.shape)
-    expected = tuple(s.stop - s.start for s in selection)
-    if values.shape != expected:
-        raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
-    key = chunk_key(index)
-    if target.unfinished is None or codecs.compressor is not None:
-        target.publish(location, key, _encode_chunk(metadata, key, selection, values), name)
-        return
-    # The same file without Zarr, which takes milliseconds a chunk: bytes as they are, then their CRC-32C.
-    values = values.astype(codecs.dtype, copy=False)
-    write_chunk_file(Path(location.path, key), values, codecs.shape, name, target.check, target.unfinished)
-
-
-def _encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
-    """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
-    files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
-    array = zarr.open_array(MemoryStore(files), mode="r+")
-    # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
-    array.with_config({"write_empty_chunks": True})[selection] = values
-    return files[key].to_bytes()

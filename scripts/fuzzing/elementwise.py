@@ -25,7 +25,7 @@ from fuzzing.checking import (
 )
 from fuzzing.oracle import mapped, objects, sum_of_products
 from rnsdask.core.operations import OPERATIONS
-from rnsdask.lazy import interval_rns
+from rnsdask.lazy import elementwise
 
 OPERATORS = {
     "add": operator.add,
@@ -64,7 +64,7 @@ def check_arithmetic(case: Case, rng: Random, name: str) -> int:
         return check_overflowing(case, rng, lambda: OPERATORS[name](*arrays), exact, options=False)
     function = getattr(rd, name)
     if case.system == "interval" and name in ("add", "subtract"):
-        function = partial(interval_rns.apply, name, algorithm=algorithm)
+        function = partial(elementwise.apply, name, algorithm=algorithm)
     return check_overflowing(case, rng, lambda **mode: function(*arrays, **mode), exact)
 
 

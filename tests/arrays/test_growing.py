@@ -119,7 +119,7 @@ def test_fused_operations():
     assert ints(rd.muladd(x, y, z, 2**40)) == [p * q + r * 2**40 for p, q, r in triples]
 
 
-# ---- loops -----------------------------------------------------------------------------------------------
+# ---- loops ------------------------------------------------------------------------------------------------
 
 
 def test_factorials():
@@ -129,42 +129,6 @@ def test_factorials():
     assert ints(x) == [math.factorial(100), 2 * math.factorial(100)]
     bits = (2 * math.factorial(100)).bit_length()
     assert len(x.moduli) == -(-bits // 32)
-
-
-def test_lazy_factorials_on_threads():
-    x = grown(list(range(1, 7)), chunks=2)
-    for k in range(1, 41):
-        x = x * k
-    assert x.compute(scheduler="threads").to_ints().tolist() == [v * math.factorial(40) for v in range(1, 7)]
-
-
-def test_fibonacci():
-    a, b, p, q = grown([0, 1]), grown([1, 3]), [0, 1], [1, 3]
-    for _ in range(100):
-        a, b = b, a + b
-        p, q = q, [u + v for u, v in zip(p, q, strict=True)]
-    assert ints(b) == q
-
-
-def test_alternating_differences():
-    a, b, p, q = grown([7]), grown([2**31]), 7, 2**31
-    for _ in range(100):
-        a, b = b, a - 3 * b
-        p, q = q, p - 3 * q
-    assert ints(b) == [q]
-
-
-def test_partition_numbers():
-    # The generating function, as a product of geometric series: coefficients up to 100.
-    n = 100
-    x, counts = grown([1] + [0] * n), [1] + [0] * n
-    for part in range(1, n + 1):
-        rows = [rd.pad(x[: n + 1 - k], (k, 0)) for k in range(0, n + 1, part)]
-        x = rd.from_ints([int(v) for v in rd.stack(rows).sum(axis=0)], chunks=None)
-        for total in range(part, n + 1):
-            counts[total] += counts[total - part]
-    assert ints(x) == counts
-    assert counts[100] == 190569292
 
 
 # ---- other operations -------------------------------------------------------------------------------------

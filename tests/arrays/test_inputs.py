@@ -168,32 +168,6 @@ def arrays(values: Any) -> list[Any]:
     return [*made, *map(rd.IntervalRNSArray.from_rns, made)]
 
 
-def test_numpys_functions_of_arrays() -> None:
-    values = np.array([5, 2**200, 9], dtype=object)
-    for x in arrays(values):
-        for function in (np.max, np.min, np.sum, np.argmax, np.argmin):
-            assert dask.compute(function(x))[0] == function(values)
-            assert dask.compute(function(x, axis=0))[0] == function(values)
-            assert dask.is_dask_collection(function(x)) == dask.is_dask_collection(x)
-        for function in (np.max, np.min, np.sum):
-            with pytest.raises(TypeError, match="takes no out"):
-                function(x, out=np.empty((), dtype=object))
-        with pytest.raises(TypeError, match=r"sum of an .* is exact, got dtype float64"):
-            np.sum(x, dtype=float)
-        assert dask.compute(np.sum(x, dtype=object))[0] == values.sum()
-        if isinstance(x, rd.RNSArray):
-            assert dask.compute(np.prod(x))[0] == values.prod()
-            assert np.cumsum(x).to_ints().tolist() == np.cumsum(values).tolist()
-        else:
-            with pytest.raises(ValueError, match="axis 1 is out of bounds for array of dimension 1"):
-                x.max(axis=1)
-    table = np.array([[1, 2], [3, 2**90]], dtype=object)
-    for x in arrays(table)[:2]:
-        assert np.asarray(dask.compute(np.sum(x, axis=1))[0]).tolist() == table.sum(axis=1).tolist()
-        assert np.max(x, axis=0, keepdims=True).to_ints().tolist() == [[3, 2**90]]
-        assert np.prod(x, axis=0).to_ints().tolist() == [3, 2**91]
-
-
 def test_sums_of_nothing_are_0() -> None:
     for x in arrays([5, 3]):
         empty = x[:0]
@@ -221,50 +195,7 @@ def test_sums_of_nothing_are_0() -> None:
                         each.max(axis=axis)
 
 
-# ---- functions of two arrays of either kind ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-def test_functions_of_interval_arrays(lazy: bool) -> None:
-    a, b = [5, -(2**200), 0, -7, 3], [-5, -(2**200) - 1, 0, 7, 3]
-    x, y = (rd.IntervalRNSArray.from_ints(v, MODULI, chunks=128 if lazy else None) for v in (a, b))
-    mask = np.array([True, False, True, False, True])
-    for found, expected in [
-        (rd.add(x, y), [p + q for p, q in zip(a, b, strict=True)]),
-        (rd.subtract(7, y), [7 - q for q in b]),
-        (rd.multiply(x, 3), [3 * p for p in a]),
-        (rd.negative(x), [-p for p in a]),
-        (rd.maximum(x, y), list(map(max, a, b))),
-        (rd.minimum(x, y), list(map(min, a, b))),
-        (rd.maximum(x, -1), [max(p, -1) for p in a]),
-        (rd.minimum(-1, x), [min(p, -1) for p in a]),
-        (rd.where(mask, x, y), [p if m else q for m, p, q in zip(mask, a, b, strict=True)]),
-        (rd.where(x < y, 9, y), [9 if p < q else q for p, q in zip(a, b, strict=True)]),
-        (rd.where(mask[:, None], x, 1)[:, 3], [-7 if m else 1 for m in mask]),
-    ]:
-        assert isinstance(found, rd.IntervalRNSArray)
-        assert dask.is_dask_collection(found) == lazy
-        assert found.to_ints().tolist() == expected
-    assert np.asarray(rd.sign(x)).tolist() == [1, -1, 0, -1, 1]
-    assert rd.sign(x).dtype == np.int8
-    total, outside = rd.add(x, y, overflow="flag")
-    assert total.to_ints().tolist() == [p + q for p, q in zip(a, b, strict=True)]
-    assert not np.asarray(outside).any()
-    flipped, outside = rd.negative(x, overflow="flag")
-    assert flipped.to_ints().tolist() == [-p for p in a]
-    other = rd.from_ints([1, 2, 3, 4, 5], MODULI, signed=True, chunks=None)
-    mixed: list[Callable[[], Any]] = [
-        lambda: x + other,
-        lambda: other * x,
-        lambda: rd.maximum(other, x),
-        lambda: x == other,
-        lambda: other < x,
-        lambda: other // x,
-        lambda: rd.where(mask, x, other),
-    ]
-    for mix in mixed:
-        with pytest.raises(TypeError, match=r"do not mix.*from_rns\(x\) and to_rns\(\) convert"):
-            mix()
+# ---- functions of two arrays of either kind ---------------------------------------------------------------
 
 
 # ---- random -----------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from conftest import Processor
 from strategies import MODULI_SETS
 
 import rnsdask as rd
-from rnsdask.arrays.number_array import NumberArray
 
 MODULI = MODULI_SETS["table2_8"]
 SYSTEMS = {"RNS": rd.RNS(MODULI, signed=True, bound=10**10), "IntervalRNS": rd.IntervalRNS(MODULI)}
@@ -250,7 +249,7 @@ def test_on_each_processor(name: str, on_each_processor: Processor) -> None:
         check(CALLS[name], a, array_of(a, SYSTEMS["RNS"], chunks, on_each_processor))
 
 
-# ---- what joins --------------------------------------------------------------------------------------------
+# ---- what joins -------------------------------------------------------------------------------------------
 
 
 def test_the_bound_of_a_join_is_the_greatest() -> None:
@@ -348,7 +347,7 @@ def test_what_makes_arrays_longer_keeps_chunks_short() -> None:
     assert 4 * len(MODULI) * math.prod(wide.words.chunksize[1:]) in range(2**25, 2**26)
 
 
-# ---- lazy arrays -------------------------------------------------------------------------------------------
+# ---- lazy arrays ------------------------------------------------------------------------------------------
 
 
 def test_more_chunks_than_memory_has_room_for_are_refused_before_they_are_made() -> None:
@@ -403,22 +402,3 @@ def test_other_orders_are_refused() -> None:
     for refused in (lambda: x.reshape(-1, order="F"), lambda: x.ravel("F")):
         with pytest.raises(ValueError, match="order must be 'C', got 'F'"):
             refused()
-
-
-def test_results_calculate() -> None:
-    """Views of any strides are operands as others are."""
-    a = numbers_of((4, 6))
-    for system in SYSTEMS.values():
-        for chunks in (None, (3, 4)):
-            x = array_of(a, system, chunks)
-            found: NumberArray = x.T.reshape(3, 8) + rd.concatenate([x[:2], x[2:]]).reshape(3, 8)
-            expected = a.T.reshape(3, 8) + a.reshape(3, 8)
-            assert found.to_ints().tolist() == expected.tolist()
-            assert dask.compute(found.max(), found.argmin()) == (expected.max(), expected.argmin())
-            wide, exact = rd.broadcast_to(x[:, None], (4, 3, 6)), np.broadcast_to(a[:, None], (4, 3, 6))
-            assert dask.compute(wide.sum(), wide.min(), wide.flip().argmax()) == (
-                exact.sum(),
-                exact.min(),
-                np.flip(exact).argmax(),
-            )
-            assert (wide * wide.flip()).to_ints().tolist() == (exact * np.flip(exact)).tolist()

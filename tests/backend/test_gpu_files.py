@@ -382,25 +382,3 @@ def test_on_a_gpu(
         gpu_to_file(file.fileno(), again)
     with pytest.raises(FileNotFoundError):
         file_to_gpu(tmp_path / "y", again)
-
-
-@pytest.mark.gpu
-def test_what_the_first_chunks_wait_for_is_made_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rnsdask.backend import prepare_gpu
-    from rnsdask.backend.cuda import files, launching
-
-    def prepare() -> tuple[list[str], int]:
-        monkeypatch.setattr(launching, "_kernels", {})
-        monkeypatch.setattr(files, "_files", functools.cache(files._files.__wrapped__))
-        prepare_gpu()
-        for thread in threading.enumerate():
-            if thread.name == "rnsdask-first-use":
-                thread.join()
-        return [module for module, *_ in launching._kernels], files._files.cache_info().currsize
-
-    failed: list[Any] = []
-    monkeypatch.setattr(threading, "excepthook", failed.append)
-    assert prepare() == (["crc32c"], 1)
-    monkeypatch.setattr(launching, "_module", lambda *_: 1 / 0)
-    assert prepare() == ([], 1)
-    assert not failed

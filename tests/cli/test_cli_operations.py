@@ -353,36 +353,6 @@ def test_eval_continues_only_its_own_job(monkeypatch: pytest.MonkeyPatch) -> Non
     assert values_in("o.zarr") == FMA
 
 
-def test_a_comparison_continues_only_its_own_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    write = store.PlainWriter.write_chunk
-
-    def write_chunk(writer: store.PlainWriter, index: tuple[int, ...], values: Any) -> None:
-        if index == (1,):
-            raise RuntimeError("the end")
-        write(writer, index, values)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store.PlainWriter, "write_chunk", write_chunk)
-        fail("eval", "a < b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr")
-    assert OTHER_JOB in fail("eval", "a <= b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr", "--resume")
-    succeed("eval", "a < b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr", "--resume")
-    assert zarr.open_array("o.zarr")[:].tolist() == [a < b for a, b in zip(A, B, strict=True)]
-
-
-def test_scans_continue_only_their_own_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt(monkeypatch, "cumsum", "a.zarr", "o.zarr")
-    assert "it cannot be resumed" in fail("cummax", "a.zarr", "o.zarr", "--resume")
-    assert "it cannot be resumed" in fail("cumsum", "b.zarr", "o.zarr", "--resume")
-    file = Path("a.zarr/c/0/4")
-    content = file.read_bytes()
-    file.unlink()
-    file.write_bytes(content)
-    assert OTHER_JOB in fail("cumsum", "a.zarr", "o.zarr", "--resume")
-    interrupt(monkeypatch, "cumsum", "a.zarr", "o.zarr", "--overwrite")
-    succeed("cumsum", "a.zarr", "o.zarr", "--resume")
-    assert values_in("o.zarr") == list(accumulate(A))
-
-
 # ---- scans, topk, compare ---------------------------------------------------------------------------------
 
 
@@ -511,20 +481,6 @@ def test_trouble_in_compare_has_status_2() -> None:
 
 
 # ---- progress, clusters, memory ---------------------------------------------------------------------------
-
-
-def test_progress() -> None:
-    for command in (
-        ["eval", "a + b", "a=a.zarr", "b=b.zarr", "--max", "--sum"],
-        ["eval", "a + b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr"],
-        ["cummax", "a.zarr", "p.zarr"],
-        ["topk", "2", "a.zarr"],
-        ["compare", "a.zarr", "a.zarr"],
-    ):
-        result = call(*command, "--json", "--progress")
-        assert result.exit_code == 0
-        assert "100.0 % done" in result.stderr
-        json.loads(result.stdout)
 
 
 @pytest.fixture(scope="module")

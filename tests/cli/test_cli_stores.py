@@ -1,4 +1,4 @@
-"""Commands that make a store of others, ``prod``, and groups where stores go: against Python's integers."""
+"""Commands that make a store of others, ``prod``, and arrays with intervals: against Python's integers."""
 
 import json
 import math
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import contents, fail, succeed
-from distributed import LocalCluster
 
 import rnsdask as rd
 from rnsdask import store
@@ -27,7 +26,7 @@ SMALL = [1, -1, 2, -3, 1, 5] * 20
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with stores of one and two axes, and the groups of the same numbers."""
+    """A folder with stores of one and two axes, and those of the same numbers with intervals."""
     folder = tmp_path_factory.mktemp("made")
     x, s = rd.from_ints(X, MS, chunks=128), rd.from_ints(TABLE, MS, True, chunks=(7, 128))
     x.to_zarr(folder / "x.zarr")
@@ -288,20 +287,20 @@ def test_random_within_bits() -> None:
         assert contents(f"{bits}.zarr") == expected
 
 
-# ---- groups where stores go -------------------------------------------------------------------------------
+# ---- numbers with intervals -------------------------------------------------------------------------------
 
 
-def test_reductions_of_a_group() -> None:
+def test_reductions_of_intervals() -> None:
     for name, value in (("max", max(S)), ("min", min(S)), ("sum", sum(S))):
         found = as_json(name, "g.zarr")
         assert (found["value"], found["count"]) == (str(value), len(S))
         if name != "sum":
             assert found["index"] == S.index(value)
     assert as_json("bound", "g.zarr")["bits"] == max(map(abs, S)).bit_length()
-    assert "this is a group" in fail("bound", "g.zarr", "--write")
+    assert "--write is of stores of residues" in fail("bound", "g.zarr", "--write")
 
 
-def test_compare_groups() -> None:
+def test_compare_intervals() -> None:
     other = [value + (i % 3 - 1) for i, value in enumerate(S)]
     table = np.array(other, dtype=object).reshape(TABLE.shape)
     rd.IntervalRNSArray.from_ints(table, MS, chunks=(30, 128)).to_zarr("k.zarr")
@@ -317,14 +316,14 @@ def test_compare_groups() -> None:
     assert "makes them of one kind" in fail("compare", "g.zarr", "s.zarr", status=2)
 
 
-def test_checkpoint_of_a_group() -> None:
+def test_checkpoint_of_intervals() -> None:
     expected = as_json("max", "g.zarr", "--checkpoint", "kept")["value"]
     assert as_json("max", "g.zarr", "--checkpoint", "kept")["value"] == expected == str(max(S))
-    os.utime("g.zarr/sign/c/0/1", ns=(0, 0))
+    os.utime("g.zarr/c/0/0/1", ns=(0, 0))
     assert "the store has changed since" in fail("max", "g.zarr", "--checkpoint", "kept")
 
 
-def test_other_commands_take_groups() -> None:
+def test_other_commands_take_intervals() -> None:
     flat = [(-1) ** i * i**5 for i in range(300)]
     rd.IntervalRNSArray.from_ints(flat, MS, chunks=128).to_zarr("f.zarr")
     found = as_json("topk", 3, "f.zarr")
@@ -362,7 +361,7 @@ FAULTS: list[tuple[list[Any], int, str]] = [
     (["random", "o", "--count", 5, "--bits", 64, "--signed", "--max-bits", 95], 2, r"must be at most 94"),
     (["convert", "x.zarr", "o"], 2, r"Missing option '--to'"),
     (["convert", "x.zarr", "o", "--to", "rns"], 2, r"convert of x.zarr: it is a store of residues already"),
-    (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is a group of intervals already"),
+    (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is a store of intervals already"),
     (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are of --to rns"),
     (
         ["concat", "u.zarr", "s.zarr", "-o", "o"],
@@ -454,7 +453,7 @@ JOBS: dict[str, list[Any]] = {
     "interval": ["convert", "x.zarr", "out.zarr", "--to", "interval"],
     "rns": ["convert", "h.zarr", "out.zarr", "--to", "rns"],
     "slice": ["slice", "x.zarr", "out.zarr", "128:"],
-    "group slice": ["slice", "h.zarr", "out.zarr", "128:"],
+    "intervals": ["slice", "h.zarr", "out.zarr", "128:"],
     "concat": ["concat", "x.zarr", "-o", "out.zarr"],
     "convolve": ["convolve", "s.zarr", "rows.zarr", "-o", "out.zarr", "--mode", "same"],
     "powmod": ["powmod", "p.zarr", -3, 509, "-o", "out.zarr"],
@@ -464,13 +463,11 @@ JOBS: dict[str, list[Any]] = {
 
 
 def set_incomplete(path: str) -> None:
-    """Undo the end of a job that has written a store or a group."""
-    for file in Path(path).rglob("zarr.json"):
-        document = json.loads(file.read_text())
-        attribute = document["attributes"]["rnsdask"]
-        if "complete" in attribute:
-            attribute["complete"] = False
-        file.write_text(json.dumps(document))
+    """Undo the end of a job that has written a store."""
+    file = Path(path, "zarr.json")
+    document = json.loads(file.read_text())
+    document["attributes"]["rnsdask"]["complete"] = False
+    file.write_text(json.dumps(document))
 
 
 @pytest.mark.parametrize("kind", JOBS)
@@ -479,85 +476,21 @@ def test_an_interrupted_job_continues(kind: str) -> None:
     rd.from_ints(range(1, 301), rd.Positional(9), chunks=128).to_zarr("p.zarr")
     printed = as_json(*JOBS[kind])
     expected = contents("out.zarr")
-    is_group = Path("out.zarr/sign").exists()
-    chunks = sorted(Path("out.zarr", "residues" if is_group else "", "c").rglob("*"))
-    files = [path for path in chunks if path.is_file()]
+    files = [path for path in sorted(Path("out.zarr/c").rglob("*")) if path.is_file()]
     total = len(files)
     set_incomplete("out.zarr")
     files[0].unlink()
     damaged = bytearray(files[1].read_bytes())
     damaged[20] ^= 1
     files[1].write_bytes(damaged)
-    lost, broken = 1, 1
-    if is_group:
-        Path("out.zarr/upp/c/2").unlink()
-        sign = Path("out.zarr/sign/c/3")
-        sign.write_bytes(bytes([sign.read_bytes()[0] ^ 1]) + sign.read_bytes()[1:])
-        lost, broken = 2, 2
     found = as_json(*JOBS[kind], "--resume")
-    assert (found["chunks_kept"], found["chunks_rewritten"]) == (total - lost - broken, broken)
+    assert (found["chunks_kept"], found["chunks_rewritten"]) == (total - 2, 1)
     assert {name: printed[name] for name in ("count", "bytes_read", "bytes_written")}.items() <= found.items()
     assert contents("out.zarr") == expected
     assert "out.zarr: complete already" in succeed(*JOBS[kind], "--resume")
     assert contents("out.zarr") == expected
     succeed(*JOBS[kind], "--overwrite")
     assert contents("out.zarr") == expected
-
-
-def test_a_job_continues_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_args: Any) -> None:
-        raise OSError("the end")
-
-    for args, writer, others in (
-        (JOBS["interval"], store.GroupWriter, [["convert", "w.zarr", "out.zarr", "--to", "interval"]]),
-        (JOBS["slice"], store.StoreWriter, [["slice", "x.zarr", "out.zarr", ":-128"]]),
-        (JOBS["extend"], store.StoreWriter, [["extend", "w.zarr", "out.zarr", "--bits", 300]]),
-    ):
-        rd.from_ints([*X[1:], max(X)], MS, chunks=128).to_zarr("w.zarr", overwrite=True)
-        with monkeypatch.context() as patch:
-            patch.setattr(writer, "write_chunk", stop)
-            assert "the end" in fail(*args, "--retries", 0)
-        for other in others:
-            assert "it cannot be resumed: it was begun by another job" in fail(*other, "--resume")
-        assert "out.zarr: " in fail(*args)
-        succeed(*args, "--resume")
-        shutil.rmtree("out.zarr")
-
-
-def test_a_group_that_replaces_one_continues(monkeypatch: pytest.MonkeyPatch) -> None:
-    succeed("slice", "h.zarr", "out.zarr", ":300")
-    before = contents("out.zarr")
-    write = store.GroupWriter.write_chunk
-
-    def write_chunk(writer: store.GroupWriter, index: Any, *parts: Any) -> None:
-        if index == (3,):
-            raise RuntimeError("the end")
-        write(writer, index, *parts)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store.GroupWriter, "write_chunk", write_chunk)
-        assert "the end" in fail(*JOBS["interval"], "--overwrite")
-    assert contents("out.zarr") == before
-    assert as_json(*JOBS["interval"], "--resume")["chunks_kept"] > 0
-    assert values_in("out.zarr") == X
-    assert not Path("out.zarr.partial").exists()
-
-
-def test_on_a_cluster() -> None:
-    rd.from_ints(TABLE, MS, True, chunks=(6, 256)).to_zarr("rows.zarr")
-    rd.from_ints(range(1, 301), rd.Positional(9), chunks=128).to_zarr("p.zarr")
-    with LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster:
-        place = ["--scheduler", cluster.scheduler_address]
-        for kind, args in JOBS.items():
-            succeed(*args, *place)
-            found = contents("out.zarr")
-            shutil.rmtree("out.zarr")
-            succeed(*args)
-            assert contents("out.zarr") == found, kind
-            shutil.rmtree("out.zarr")
-        rd.from_ints(SMALL, MS, True, chunks=128).to_zarr("small.zarr")
-        assert as_json("prod", "small.zarr", *place)["value"] == str(math.prod(SMALL))
-        assert as_json("max", "g.zarr", *place)["value"] == str(max(S))
 
 
 # ---- the plan of memory -----------------------------------------------------------------------------------

@@ -128,11 +128,12 @@ def test_an_interrupted_transform_continues(
         patched.setattr(store.StoreWriter, "write_chunk", limited)
         with pytest.raises(AssertionError):
             succeed(*job)
-    left = [path.name for path in Path().glob("*.partial")]
-    assert len(left) in (1, 2)
-    assert all(re.fullmatch(r"y\.zarr\.[0-9a-f]{12}-[123]\.partial", name) for name in left)
+    left = {path.name.replace(".partial.partial", ".partial") for path in Path().glob("*.partial")}
+    assert "y.zarr.partial" in left
+    assert len(left) in (2, 3)
+    assert all(re.fullmatch(r"y\.zarr(\.[0-9a-f]{12}-[123])?\.partial", name) for name in left)
     assert "incomplete" in fail("ntt", "y.zarr", "-o", "z.zarr")
-    assert "it exists; replace it with --overwrite" in fail(*job)
+    assert "y.zarr: another job is writing it, or was interrupted" in fail(*job)
     found = as_json(*job, mode)
     assert found["chunks_kept"] == (max(0, stopped_at - 48) if mode == "--resume" else 0)
     np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(x).words)
@@ -149,10 +150,10 @@ def test_what_another_job_left_is_not_continued(
             succeed("ntt", "x.zarr", "-o", "y.zarr")
     for changed in (["--inverse"], ["--negacyclic"]):
         message = fail("ntt", "x.zarr", "-o", "y.zarr", "--resume", *changed)
-        assert "y.zarr: it cannot be resumed" in message
+        assert "y.zarr.partial: it cannot be resumed" in message
     other = drawn(rng, 32)
     other.rechunk(8).to_zarr("x.zarr", overwrite=True)
-    assert "y.zarr: it cannot be resumed" in fail("ntt", "x.zarr", "-o", "y.zarr", "--resume")
+    assert "y.zarr.partial: it cannot be resumed" in fail("ntt", "x.zarr", "-o", "y.zarr", "--resume")
     others = [
         "y.zarr.0123456789ab-1.partial.zarr",
         "y2zarr.0123456789ab-1.partial",
@@ -177,7 +178,7 @@ def test_what_a_removed_output_left_goes_with_the_next_job(
         patched.setattr(transform, "joined", None)
         with pytest.raises(AssertionError):
             succeed("ntt", "x.zarr", "-o", "y.zarr")
-    shutil.rmtree("y.zarr")
+    shutil.rmtree("y.zarr.partial")
     x.rechunk(chunk).to_zarr("x.zarr", overwrite=True)
     assert as_json("ntt", "x.zarr", "-o", "y.zarr")["passes"] == (4 if chunk == 8 else 1)
     np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(x).words)
@@ -209,7 +210,7 @@ def test_what_has_no_transform(rng: np.random.Generator) -> None:
     assert "intt takes a store of field elements, got a store of residues" in fail(
         "ntt", "r.zarr", *job, "--inverse", status=2
     )
-    assert "ntt takes a store of field elements, got a group of intervals" in fail(
+    assert "ntt takes a store of field elements, got a store of intervals" in fail(
         "ntt", "g.zarr", *job, status=2
     )
     assert "axis 2 is out of bounds" in fail("ntt", "x.zarr", *job, "--axis", 2, status=2)

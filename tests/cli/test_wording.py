@@ -16,7 +16,7 @@ from rnsdask import store
 from rnsdask.cli.wording import COMMANDS
 from rnsdask.cluster.failures import describe
 from rnsdask.core.files import new_file
-from rnsdask.jobs.integer_writing import check_consecutive
+from rnsdask.core.layout import check_consecutive
 
 PACKAGE = Path(rd.__file__).parent
 OF_COMMANDS = re.compile(r"(?<![\w-])--[a-z]|\brnsdask [a-z]+ (SRC|STORE|DST|--)")
@@ -112,7 +112,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "p.zarr: it exists; replace it with overwrite=True",
         "p.zarr: it exists; replace it with --overwrite",
     ),
-    "exists, of a group": (
+    "exists, of intervals": (
         lambda: rd.open_zarr("i.zarr").rechunk(1).to_zarr("i.zarr"),
         "convert x.zarr i.zarr --to interval",
         "i.zarr: it exists; replace it with overwrite=True",
@@ -185,20 +185,20 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "bits of residues": (
         lambda: rd.isqrt(rd.open_zarr("x.zarr")),
         "eval isqrt(a) a=x.zarr -o y",
-        "got RNSArray; x.to_positional(bits) makes one",
-        "got a store of residues; rnsdask convert SRC DST --to positional --bits B makes one",
+        "x.to_positional(bits) makes limbs",
+        "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to",
     ),
     "modular arithmetic of residues": (
         lambda: rd.mod_add(rd.open_zarr("x.zarr"), 1, 5),
         "eval mod_add(a,1,5) a=x.zarr -o y",
-        "x.to_positional(bits) makes one",
-        "rnsdask convert SRC DST --to positional --bits B makes one",
+        "x.to_positional(bits) makes limbs",
+        "rnsdask convert SRC DST --to positional --bits B makes limbs",
     ),
     "bits of intervals": (
         lambda: rd.open_zarr("i.zarr") & 3,
         "eval a&3 a=i.zarr -o y",
-        "got an IntervalRNSArray; x.to_positional(bits) makes one",
-        "got a group of intervals; rnsdask convert SRC DST --to positional --bits B makes one",
+        "x.to_rns() makes an RNSArray, and x.to_positional(bits) limbs",
+        "and rnsdask convert SRC DST --to positional --bits B limbs",
     ),
     "limbs where residues are needed": (
         lambda: rd.convolve(rd.open_zarr("p.zarr"), rd.open_zarr("p.zarr")),
@@ -263,7 +263,7 @@ def test_ways_out(name: str) -> None:
 
 def test_many_kinds_that_do_not_mix() -> None:
     message = fail("eval", "a+b+c", "a=x.zarr", "b=i.zarr", "c=p.zarr", "-o", "y", status=2)
-    assert "a is a store of residues, and b is a group of intervals, which do not mix" in message
+    assert "a is a store of residues, and b is a store of intervals, which do not mix" in message
 
 
 def test_a_log_speaks_of_options() -> None:
@@ -299,7 +299,7 @@ def test_extend_of_nothing_to_extend() -> None:
         ),
         ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC DST --to rns"),
         ("max f.zarr", "which this takes none of; rnsdask convert SRC DST --to rns makes integers"),
-        ("det p.zarr", "det takes no store of limbs; rnsdask convert SRC DST --to rns"),
+        ("det p.zarr", "rnsdask convert SRC DST --to rns makes residues of its numbers"),
     ],
 )
 def test_parameters_and_types_are_options_and_stores(command: str, told: str) -> None:

@@ -1,11 +1,7 @@
 """Connecting to where a job runs, and running the commands there."""
 
-import asyncio
 import json
-import os
-import signal
 import sys
-import time
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +13,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
-from distributed.diagnostics.progress import Progress
-from distributed.diagnostics.progressbar import ProgressBar
 from forking import forked_workers
 
 import rnsdask as rd
@@ -26,8 +20,6 @@ from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
 from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import JobError
-from rnsdask.jobs import progress
-from rnsdask.jobs.progress import Meter, following
 from rnsdask.jobs.reduction import reduce
 
 
@@ -117,13 +109,12 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
 
     def local_cuda_cluster(
-        n_workers: int, threads_per_worker: int, dashboard_address: str, silence_logs: int
+        n_workers: int, threads_per_worker: int, dashboard_address: None, silence_logs: int
     ) -> LocalCluster:
         assert threads_per_worker == connecting.THREADS_PER_GPU
-        assert dashboard_address.startswith("127.0.0.1:")
         asked.append(n_workers)
-        options: dict[str, Any] = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}
-        options["silence_logs"] = silence_logs
+        options: dict[str, Any] = {"processes": False, "protocol": "tcp", "silence_logs": silence_logs}
+        options["dashboard_address"] = dashboard_address
         return LocalCluster(n_workers=n_workers, **options)
 
     package, utils = types.ModuleType("dask_cuda"), types.ModuleType("dask_cuda.utils")
@@ -204,77 +195,8 @@ def test_commands_on_a_cluster(local_cluster: LocalCluster, tmp_path: Path, by_f
     for op, expected in (("max", max(values)), ("min", min(values)), ("sum", sum(values))):
         result = run(op, path, *place, "--json", "--progress")
         assert json.loads(result.stdout)["value"] == str(expected)
-        assert "100.0 % done, " in result.stderr
+        assert "100%" in result.stderr
     assert "1000 integers, whole and valid" in run("verify", path, *place).stdout
-
-
-@pytest.mark.parametrize("after", [0, 0.2])
-def test_nothing_looks_for_the_tasks_of_jobs_that_are_done(
-    local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, after: float
-) -> None:
-    looking: list[Progress] = []
-    setup = Progress.setup
-
-    async def watched(self: Progress) -> None:
-        looking.append(self)
-        await setup(self)
-        looking.remove(self)
-
-    monkeypatch.setattr(Progress, "setup", watched)
-    monkeypatch.setattr(progress, "_FEED_AFTER", after)
-    with Client(local_cluster.scheduler_address, set_as_default=False) as client:
-        for i in range(20):
-            meter = Meter("one", None, 0, 0)
-            future = client.submit(pow, 3, i)
-            with following(future, client, meter):
-                assert future.result() == 3**i
-            future.release()
-            assert meter.done == meter.total == 1
-        time.sleep(0.3)  # six looks
-    assert looking == []
-
-
-def test_nothing_listens_to_a_scheduler_that_was_silent(
-    local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listening: list[object] = []
-
-    async def silent(self: ProgressBar) -> None:
-        listening.append(self)
-        try:
-            await asyncio.sleep(60)
-        finally:
-            listening.remove(self)
-
-    monkeypatch.setattr(ProgressBar, "listen", silent)
-    monkeypatch.setattr(progress, "_FEED_AFTER", 0)
-    monkeypatch.setattr(progress, "_FEED_SECONDS", 0.1)
-    with Client(local_cluster.scheduler_address, set_as_default=False) as client:
-        future = client.submit(pow, 3, 1000)
-        with following(future, client, Meter("one", None, 0, 0)):
-            assert future.result() == 3**1000
-            while not listening:
-                time.sleep(0.01)
-        time.sleep(0.1)
-        assert listening == []
-
-
-def appeared(file: Path) -> None:
-    while not file.exists():
-        time.sleep(0.02)
-
-
-def test_progress_of_a_job_on_a_cluster(local_cluster: LocalCluster, tmp_path: Path) -> None:
-    with Client(local_cluster.scheduler_address, set_as_default=False) as client:
-        seen = tmp_path / "seen"
-        futures = [client.submit(pow, 3, 1000), *client.map(appeared, [seen] * 2, pure=False)]
-        meter = Meter("three", None, 0, 0)
-        with following(futures, client, meter):
-            while (meter.done, meter.total) != (1, 3):
-                time.sleep(0.02)
-            seen.touch()
-            client.gather(futures)
-    assert (meter.done, meter.total) == (3, 3)
 
 
 def test_errors_of_tasks_on_a_cluster(local_cluster: LocalCluster, tmp_path: Path) -> None:
@@ -349,14 +271,14 @@ def test_workers_of_other_versions(processes: Client) -> None:
     with connect(scheduler) as client:
         assert client is not None
     other = spoil(processes, 0, pretend_version)
-    with pytest.raises(JobError, match=r"the job runs rnsdask .* \(store format 1\), but ") as caught:
+    with pytest.raises(JobError, match=r"the job runs rnsdask .*, but ") as caught:
         connect(scheduler).__enter__()
-    assert f"{other}: rnsdask 9.9 (store format 1)" in str(caught.value)
+    assert f"{other}: rnsdask 9.9" in str(caught.value)
     without = spoil(processes, 1, lose_package)
     with pytest.raises(JobError) as caught:
         connect(scheduler).__enter__()
-    assert f"{other}: rnsdask 9.9 (store format 1)" in str(caught.value)
-    assert f"{without}: the package rnsdask is not installed" in str(caught.value)
+    assert f"{other}: rnsdask 9.9" in str(caught.value)
+    assert f"{without}: rnsdask cannot be imported" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -408,20 +330,7 @@ def test_worker_that_joins_later_with_another_version(processes: Client, tmp_pat
         reduce_on_spoiled_workers()
     assert others
     assert all(other in str(caught.value) for other in others)
-    assert "rnsdask 9.9 (store format 1)" in str(caught.value)
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
-def test_worker_that_does_not_answer(processes: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    pids = processes.run(os.getpid)
-    monkeypatch.setattr(workers, "CHECK_SECONDS", 2.0)
-    address, pid = min(pids.items())
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(JobError, match=f"{address}: no answer for 2 s"):
-            connect(processes.scheduler.address).__enter__()
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    assert "rnsdask 9.9" in str(caught.value)
 
 
 def test_active_client_and_environment(local_cluster: LocalCluster, tmp_path: Path) -> None:

@@ -1,21 +1,15 @@
 """Reductions of chunks that the GPUs of a cluster hold: one task for those of each worker, same results."""
 
-import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from operator import add, floordiv
-from time import perf_counter
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
-from dask._task_spec import Task, TaskRef
 from distributed import Client, Future, LocalCluster, wait
 
 import rnsdask as rd
-from rnsdask.cluster import direct, resident, scheduler
+from rnsdask.cluster import workers
 from rnsdask.core.errors import SchedulerLostError
 
 MODULI = rd.ModuliSet.for_bits(100)
@@ -29,14 +23,14 @@ def client() -> Iterator[Client]:
         yield connected
 
 
-def is_pending(future: Future) -> bool:
-    return bool(future.status != "finished")
+def is_finished(future: Future) -> bool:
+    return bool(future.status == "finished")
 
 
 @pytest.fixture
 def any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the memory of workers for that of their GPUs."""
-    monkeypatch.setattr(resident, "_is_elsewhere", is_pending)
+    monkeypatch.setattr(workers, "_is_on_gpu", is_finished)
 
 
 def persisted(client: Client, chunks: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
@@ -69,7 +63,7 @@ def test_one_task_for_each_worker(
     client: Client, shape: tuple[int, ...], chunks: tuple[int, ...], rng: np.random.Generator
 ) -> None:
     ints, whole, lazy = persisted(client, chunks, shape, rng)
-    groups = resident.chunks_by_worker(lazy.words)
+    groups = workers.chunks_by_worker(lazy.words)
     if lazy.words.npartitions == 2:  # each on a worker of its own
         assert groups is None
     else:
@@ -95,7 +89,7 @@ def test_the_first_of_equal_numbers_is_on_the_worker_whose_result_comes_last(cli
         for i, home in enumerate((first, second, first, second))
     }
     held = da.Array(futures, words.name, words.chunks, meta=np.empty((0, 0), np.uint32))
-    assert resident.chunks_by_worker(held) == [[0, 2], [1, 3]]
+    assert workers.chunks_by_worker(held) == [[0, 2], [1, 3]]
     lazy = rd.RNSArray(held, whole.system)
     assert (lazy.argmax().compute(), lazy.argmin().compute(), int(lazy.sum())) == (3, 0, 15)
 
@@ -108,7 +102,7 @@ def test_chunks_of_one_worker_take_one_task(client: Client, rng: np.random.Gener
     with client.as_current():
         lazy = rd.RNSArray(client.persist(words, workers=address), whole.system)
     wait(lazy.words)
-    assert resident.chunks_by_worker(lazy.words) == [[0, 1, 2, 3]]
+    assert workers.chunks_by_worker(lazy.words) == [[0, 1, 2, 3]]
     assert tasks_of(lazy.reduce("max")) == 1
     assert int(lazy.max()) == ints.max()
 
@@ -119,133 +113,24 @@ def test_lost_chunks_and_schedulers_are_left_to_dask(
 ) -> None:
     ints, _, lazy = persisted(client, (5,), (20,), rng)
 
-    def nobody(*_: Any, **options: Any) -> dict[str, list[str]]:
-        return {key: [] for key in options["keys"]}
+    def nobody(*_: Any) -> dict[str, list[str]]:
+        return {}
 
-    monkeypatch.setattr(resident, "ask", nobody)
-    assert resident.chunks_by_worker(lazy.words) is None
+    monkeypatch.setattr(workers, "ask", nobody)
+    assert workers.chunks_by_worker(lazy.words) is None
     assert int(lazy.max()) == ints.max()
 
-    def lost(*_: Any, **__: Any) -> None:
+    def lost(*_: Any) -> None:
         raise SchedulerLostError("gone")
 
-    monkeypatch.setattr(resident, "ask", lost)
-    assert resident.chunks_by_worker(lazy.words) is None
+    monkeypatch.setattr(workers, "ask", lost)
+    assert workers.chunks_by_worker(lazy.words) is None
     assert int(lazy.min()) == ints.min()
 
 
 def test_chunks_elsewhere_are_reduced_one_by_one(client: Client, rng: np.random.Generator) -> None:
     ints, whole, lazy = persisted(client, (5,), (20,), rng)
-    assert resident.chunks_by_worker(lazy.words) is None  # NumPy's
+    assert workers.chunks_by_worker(lazy.words) is None  # NumPy's
     local = rd.from_residues(da.from_array(whole.residues, chunks=(-1, 5)), MODULI, signed=True)
-    assert resident.chunks_by_worker(local.words) is None
+    assert workers.chunks_by_worker(local.words) is None
     assert int(local.max().compute(scheduler="sync")) == int(lazy.max()) == ints.max()
-
-
-@pytest.fixture
-def asked(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many workers were asked for results directly, call by call."""
-    calls: list[int] = []
-    run = client.run
-
-    def counting(*arguments: Any, **options: Any) -> Any:
-        calls.append(len(options["workers"]))
-        return run(*arguments, **options)
-
-    monkeypatch.setattr(client, "run", counting)
-    return calls
-
-
-@pytest.mark.usefixtures("any_memory")
-@pytest.mark.parametrize(
-    ("shape", "chunks"), [((40,), (7,)), ((16,), (8,)), ((3, 4), (3, 4)), ((6, 6), (1, 6))]
-)
-def test_workers_are_asked_directly(
-    client: Client,
-    asked: list[int],
-    shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    rng: np.random.Generator,
-) -> None:
-    ints, _, lazy = persisted(client, chunks, shape, rng)
-    workers = min(2, lazy.words.npartitions)
-    assert (lazy.max().compute(), int(lazy.min()), int(lazy.sum())) == (ints.max(), ints.min(), ints.sum())
-    assert asked == [workers] * 3
-    assert int(lazy.max() - 2 * lazy.min()) == ints.max() - 2 * ints.min()
-    assert len(asked) == 4
-    assert dask.compute(lazy.max(), lazy.sum()) == (ints.max(), ints.sum())  # Dask's
-    assert len(asked) == 4
-
-
-@pytest.mark.usefixtures("any_memory")
-def test_what_is_left_to_dask(client: Client, asked: list[int], rng: np.random.Generator) -> None:
-    ints, whole, lazy = persisted(client, (7,), (40,), rng)
-    local = rd.from_residues(da.from_array(whole.residues, chunks=(-1, 7)), MODULI, signed=True)
-    assert int((lazy + lazy).max()) == 2 * ints.max()  # whose chunks would have to come here
-    assert int((lazy - lazy.min()).max()) == ints.max() - ints.min()
-    assert int(lazy.max() + local.max()) == 2 * ints.max()
-    assert int(lazy[3:].sum()) == ints[3:].sum()
-    assert client.submit(lambda: int(lazy.max())).result() == ints.max()  # in a task
-    assert not asked
-
-
-@pytest.mark.usefixtures("any_memory")
-@pytest.mark.parametrize("trouble", ["gone", "error", "no answer"])
-def test_dask_computes_what_workers_cannot(
-    client: Client, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, trouble: str
-) -> None:
-    ints, _, lazy = persisted(client, (7,), (40,), rng)
-    maximum = lazy.max()
-    if trouble == "no answer":
-
-        async def none(*_: Any, workers: list[str]) -> dict[str, None]:
-            return dict.fromkeys(workers)
-
-        monkeypatch.setattr(client, "run", none)
-    elif trouble == "error":
-
-        def fails(*_: Any, **__: Any) -> None:
-            raise OSError("closed")
-
-        monkeypatch.setattr(client, "run", fails)
-    else:
-        monkeypatch.setattr(direct, "ask", lambda *_, keys, **__: {key: [] for key in keys})
-    assert maximum.compute() == ints.max()
-
-
-@pytest.mark.usefixtures("any_memory")
-def test_dask_computes_what_a_silent_worker_does_not(
-    client: Client, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ints, _, lazy = persisted(client, (7,), (40,), rng)
-    silence = 30.0
-
-    async def silent(_: Any, dask_worker: Any) -> None:
-        assert dask_worker
-        await asyncio.sleep(silence)
-
-    monkeypatch.setattr(direct, "_compute_here", silent)
-    monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 0.5)
-    begun = perf_counter()
-    assert lazy.max().compute() == ints.max()
-    assert perf_counter() - begun < silence
-
-
-class Worker:
-    """What a task that a worker runs directly sees of it."""
-
-    address = "here"
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data, self.executors = data, {"default": ThreadPoolExecutor(1)}
-
-
-def test_a_worker_that_lacks_a_chunk_or_fails_gives_nothing() -> None:
-    def run(data: dict[str, Any], function: Any) -> Any:
-        task = Task("sum", function, TaskRef("a"), TaskRef("b"))
-        chosen = {"here": [("sum", task, {"a": "first", "b": "second"})], "there": []}
-        return asyncio.run(direct._compute_here(chosen, Worker(data)))
-
-    assert run({"first": 2, "second": 3}, add) == {"sum": 5}
-    assert run({"first": 2}, add) is None
-    assert run({"first": 2, "second": 0}, floordiv) is None

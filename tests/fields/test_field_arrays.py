@@ -57,26 +57,6 @@ def by_field(function: Callable[..., int], *rows: np.ndarray, fields: rd.PrimeFi
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)
-def test_operators(chunks: Any, rng: np.random.Generator) -> None:
-    a, b = numbers(rng, 16), numbers(rng, 16)[::-1]
-    x, y = (rd.from_ints(v, FIELDS, chunks=chunks) for v in (a, b))
-    assert getattr(x, "chunks", None) == (None if chunks is None else rd.from_ints(a, chunks=chunks).chunks)
-    same(x, residues(a))
-    assert x.to_ints().tolist() == [v % FIELDS.moduli.product for v in a]
-    for function in (operator.add, operator.sub, operator.mul):
-        same(function(x, y), residues([function(v, w) for v, w in zip(a, b, strict=True)]))
-        for integer in (0, 1, -1, 2**32 - 5, HUGE, -HUGE, np.int8(-3)):
-            same(function(x, integer), residues([function(v, int(integer)) for v in a]))
-            same(function(integer, x), residues([function(int(integer), v) for v in a]))
-        same(function(x, b), residues([function(v, w) for v, w in zip(a, b, strict=True)]))
-        same(function(a, y), residues([function(v, w) for v, w in zip(a, b, strict=True)]))
-    same(-x, residues([-v for v in a]))
-    same(+x, residues(a))
-    same(rd.fma(x, y, 7), residues([v * w + 7 for v, w in zip(a, b, strict=True)]))
-    same(x[:, None] * y, residues(np.multiply.outer(objects(a), objects(b))))
-
-
-@pytest.mark.parametrize("chunks", CHUNKS)
 def test_division_and_inverses(chunks: Any, rng: np.random.Generator) -> None:
     a, b = numbers(rng, 16, ODD), [v for v in numbers(rng, 60, ODD) if residues([v], ODD).all()][:16]
     assert len(b) == 16

@@ -177,14 +177,14 @@ def test_columns_in_one_pass_follow_the_rules() -> None:
     for values in itertools.product((0, 1, 2), bounds, bounds, exponents):
         parts = dict(zip(("sign", "low", "upp", "exponent"), values, strict=True))
         arrays = {name: np.array([value], layout.PART_DTYPES[name]) for name, value in parts.items()}
-        columns = layout.checked_columns(residues, moduli, **arrays)
-        assert (columns is not None) == bool(layout.follow_rules(residues, moduli, **arrays).all()), parts
-        if columns is not None:
-            found += 1
-            np.testing.assert_array_equal(columns, layout.pack(residues, moduli, **arrays))
+        columns = layout.pack(residues, moduli, **arrays)
+        follows = bool(layout.follow_rules(residues, moduli, **arrays).all())
+        assert (layout.first_invalid(columns, moduli) is None) == follows, parts
+        found += follows
     assert found >= 12
-    zero = {name: np.zeros(1, dtype) for name, dtype in layout.PART_DTYPES.items()}
-    assert layout.checked_columns(residues, moduli, **zero) is None
+    zero = layout.pack(residues, moduli, **{n: np.zeros(1, dtype) for n, dtype in layout.PART_DTYPES.items()})
+    assert layout.first_invalid(zero, moduli) == 0
+    assert layout.first_invalid(np.zeros_like(zero), moduli) is None
 
 
 # ---- the paper's tables ------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ import dask
 import dask.array as da
 import forking
 import numpy as np
-import psutil
 import pytest
 from commands import call, contents, fail, succeed, without_dashboard, without_measures
 from distributed import LocalCluster
@@ -35,8 +34,8 @@ from distributed import LocalCluster
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.backend import naming_gpu_memory
-from rnsdask.cluster import connecting, failures, scheduler
-from rnsdask.cluster import workers as rnsdask_workers
+from rnsdask.cluster import connecting, failures
+from rnsdask.cluster import workers as cluster_workers
 from rnsdask.core.errors import (
     CorruptChunkError,
     GPUMemoryError,
@@ -45,7 +44,7 @@ from rnsdask.core.errors import (
     StoreAccessError,
     StoreError,
 )
-from rnsdask.jobs import run, transform
+from rnsdask.jobs import checkpoint, run, transform
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
 from rnsdask.lazy.tree import combine_groups
 from rnsdask.rns.system import RNS
@@ -76,8 +75,6 @@ def slow(function):
             os.kill(os.getpid(), signal.SIGKILL)
         if path.endswith("unreadable.zarr"):
             raise UnreadableError
-        if path.endswith("lost.zarr"):
-            raise UnreadableError(None)
         return function(about, *args)
     slowed.is_slow = True
     return slowed
@@ -294,30 +291,12 @@ def test_work_that_kills_its_workers(workers: LocalCluster, monkeypatch: pytest.
     assert re.fullmatch(r"2 workers died at the same piece of work, the last of them tcp://.*", message)
 
 
-@pytest.mark.parametrize("kind", ["unreadable", "lost"])
-def test_an_error_that_cannot_be_read_here(workers: LocalCluster, kind: str) -> None:
-    """What Dask makes an error of its bytes of, and what it drops, for it turns out to be no error here."""
-    succeed("random", f"{kind}.zarr", *FEW)
-    message = fail("max", f"{kind}.zarr", "--scheduler", workers.scheduler_address)
-    assert message.startswith("a piece of the job failed with an error that cannot be read here: Unreadable")
-
-
-def test_a_worker_that_dies_when_it_is_asked(all_workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = all_workers.ready().scheduler_address
-    known, (victim, *_) = rnsdask_workers._versions(), all_workers.alive()
-
-    def versions() -> Any:
-        import os
-        import signal
-
-        if os.getpid() == victim:
-            os.kill(victim, signal.SIGKILL)
-        return known()
-
-    monkeypatch.setattr(rnsdask_workers, "_versions", lambda: versions)
-    with connecting.connect(address) as client:
-        assert client is not None
-    wait_until(lambda: not psutil.pid_exists(victim))  # as long as its nanny has not taken note
+def test_an_error_that_cannot_be_read_here(workers: LocalCluster) -> None:
+    succeed("random", "unreadable.zarr", *FEW)
+    message = fail("max", "unreadable.zarr", "--scheduler", workers.scheduler_address)
+    assert message.startswith(
+        "a piece of the job failed with an error that cannot be read here; the workers'"
+    )
 
 
 class Place:
@@ -376,16 +355,16 @@ def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
 def test_waiting_has_an_end(slow_module: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     succeed("random", "x.zarr", *RANDOM)
     # A question may be under way when the scheduler freezes: it waits as long as was right when it was asked.
-    monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 30)
+    monkeypatch.setattr(cluster_workers, "SILENCE_SECONDS", 30)
     with Place(slow_module) as place:
 
         def stop() -> None:
             wait_until(lambda: kept_pieces() > 3)
             if what == "no worker":
-                monkeypatch.setattr(connecting, "WORKERS_SECONDS", 1)
+                monkeypatch.setattr(run, "WORKERS_SECONDS", 1)
                 place.worker.kill()
             else:
-                monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 1)
+                monkeypatch.setattr(cluster_workers, "SILENCE_SECONDS", 1)
                 os.kill(place.scheduler.pid, signal.SIGSTOP)
 
         command = ["sum", "x.zarr", "--scheduler-file", place.file]
@@ -397,8 +376,7 @@ def test_waiting_has_an_end(slow_module: str, what: str, monkeypatch: pytest.Mon
             assert message == "the Dask cluster has lost all its workers, and had none for 1 s"
         else:
             assert re.fullmatch(SCHEDULER_LOST, message)
-            silent = r"no Dask scheduler answers at tcp://.*: it is silent for 1 s"
-            assert re.fullmatch(silent, fail(*command))
+            assert re.match(r"no Dask scheduler answers at tcp://.*: ", fail(*command))
 
 
 # ---- What is tried again ----------------------------------------------------------------------------------
@@ -492,7 +470,6 @@ def test_finished_pieces_are_not_computed_again(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_no_pieces() -> None:
-    assert run._on_threads({}, lambda *_: None, None) == []
     assert run.run([]) == 0
 
 
@@ -575,28 +552,6 @@ def test_a_damaged_checkpoint_is_not_trusted(content: bytes) -> None:
     assert "damaged" in fail("max", "x.zarr", "--checkpoint", "kept")
 
 
-def test_a_checkpoint_that_another_job_opens_while_a_piece_is_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As who gives a command again that is still running: that removes what is left of interrupted writes."""
-    make_checkpoint()
-    info, groups, replace, late = store.open_info("x.zarr"), run.groups_of(100), Path.replace, []
-    how = (Path("kept"), job_of_reduction(info, "max", groups), REDUCTIONS)
-    checkpoint = Checkpoint(*how)
-    result = checkpoint.load()[3]
-
-    def replace_late(self: Path, target: Any) -> Any:
-        if not late:
-            late.append(Checkpoint(*how))
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", replace_late)
-    Path("kept/piece-00003.json").unlink()
-    checkpoint.save(3, result)
-    assert late[0].load()[3] == result
-    assert not list(Path("kept").glob("*.partial"))
-
-
 def test_every_byte_of_a_checkpoint_counts() -> None:
     expected = make_checkpoint()
     file = Path("kept/piece-00003.json")
@@ -631,7 +586,7 @@ def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> No
     succeed("eval", "s >> 20", "s=s.zarr", "-o", "small.zarr")
     script = f"exec(open({slow_module!r}).read()); {COMMAND[2]}"
     process = forking.start(script, *args)
-    chunks = Path("x.zarr.partial/residues/c/0" if command == "convert" else "x.zarr.partial/c/0")
+    chunks = Path("x.zarr.partial/c/0")
     some = rnd.randint(int(command == "convert"), 10)
     wait_until(lambda: len(list(chunks.glob("*"))) + kept_pieces() >= some or process.exitcode == 0)
     time.sleep(rnd.uniform(0.0, 0.1))
@@ -786,17 +741,17 @@ def test_what_cannot_be_resumed() -> None:
     assert "holds other numbers" in fail("eval", "2**31*x", "x=x.zarr", "--overflow", "wrap", *place)
     assert "it is complete, but of another job" in fail("eval", "x<9", "x=x.zarr", "-o", "y.zarr", "--resume")
     mask = ["--overflow", "flag", "--mask", "y.zarr"]
-    assert "no array that rnsdask has begun" in fail("eval", "2**30*x", "x=x.zarr", *place, *mask)
+    assert "no array that rnsdask wrote" in fail("eval", "2**30*x", "x=x.zarr", *place, *mask)
     assert "is read from" in fail("eval", "x < 9", "x=x.zarr", "-o", "x.zarr", "--resume")
 
 
 def test_a_late_task_leaves_no_folder_where_a_store_was_removed() -> None:
     moduli = rd.ModuliSet([7])
     writer = store.create("x.zarr", RNS(moduli), (256,), chunks=128)
-    shutil.rmtree("x.zarr")
+    shutil.rmtree("x.zarr.partial")
     with pytest.raises(StoreError, match="another job has begun to write it, or it was removed"):
         writer.write_chunk((1,), np.zeros((1, 128), np.uint32))
-    assert not Path("x.zarr").exists()
+    assert not Path("x.zarr.partial").exists()
     succeed("random", "x.zarr", *FEW)
 
 
@@ -839,7 +794,7 @@ def test_a_full_disk_under_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None
 
     succeed("random", "x.zarr", *RANDOM)
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
+        patched.setattr(checkpoint, "new_file", full)
         assert "the checkpoint cannot be used: No space left" in fail("max", "x.zarr", "--checkpoint", "kept")
 
 

@@ -17,8 +17,8 @@ from strategies import BOTH_RANGES
 
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import to_decimal
+from rnsdask.jobs.exporting import binary_records, decimal_lines, hexadecimal_lines
 from rnsdask.jobs.integer_reading import Batch, BinaryReader, IntegerReader, TextReader, remaining_bytes
-from rnsdask.jobs.integer_writing import binary_records, decimal_lines, hexadecimal_lines
 
 HIGHEST = 10**30
 ANY = (-(2**60000), 2**60000)
@@ -495,7 +495,7 @@ def test_binary(width: int, signed: bool, batch: int) -> None:
     lowest, highest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     values = [0, 1, 2, 127, lowest, highest, highest - 1, lowest + 1, highest // 2, lowest // 2, 0]
     data = records(values, width, signed)
-    reader = BinaryReader(io.BytesIO(data), "x.bin", width, lowest, highest, signed=signed)
+    reader = BinaryReader(io.BytesIO(data), "x.bin", lowest, highest, width=width, signed=signed)
     assert [v for b in batches(reader, batch) for v in b] == values
     assert (reader.count, reader.bytes_read) == (len(values), len(data))
     assert reader.bound == max(map(abs, values))
@@ -507,7 +507,7 @@ def test_binary_bound_of_random_integers(rng: np.random.Generator, signed: bool)
         lengths = rng.choice([1, 20, 33, 70, 94], 3).tolist()
         values = random_integers(rng, lengths, 30, signed)
         data = records(values, 12, signed)
-        reader = BinaryReader(io.BytesIO(data), "x.bin", 12, -(2**95), 2**95, signed=signed)
+        reader = BinaryReader(io.BytesIO(data), "x.bin", -(2**95), 2**95, width=12, signed=signed)
         for _ in batches(reader, 7):
             pass
         assert reader.bound == max(map(abs, values))
@@ -549,19 +549,19 @@ def test_extremes_of_wide_records(rows: int, signed: bool, rng: np.random.Genera
 
 def test_binary_range() -> None:
     data = records([5, 6, 1000, 7, 2000], 3, False)
-    reader = BinaryReader(io.BytesIO(data), "x.bin", 3, 0, 999, signed=False)
+    reader = BinaryReader(io.BytesIO(data), "x.bin", 0, 999, width=3, signed=False)
     assert len(reader.read(2)) == 2
     with pytest.raises(
         InputError, match=r"^x\.bin: index 2 \(byte 6\): 1000 is not in the range of 0 to 999$"
     ):
         reader.read(3)
-    reader = BinaryReader(io.BytesIO(records([-5, -6], 3, True)), "x.bin", 3, -5, 5, signed=True)
+    reader = BinaryReader(io.BytesIO(records([-5, -6], 3, True)), "x.bin", -5, 5, width=3, signed=True)
     with pytest.raises(InputError, match=r"^x\.bin: index 1 \(byte 3\): -6 is not"):
         reader.read(2)
 
 
 def test_binary_stream_that_ends_within_a_record() -> None:
-    reader = BinaryReader(io.BytesIO(b"abcdefgh" * 3 + b"ijk"), "<stdin>", 8, 0, 2**64, signed=False)
+    reader = BinaryReader(io.BytesIO(b"abcdefgh" * 3 + b"ijk"), "<stdin>", 0, 2**64, width=8, signed=False)
     assert len(reader.read(3)) == 3
     with pytest.raises(InputError, match=r"^<stdin>: its size of 27 bytes .* width of 8: 3 bytes remain"):
         reader.read(3)
@@ -573,7 +573,7 @@ def test_binary_file_size_is_checked_before_reading(tmp_path: Path) -> None:
     with path.open("rb") as stream:
         assert remaining_bytes(stream) == 27
         with pytest.raises(InputError, match=r"27 bytes .* 3 bytes remain"):
-            BinaryReader(stream, "x.bin", 8, 0, 2**64, signed=False)
+            BinaryReader(stream, "x.bin", 0, 2**64, width=8, signed=False)
         assert remaining_bytes(stream) == 27
         stream.read(7)
         assert remaining_bytes(stream) == 20

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +23,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core import files, messages
 from rnsdask.core.errors import JobError
-from rnsdask.jobs import integers, log, reduction
+from rnsdask.jobs import exporting, reduction
 
 VALUES = [(i * 7919) % 2**40 for i in range(300)]
 
@@ -405,7 +404,7 @@ def test_two_exports_to_one_file(made: Path) -> None:
         try:
             with files.new_file(Path("out"), overwrite=overwrite) as stream:
                 met.wait()
-                integers.export_integers(info, stream)
+                exporting.export_integers(exporting.Numbers.of(info), stream)
                 met.wait()
         except JobError as error:
             refusals.append(str(error))
@@ -550,18 +549,6 @@ def no_job(*_args: Any, **_options: Any) -> None:
     raise AssertionError("the job has begun")
 
 
-def test_report_without_bokeh(
-    made: Path, local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # What cannot be imported there without it.
-    monkeypatch.setitem(sys.modules, "distributed.dashboard.components.scheduler", None)
-    monkeypatch.setattr(reduction, "reduce", no_job)
-    place = ["--scheduler", local_cluster.scheduler_address]
-    message = fail("max", made / "x.zarr", *place, "--report", "report.html")
-    assert message.startswith("the report needs the package bokeh at the scheduler: ")
-    assert not Path("report.html").exists()
-
-
 def test_report_that_cannot_be_written(
     made: Path, local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -586,21 +573,6 @@ def test_report_whose_scheduler_fails(
     result = call("max", made / "x.zarr", *place, "--report", "report.html")
     assert (result.exit_code, result.stdout.splitlines()[1]) == (0, str(max(VALUES)))
     assert "there is no report: ImportError: no bokeh after all" in result.stderr
-
-
-def test_log_of_a_job_on_a_cluster_of_this_process(made: Path) -> None:
-    """Such a cluster silences what Python's logging prints, and not the log."""
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="tcp") as started:
-
-        @contextmanager
-        def in_log() -> Iterator[None]:
-            with log.json_log("log"), LocalCluster(n_workers=0, processes=False, dashboard_address=":0"):
-                yield
-
-        with in_log():
-            succeed("max", made / "x.zarr", "--scheduler", started.scheduler_address)
-    events = [json.loads(line)["event"] for line in Path("log").read_text().splitlines()]
-    assert events == ["start", "plan", "progress", "summary", "end"]
 
 
 # ---- Ctrl-C -----------------------------------------------------------------------------------------------

@@ -2,10 +2,7 @@
 
 import io
 import json
-import sys
-import textwrap
 import time
-import types
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,8 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.arrays import creation
 from rnsdask.cli import main
-from rnsdask.jobs import log, progress
+from rnsdask.jobs import progress
+from rnsdask.jobs.compute import compute
 from rnsdask.jobs.progress import Meter, metered
 from rnsdask.jobs.run import groups_of
 from rnsdask.lazy.tree import combine_groups, reduce_groups
@@ -48,37 +46,34 @@ def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "seconds_left" not in meter.state()
     meter.advance()
     state = meter.state()
-    assert state["fraction"] == 0.25
-    assert state["numbers_per_second"] == 1000
-    assert state["bytes_per_second"] == 5e8
-    assert state["seconds_left"] == 6
-    assert meter.line() == "max: 25.0 % done, 1e+03 numbers/s, 0.5 GB/s, 2.0 s, 6 s left"
-    meter.update(5, 5)
-    assert meter.fraction == 1
-    assert meter.line().endswith(" s")
-    assert Meter("empty", 0, 0, 0).fraction == 1
-    unknown = Meter("import", None, 0, 0)
-    unknown.advance(10)
-    assert unknown.fraction is None
-    assert unknown.line().startswith("import: 10 done, ")
+    assert (state["fraction"], state["seconds_left"]) == (0.25, 6)
+    assert (state["numbers_per_second"], state["bytes_per_second"]) == (1000, 5e8)
+    assert meter.rates() == "1e+03 numbers/s, 0.5 GB/s"
+    assert Meter("empty", 0).state()["fraction"] == 1
+    assert "fraction" not in Meter("import").state()
 
 
-def test_plain_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
-    with metered("job", 2, numbers=10, shown=True) as meter:
+def test_events_while_a_job_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[dict[str, Any]] = []
+    monkeypatch.setattr(progress, "record", lambda _event, **fields: events.append(fields))
+    monkeypatch.setattr(progress, "EVENT_SECONDS", 0.0)
+    x = da.ones(20, chunks=1).sum(split_every=2)
+    compute(x, label="sum")
+    assert len(events) > 20
+    assert events[-1]["done"] == events[-1]["total"] > 20
+
+
+def test_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with metered("job", 2, numbers=10) as meter:
         meter.advance()
-        time.sleep(0.2)
-        meter.advance()
-    lines = capsys.readouterr().err.splitlines()
-    assert any(line.startswith("job: 50.0 % done, ") and line.endswith(" s left") for line in lines[:-1])
-    assert lines[-1].startswith("job: 100.0 % done, ")
-    assert not any("\r" in line for line in lines)
-
-
-def test_no_last_line_after_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(OSError, match="gone"), metered("job", 2, shown=True):
-        raise OSError("gone")
     assert capsys.readouterr().err == ""
+    with metered("job", 2, numbers=10, shown=True) as meter:
+        meter.advance(2)
+    shown = capsys.readouterr().err
+    assert shown.startswith("job ")
+    assert "100%" in shown
+    assert shown.count("\n") == 1
+    assert "\x1b" not in shown
 
 
 def test_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,92 +88,6 @@ def test_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "job" in shown
     assert "50%" in shown
     assert "numbers/s" in shown
-
-
-class Kernel:
-    """What a notebook's kernel shows: the outputs of its cells, each with all that it has been."""
-
-    def __init__(self) -> None:
-        self.kernel = self
-        self.outputs: list[list[dict[str, str]]] = []
-
-    def display(self, content: dict[str, str], *, raw: bool, display_id: bool) -> "Kernel":
-        assert raw
-        assert display_id
-        self.outputs.append([content])
-        return self
-
-    def update(self, content: dict[str, str], *, raw: bool) -> None:
-        assert raw
-        self.outputs[-1].append(content)
-
-
-@pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    kernel = Kernel()
-    ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
-    ipython.get_ipython = lambda: kernel  # type: ignore[attr-defined]
-    display.display = kernel.display  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr(progress, "_NOTEBOOK_SECONDS", 0.05)
-    return kernel
-
-
-def test_notebook(kernel: Kernel, capsys: pytest.CaptureFixture[str]) -> None:
-    with metered("a < b", None, numbers=1000, shown=True) as meter:
-        time.sleep(0.2)
-        meter.update(1, 2)
-        time.sleep(0.2)
-        meter.update(2, 2)
-    (shown,) = kernel.outputs
-    assert shown[0]["text/html"].startswith("<progress></progress> a &lt; b: 0 done, ")
-    half = [content for content in shown if '<progress value="0.5000">' in content["text/html"]]
-    assert half
-    assert half[-1]["text/plain"].startswith("a < b: 50.0 % done, ")
-    assert " numbers/s, " in half[-1]["text/plain"]
-    assert shown[-1]["text/plain"].startswith("a < b: 100.0 % done, ")
-    assert capsys.readouterr() == ("", "")
-
-
-def test_notebook_cell_that_is_interrupted(kernel: Kernel) -> None:
-    with pytest.raises(KeyboardInterrupt), metered("max", 2, shown=True):
-        raise KeyboardInterrupt
-    (shown,) = kernel.outputs
-    assert shown[-1]["text/plain"].startswith("max: 0.0 % done, ")
-
-
-def test_not_every_ipython_is_a_notebook(kernel: Kernel, capsys: pytest.CaptureFixture[str]) -> None:
-    del kernel.kernel
-    with metered("max", 1, shown=True) as meter:
-        meter.advance()
-    assert kernel.outputs == []
-    assert capsys.readouterr().err.startswith("max: 100.0 % done, ")
-
-
-def test_a_real_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    nbclient = pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    from nbformat import v4
-
-    code = """
-        from rnsdask.jobs.progress import metered
-        with metered("max", 4, numbers=8, shown=True) as meter:
-            meter.advance(4)
-    """
-    notebook = v4.new_notebook(cells=[v4.new_code_cell(textwrap.dedent(code))])
-    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    nbclient.NotebookClient(notebook, timeout=300).execute()
-    (output,) = notebook.cells[0].outputs
-    assert output["data"]["text/plain"].startswith("max: 100.0 % done, ")
-    assert output["data"]["text/html"].startswith('<progress value="1.0000"></progress> max: 100.0 % done, ')
-
-
-def test_threads_are_counted() -> None:
-    x = da.ones(20, chunks=1).sum(split_every=2)
-    with metered("sum") as meter, progress.TaskCounter(meter):
-        x.compute(scheduler="threads")
-    assert meter.total == meter.done > 20
 
 
 def test_log(tmp_path: Path) -> None:
@@ -211,18 +120,6 @@ def test_log_of_other_commands(tmp_path: Path) -> None:
     for command in (["export", path, tmp_path / "out"], ["verify", path]):
         run(*command, "--log-json", log)
         assert json.loads(log.read_text().splitlines()[-1])["status"] == "done"
-
-
-def test_warnings_of_dask_are_in_the_log(tmp_path: Path) -> None:
-    import logging
-
-    with log.json_log(str(tmp_path / "log")):
-        logging.getLogger("distributed.scheduler").warning("a worker is %s", "lost")
-        log.record("retry", level=logging.WARNING, what=Path("x"))
-    events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    assert events[1]["message"] == "a worker is lost"
-    assert (events[2]["event"], events[2]["what"]) == ("retry", "x")
-    assert not logging.getLogger("rnsdask.jobs").handlers
 
 
 def test_report_needs_a_cluster(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from commands import call, fail, succeed
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import JobError
-from rnsdask.jobs.residues import export_residues
+from rnsdask.jobs.exporting import export_residues
 
 
 @pytest.fixture(autouse=True)
@@ -276,9 +276,10 @@ def test_exports_that_are_refused() -> None:
     message = fail("export", "--residues", "x.zarr", "o.npy", "--moduli-list", "257", "--no-progress")
     assert "value 1099511627776 at flat index 1 is outside the unsigned range from 0 to 256" in message
     assert not Path("o.npy").exists()
-    rd.from_ints([1, -2], rd.IntervalRNS(rd.ModuliSet([7, 11]))).to_zarr("group.zarr")
-    message = fail("export", "--residues", "group.zarr", "o.npy")
-    assert message == "group.zarr: it is a group, of no residues; rnsdask convert --to rns makes a store"
+    rd.from_ints([1, -2], rd.IntervalRNS(rd.ModuliSet([7, 11]))).to_zarr("i.zarr")
+    message = fail("export", "--residues", "i.zarr", "o.npy")
+    assert "i.zarr: it holds numbers of IntervalRNS(" in message
+    assert "; rnsdask convert SRC DST --to rns makes residues of them" in message
     assert not Path("o.npy").exists()
     assert "not several" in fail("export", "--residues", "--hex", "x.zarr", "o.npy", status=2)
     assert "need --residues" in fail("export", "x.zarr", "o.npy", "--axis", "-1", status=2)

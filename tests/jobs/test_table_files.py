@@ -12,7 +12,7 @@ import pytest
 from commands import fail, succeed
 
 import rnsdask as rd
-from rnsdask.jobs import table_writing
+from rnsdask.jobs import tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -136,7 +136,7 @@ def test_parquet_files_of_wide_systems(kind: str) -> None:
 
 
 def test_row_groups_are_written_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_writing, "_ROW_GROUP_BYTES", 1000)
+    monkeypatch.setattr(tables, "_ROW_GROUP_BYTES", 1000)
     store = stored("bounded", LONG)
     succeed("export", store, "x.parquet")
     file = pq.ParquetFile("x.parquet")

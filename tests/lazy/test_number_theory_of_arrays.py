@@ -55,11 +55,11 @@ def test_what_is_refused(kind: str) -> None:
     other = made(VALUES, "signed" if kind == "interval" else "interval")
     with pytest.raises(TypeError, match="do not mix"):
         rd.gcd(x, other)
-    with pytest.raises(TypeError, match="at least one operand must be"):
+    with pytest.raises(TypeError, match="takes at least one array of numbers"):
         rd.lcm(4, 6)
     with pytest.raises(TypeError, match="an operand beside an array of numbers must be an integer"):
         rd.gcd(x, 1.5)
-    with pytest.raises(TypeError, match=r"bit_length takes an RNSArray, .* or a PositionalArray, got int"):
+    with pytest.raises(TypeError, match=r"bit_length takes at least one array of numbers, got int"):
         rd.bit_length(5)
     with pytest.raises(ValueError, match=r"outside the .*range"):
         rd.gcd(x, MODULI.product)

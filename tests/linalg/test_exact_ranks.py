@@ -10,8 +10,8 @@ from conftest import Processor
 from sample_arrays import array_of, host
 
 import rnsdask as rd
-from rnsdask.fields import p_adic_plan
-from rnsdask.fields.exact_ranks import has_null_vectors
+from rnsdask.fields import p_adic
+from rnsdask.fields.exact_solutions import has_null_vectors
 from rnsdask.rns.lift import primes
 
 
@@ -40,7 +40,7 @@ def of_rank(rng: np.random.Generator, rows: int, columns: int, rank: int, bits: 
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Ranks are proved in this way, whatever is quicker."""
     by_vectors = request.param == "null vectors"
-    monkeypatch.setattr(p_adic_plan, "is_quicker", lambda _words, rows, *_: by_vectors and rows > 0)
+    monkeypatch.setattr(p_adic, "is_quicker", lambda _words, rows, *_: by_vectors and rows > 0)
     return str(request.param)
 
 
@@ -89,7 +89,7 @@ def test_primes_that_hide_rank(on_each_processor: Processor, way: str, rng: np.r
 def test_singular_matrices(
     on_each_processor: Processor, length: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(p_adic_plan, "is_quicker", lambda _words, rows, *_: rows > 0)
+    monkeypatch.setattr(p_adic, "is_quicker", lambda _words, rows, *_: rows > 0)
     for rank in {length - 1, max(1, length - 3)}:
         values = of_rank(rng, length, length, rank, 20)
         x = array(on_each_processor, values)

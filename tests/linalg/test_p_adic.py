@@ -11,7 +11,7 @@ from conftest import Processor
 from sample_arrays import array_of
 
 import rnsdask as rd
-from rnsdask.fields import determinant_bounds, p_adic, p_adic_plan
+from rnsdask.fields import determinant_bounds, p_adic
 from rnsdask.fields.determinant_bounds import elements, hadamard
 from rnsdask.rns.lift import primes
 
@@ -72,7 +72,7 @@ def test_cofactors(on_each_processor: Processor, rng: np.random.Generator) -> No
     """Determinants of which a denominator is a small part, or 1, as of permutations."""
     length = 12
     shuffled = np.eye(length, dtype=object)[rng.permutation(length)]
-    first = primes(0, 3, p_adic_plan.LIMIT)
+    first = primes(0, 3, p_adic.LIMIT)
     for factor in (1, -7, 10**30, first[0], first.product):
         mixed = integers(rng, 9, length, length)
         for values in (shuffled * factor, np.eye(length, dtype=object) * factor @ mixed):
@@ -85,7 +85,7 @@ def test_cofactors(on_each_processor: Processor, rng: np.random.Generator) -> No
 
 def test_primes_that_divide(on_each_processor: Processor, rng: np.random.Generator) -> None:
     """Singular modulo the first primes: others are taken; modulo too many: none, as for singular ones."""
-    first = primes(0, 200, p_adic_plan.LIMIT)
+    first = primes(0, 200, p_adic.LIMIT)
     values = integers(rng, 20, 6, 6)
     values[0] *= first[0]
     assert determinant(on_each_processor, values) in (None, int(of_flint(values).det()))

@@ -14,7 +14,7 @@ from oracles import positional
 from positional_numbers import some_values, special_values
 
 import rnsdask as rd
-from rnsdask.positional import scan
+from rnsdask.positional import reduce as scan
 
 PRECISIONS = (1, 2, 31, 32, 33, 64, 109, 256, 1000)
 

@@ -6,9 +6,14 @@ from conftest import Processor
 from positional_numbers import PRECISIONS, some_values, to_values, to_words, wrapped
 
 from rnsdask.backend import cpu, kernels_of
-from rnsdask.positional import transforms
-from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
-from rnsdask.positional.transforms import transformed_product
+from rnsdask.positional import multiply as transforms
+from rnsdask.positional.multiply import (
+    multiply,
+    multiply_add,
+    multiply_add_checked,
+    multiply_checked,
+    transformed_product,
+)
 
 
 def pairs(bits: int, signed: bool, rng: np.random.Generator) -> tuple[list[int], list[int]]:

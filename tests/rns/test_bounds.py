@@ -29,8 +29,6 @@ from rnsdask.backend import cpu
 from rnsdask.constants import (
     byte_proof_constants,
     proof_constants,
-    short_word_proof_constants,
-    word_proof_constants,
 )
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout, proof
@@ -59,6 +57,11 @@ def choose(way: str, processor: Processor, monkeypatch: pytest.MonkeyPatch) -> N
 
 def prove_on_cpus(residues: Any, constants: Any, columns: slice = slice(None)) -> Any:
     return cpu.prove_bound(residues[:, columns], constants)
+
+
+def digit_constants_within(moduli: ModuliSet, low: int, bound: int) -> Any:
+    first = len(bounds._plan(rd.RNS(moduli, low < 0, bound)).moduli)
+    return cpu.bound_proof(moduli, first, low, bound)
 
 
 def byte_constants_of(first: ModuliSet, others: ModuliSet, low: int, bound: int) -> Any:
@@ -143,6 +146,33 @@ def test_find_excess_among_numbers_near_the_bound(
                 residues = encoded(on_each_processor, [*values, wrong], moduli, signed)
                 found = bounds.find_excess(residues, rd.RNS(moduli, signed, bound))
                 assert found == bounds.Excess(len(values), wrong, 1)
+
+
+@BOTH_RANGES
+@WAYS
+@pytest.mark.parametrize(("count", "size"), [(1, 32), (2, 17), (3, 32), (8, 16), (64, 17), (300, 32)])
+def test_find_excess_next_to_the_bound_and_the_range(
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    size: int,
+    signed: bool,
+    way: str,
+    rng: np.random.Generator,
+) -> None:
+    """Numbers next to the bound, 0, the ends of the range and products of the first moduli."""
+    choose(way, on_each_processor, monkeypatch)
+    moduli = ModuliSet.for_bits(size * (count + 2), size).prefix(count)
+    lowest, highest = moduli.value_range(signed)
+    for bits in (0, 1, moduli.bits // 3, moduli.bits // 2, moduli.bits - 33, moduli.bits - 3):
+        bound = (1 << max(bits, 0)) - int(rng.integers(0, 2))
+        ends = [0, bound, lowest, highest, *(moduli.prefix(k).product for k in {1, count // 2 or 1, count})]
+        near = [sign * end + step for end in ends for sign in (-1, 1) for step in range(-3, 4)]
+        values = [v for v in near if lowest <= v <= highest]
+        found = bounds.find_beyond(
+            encoded(on_each_processor, values, moduli, signed), rd.RNS(moduli, signed, bound)
+        )
+        assert found.tolist() == [i for i, v in enumerate(values) if abs(v) > bound], (moduli, bound)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
@@ -287,32 +317,19 @@ def test_byte_proofs_extend_from_the_even_modulus(even: int) -> None:
     assert [moduli[i] for i in tables.order] == [*tables.moduli, *tables.others]
 
 
-def test_too_many_words_are_not_made() -> None:
-    moduli = ModuliSet.for_bits(32 * 400)
-    least = 2 ** (moduli.bits // 2)
-    tracemalloc.start()
-    for bound in (least, moduli.product // 5):
-        constants = word_proof_constants(moduli, 0, bound)
-        _, most = tracemalloc.get_traced_memory()
-        assert (constants is None) == (bound == least)
-        assert most < 2**20
-    tracemalloc.stop()
-
-
 @pytest.mark.parametrize(
     ("constants_of", "prove"),
     [
-        pytest.param(word_proof_constants, prove_on_cpus, marks=MULTIPLIES_WORDS, id="words"),
-        pytest.param(short_word_proof_constants, prove_on_gpus, marks=pytest.mark.gpu, id="short words"),
+        pytest.param(digit_constants_within, prove_on_cpus, marks=MULTIPLIES_WORDS, id="digits"),
         pytest.param(byte_proof_constants, prove_on_gpus, marks=pytest.mark.gpu, id="bytes"),
     ],
 )
 @BOTH_RANGES
 @pytest.mark.parametrize("name", ["tiny_unsorted", "top", "unsorted", "bits2048", "table2_8", "table2_64"])
-def test_fixed_point_proof(
+def test_proof_of_bounds_of_any_length(
     constants_of: Any, prove: Any, name: str, signed: bool, rng: np.random.Generator
 ) -> None:
-    """All words beyond those of the bound count, and both its ends."""
+    """All bits beyond those of the bound count, and both its ends."""
     moduli, proofs = MODULI_SETS[name], 0
     for bits in (2, 12, moduli.bits // 3, moduli.bits // 2, moduli.bits - 30, moduli.bits - 4):
         bound = min(2 ** max(bits, 1) - 1, moduli.product // 4 - 1)
@@ -337,7 +354,7 @@ def test_fixed_point_proof(
             wrong[row] = (wrong[row] + rng.integers(1, moduli.moduli[row], len(within))) % moduli.moduli[row]
             fits = [low <= v <= bound for v in rd.RNS(moduli, True).decode(wrong)]
             assert not prove(wrong, constants)[np.logical_not(fits)].any()
-    assert proofs or constants_of is short_word_proof_constants
+    assert proofs or (prove is prove_on_cpus and len(moduli) < 8)
 
 
 def test_find_excess_in_many_blocks_and_layouts(monkeypatch: pytest.MonkeyPatch) -> None:

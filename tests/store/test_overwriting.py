@@ -26,7 +26,7 @@ from strategies import STORE_SET
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreError
+from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, IncompleteStoreError, StoreError
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 from rnsdask.store import target
@@ -343,7 +343,30 @@ def test_a_replacement_is_interrupted_anywhere(url: str, monkeypatch: pytest.Mon
     assert {"old", "between"} <= set(states)
 
 
-# ---- Plain arrays, masks and groups -----------------------------------------------------------------------
+# ---- Plain arrays and masks -------------------------------------------------------------------------------
+
+
+def test_zarr_opens_no_incomplete_array(path: str) -> None:
+    """It would read zeros where chunks are missing."""
+    mask = store.create_plain(path, (300,), (128,), bool)
+    mask.write_chunk((0,), np.ones((1, 128), bool))
+    for writer in (mask, store.resume_plain(path, (300,), (128,), bool)):
+        with pytest.raises(Exception, match="disallowed extra fields"):
+            zarr.open_array(writer.info.path, mode="r")
+        with pytest.raises(IncompleteStoreError, match="the array is incomplete"):
+            store.open_plain(path)
+    for i, length in ((1, 128), (2, 44)):
+        writer.write_chunk((i,), np.zeros((1, length), bool))
+    writer.finish()
+    assert np.asarray(zarr.open_array(path, mode="r")[...]).tolist() == [True] * 128 + [False] * 172
+    location = store.locate(path)
+    damaged = bytearray(location.read("c/0", "it", 2**20))
+    damaged[7] ^= 1
+    location.write("c/0", bytes(damaged), "it")
+    with pytest.raises(CorruptChunkError, match="chunk c/0 is corrupt"):
+        store.read_plain_chunk(store.open_plain(path), (0,))
+    with pytest.raises(Exception, match="checksum"):
+        zarr.open_array(path, mode="r")[...]
 
 
 def test_plain_arrays(path: str) -> None:
@@ -360,28 +383,6 @@ def test_plain_arrays(path: str) -> None:
     second.finish()
     assert np.asarray(zarr.open_array(path, mode="r")[...]).tolist() == [5, 6, 5, 6]
     assert files_beside(path) == {"c", "zarr.json"}
-
-
-def test_groups(local: str) -> None:
-    path = local
-    old, new = [1, -2] * 100, [-9, 4] * 200
-    rd.IntervalRNSArray.from_ints(old, MODULI).to_zarr(path, chunks=128)
-    y = rd.IntervalRNSArray.from_ints(new, MODULI, chunks=128)
-
-    def failing(block: NDArray[np.uint32], block_id: Any) -> NDArray[np.uint32]:
-        if block_id[1] == 2:
-            raise ZeroDivisionError("not this one")
-        return block
-
-    broken = rd.IntervalRNSArray(y.columns.map_blocks(failing, dtype=np.uint32), rd.IntervalRNS(MODULI))
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError, match="not this one"):
-            broken.to_zarr(path, chunks=128, overwrite=True)
-        assert rd.open_zarr(path).to_ints().tolist() == old
-    y.to_zarr(path, chunks=128, overwrite=True)
-    assert rd.open_zarr(path).to_ints().tolist() == new
-    assert rd.open_zarr(f"{path}/residues").to_ints().tolist() == list(map(abs, new))
-    assert files_beside(path) == {"zarr.json", "residues", "sign", "low", "upp", "exponent"}
 
 
 KINDS = {
@@ -464,16 +465,6 @@ def test_a_persisted_array_may_replace_its_store() -> None:
     x = rd.open_zarr("x.zarr").persist()
     (x + 1).to_zarr("x.zarr", overwrite=True)
     assert values_in("x.zarr") == [v + 1 for v in OLD]
-
-
-@pytest.mark.parametrize("made", [lambda y: y, lambda y: dask.optimize(y + 1)[0], lambda y: clone(y)])
-def test_groups_are_not_replaced_by_what_is_read_from_them(made: Any) -> None:
-    rd.IntervalRNSArray.from_ints(OLD, MODULI).to_zarr("g", chunks=128)
-    for y in (rd.open_zarr("g"), rd.IntervalRNSArray.from_rns(rd.open_zarr("g/residues"))):
-        with pytest.raises(StoreError, match="an array cannot overwrite the group that it is read from"):
-            made(y).to_zarr("g", chunks=128, overwrite=True)
-    with pytest.raises(StoreError, match="cannot overwrite the store that it is read from"):
-        made(rd.open_zarr("g")).to_rns(signed=False).to_zarr("g/residues", overwrite=True)
 
 
 def test_other_ways_to_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:

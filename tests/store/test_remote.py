@@ -200,10 +200,10 @@ def test_stores_of_zarr(kind: str, bucket: str, s3: str, tmp_path: Path, request
 
     numbers = rd.IntervalRNSArray.from_ints([5, -(2**80), 3] * 50, MODULI, chunks=256)
     for _ in range(2):
-        numbers.to_zarr(place("group"), overwrite=True, **how)
+        numbers.to_zarr(place("intervals"), overwrite=True, **how)
     with pytest.raises(StoreError, match="it exists"):
-        numbers.to_zarr(place("group"), **how)
-    found = rd.open_zarr(place("group"), **how)
+        numbers.to_zarr(place("intervals"), **how)
+    found = rd.open_zarr(place("intervals"), **how)
     assert (int(found.min()), int(found.max()), int(found.argmin())) == (-(2**80), 5, 1)
 
 

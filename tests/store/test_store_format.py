@@ -1,4 +1,4 @@
-"""Format 1 as it was written before, what its checksums cover, and groups as one whole.
+"""Format 1 as it was written before, what its checksums cover, and groups of older versions.
 
 The stores in data/format1 were written by the version of the package before a store kept a hash of its
 chunks: they are readable for ever. The numbers in them are those of `NUMBERS`.
@@ -21,9 +21,7 @@ from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.arrays import interval_rns_storage
 from rnsdask.core.errors import StoreError
-from rnsdask.interval_rns import layout
 from rnsdask.rns.system import RNS
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
@@ -54,15 +52,9 @@ def test_older_stores_are_read(name: str) -> None:
     assert (x.moduli, x.signed) == (MODULI, name == "signed")
     assert x.bound == (199**3 if name == "zstd" else x.bound)
     info = store.open_info(DATA / name)
-    assert (info.content, info.group) == (None, None)
+    assert info.content is None
     assert list(store.verify(info)) == []
     assert succeed("verify", DATA / name).endswith(")\n")
-
-
-def test_older_groups_are_read() -> None:
-    assert rd.open_zarr(DATA / "group").to_ints().tolist() == SIGNED
-    assert rd.open_zarr(DATA / "group" / "residues").to_ints().tolist() == list(map(abs, SIGNED))
-    assert list(interval_rns_storage.verify(interval_rns_storage.open_info(DATA / "group"))) == []
 
 
 def test_older_readers_read_what_is_written_now() -> None:
@@ -134,7 +126,6 @@ EDITS: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "no bound": lambda _, own: own.update(bound=None),
     "moduli": lambda _, own: own["moduli"].reverse(),
     "content": lambda _, own: own.update(content="0" * 64),
-    "group": lambda _, own: own.update(group="0" * 64),
     "more": lambda _, own: own.update(unknown=1),
     "shape": lambda document, _: document["shape"].__setitem__(2, 299),
     "chunks": lambda document, _: document["chunk_grid"]["configuration"].update(chunk_shape=[4, 4, 64]),
@@ -209,64 +200,90 @@ def test_verify_sees_chunks_of_another_place() -> None:
     assert succeed("verify", "x")
 
 
-# ---- Groups -----------------------------------------------------------------------------------------------
+# ---- Groups of older versions -----------------------------------------------------------------------------
+
+PARTS = ("exponent", "low", "residues", "sign", "upp")
 
 
-def make_group(path: str, values: list[int]) -> None:
-    rd.IntervalRNSArray.from_ints(values, MODULI, chunks=128).to_zarr(path, chunks=128)
+def json_hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def test_the_parts_of_a_group_are_what_zarr_writes() -> None:
-    make_group("g", SIGNED)
-    shutil.copytree("g", "by_zarr")
-    for name in layout.PART_DTYPES:
-        array = zarr.open_array(f"by_zarr/{name}", mode="r+").with_config({"write_empty_chunks": True})
-        values = array[:]
-        shutil.rmtree(f"by_zarr/{name}/c")
-        array[:] = values
-        for k in range(2):  # the second is cut by the edge
-            chunk = Path(name, "c", str(k))
-            assert Path("g", chunk).read_bytes() == Path("by_zarr", chunk).read_bytes()
-            assert Path("g", chunk).stat().st_size == 128 * values.itemsize + 4
+def make_group(path: str, kind: str) -> None:
+    """Make a group as they were first, or one tied together by the hash of all chunks, as they were later."""
+    shutil.copytree(DATA / "group", path)
+    if kind == "tied":
+        hashes = {}
+        for part in PARTS:
+            ends = (
+                file.read_bytes()[-4:]
+                for file in sorted(Path(path, part, "c").rglob("[01]"))
+                if file.is_file()
+            )
+            hashes[part] = hashlib.sha256(b"".join(ends)).hexdigest()
+        tie(path, json_hash(hashes))
 
 
-def test_parts_that_do_not_fit_are_not_written() -> None:
-    system = rd.IntervalRNS(MODULI)
-    writer = interval_rns_storage.create(store.locate("g"), system, (200,), (128,), overwrite=False)
-    columns = system.encode(SIGNED[:128])
-    residues, parts = (
-        columns[:-6],
-        {name: layout.part_of(columns, MODULI, name) for name in layout.PART_DTYPES},
-    )
-    for wrong in (parts["low"][:1], parts["low"][None], parts["low"][0]):
-        with pytest.raises(ValueError, match=r"chunk low/c/0 has shape \(128,\), got values of shape"):
-            writer._group.write_chunk((0,), residues, parts | {"low": wrong})
+def tie(path: str, group: str) -> None:
+    for part in PARTS:
+        document = document_at(f"{path}/{part}")
+        own = document["attributes"].setdefault("rnsdask", {})
+        own["group"] = group
+        if part == "residues":
+            own["digest"] = digest_of(document)
+        Path(path, part, "zarr.json").write_text(json.dumps(document))
+    document = document_at(path)
+    own = document["attributes"]["rnsdask"]
+    own["group"] = group
+    own["digest"] = json_hash(own)
+    Path(path, "zarr.json").write_text(json.dumps(document))
 
 
-def test_the_parts_of_a_group_are_tied() -> None:
-    make_group("g", SIGNED)
-    make_group("h", [-v for v in SIGNED])
-    make_group("i", [2 * v for v in SIGNED])
-    for part, other in (("sign", "h"), ("sign", DATA / "group"), ("residues", "i"), ("low", "i")):
-        shutil.copytree("g", "mixed")
-        shutil.rmtree(f"mixed/{part}")
-        shutil.copytree(Path(other) / part, f"mixed/{part}")
-        with pytest.raises(
-            StoreError, match=f"mixed: its array '{part}' is not of this group, but of another"
-        ):
-            rd.open_zarr("mixed")
-        assert "is not of this group" in fail("verify", "mixed")
-        shutil.rmtree("mixed")
-    shutil.copytree(DATA / "group", "mixed")
-    shutil.rmtree("mixed/sign")
-    shutil.copytree("h/sign", "mixed/sign")
-    with pytest.raises(StoreError, match="its array 'sign' is not of this group"):
-        rd.open_zarr("mixed")
+def digest_of(document: dict[str, Any]) -> str:
+    kept = {name: document[name] for name in ("data_type", "shape", "chunk_grid", "fill_value")}
+    codecs = [[codec["name"], codec.get("configuration") or {}] for codec in document["codecs"]]
+    return json_hash({"attribute": document["attributes"]["rnsdask"], "codecs": codecs, **kept})
+
+
+@pytest.mark.parametrize("kind", ["first", "tied"])
+def test_older_groups_are_read(kind: str) -> None:
+    make_group("g", kind)
+    x = rd.open_zarr("g")
+    assert isinstance(x, rd.IntervalRNSArray)
+    assert x.to_ints().tolist() == SIGNED
+    assert rd.open_zarr("g/residues").to_ints().tolist() == list(map(abs, SIGNED))
+    assert "200 integers, whole and valid" in succeed("verify", "g")
+    found = json.loads(succeed("info", "g", "--json"))
+    assert (found["intervals"], found["count"], found["complete"]) == (True, 200, True)
+    assert (found["store"], found["moduli"]) == (str(Path("g").absolute()), list(map(str, MODULI)))
+    assert succeed("export", "g", "-") == "".join(f"{i}\n" for i in SIGNED)
+    x.to_zarr("x")
+    again = rd.open_zarr("x")
+    assert zarr.open_array("x", mode="r").shape == (10, 200)
+    assert again.to_ints().tolist() == SIGNED
+    with pytest.raises(StoreError, match="nothing can be appended to it; write it to another place"):
+        again.to_zarr("g", append_dim=0)
+    with pytest.raises(StoreError, match="an array cannot overwrite the store that it is read from"):
+        (x + 1).to_zarr("g", overwrite=True)
+    edit("g", lambda _, own: own.update(complete=False))
+    if kind == "first":
+        assert "the store is incomplete" in fail("verify", "g")
+
+
+def test_parts_of_two_groups_are_not_mixed() -> None:
+    for part in PARTS:
+        make_group(part, "tied")
+        make_group("other", "first")
+        tie("other", "0" * 64)
+        shutil.rmtree(f"{part}/{part}")
+        shutil.copytree(f"other/{part}", f"{part}/{part}")
+        assert f"its array '{part}' is not of this group, but of another" in fail("verify", part)
+        shutil.rmtree("other")
 
 
 @pytest.mark.parametrize("field", ["group", "digest"])
 def test_the_metadata_of_a_group_are_covered(field: str) -> None:
-    make_group("g", SIGNED)
+    make_group("g", "tied")
     edit("g", lambda _, own: own.pop(field))
     with pytest.raises(StoreError, match=r"is damaged: it does not match its digest|is not of this group"):
         rd.open_zarr("g")
@@ -285,9 +302,8 @@ PART_EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("kind", PART_EDITS)
-@pytest.mark.parametrize("old", [True, False])
-def test_the_metadata_of_a_part_are_checked(kind: str, old: bool) -> None:
-    shutil.copytree(DATA / "group", "g") if old else make_group("g", SIGNED)
+def test_the_metadata_of_a_part_are_checked(kind: str) -> None:
+    make_group("g", "first")
     document = document_at("g/upp")
     PART_EDITS[kind](document)
     Path("g/upp/zarr.json").write_text(json.dumps(document))
@@ -295,99 +311,74 @@ def test_the_metadata_of_a_part_are_checked(kind: str, old: bool) -> None:
         rd.open_zarr("g")
 
 
-@pytest.mark.parametrize("old", [True, False])
-def test_a_part_is_not_written_alone(old: bool) -> None:
-    shutil.copytree(DATA / "group", "g") if old else make_group("g", SIGNED)
-    before = {p: p.read_bytes() for p in Path("g").rglob("*") if p.is_file()}
-    Path("numbers").write_text("".join(f"{i}\n" for i in range(200)))
-    message = "it is a part of a group, and is not written alone"
-    moduli = Path("moduli")
-    moduli.write_text("\n".join(map(str, MODULI)))
-    into = ["import", "numbers", "g/residues", "--moduli", moduli, "--chunk", 128]
-    for options in (["--overwrite"], [], ["--resume"]):
-        assert message in fail(*into, *options)
-    rd.from_ints(range(200), MODULI, chunks=128).to_zarr("x")
-    for part in ("residues", "sign", "low"):
-        assert message in fail("eval", "a > 9", "a=x", "-o", f"g/{part}", "--overwrite")
-    with pytest.raises(StoreError, match=message):
-        rd.random(MODULI, 10).to_zarr("./g/../g/residues", overwrite=True)
-    assert {p: p.read_bytes() for p in Path("g").rglob("*") if p.is_file()} == before
-    if not old:  # where the folder that it is in is not seen, as that of an obstore with a prefix
-        shutil.copytree("g/residues", "alone")
-        assert message in fail("random", "alone", "--count", 10, "--bits", 64, "--overwrite")
-
-
-def test_info_of_a_group() -> None:
-    for path in ("g", DATA / "group"):
-        if path == "g":
-            make_group("g", SIGNED)
-        found = json.loads(succeed("info", path, "--json"))
-        assert (found["group"], found["count"], found["complete"]) == ("mpint", 200, True)
-        assert found["store"] == str(Path(path).absolute())
-        assert found["moduli"] == list(map(str, MODULI))
-        lines = dict(line.split(None, 1) for line in succeed("info", path).splitlines())
-        assert lines["group"] == "mpint: magnitudes, with signs and intervals"
-        assert lines["range"] == "signed, -(M-1) to M-1"
-    edit("g", lambda _, own: own.update(complete=False))
-    assert json.loads(succeed("info", "g", "--json"))["complete"] is False
-    assert "the group is incomplete" in fail("verify", "g")
-
-
-def replace_part(path: str, name: str, change: Callable[[Any], None]) -> None:
-    """Change values of a part, with chunks whose checksums are right."""
-    array = zarr.open_array(f"{path}/{name}", mode="r+")
-    values = array[...]
-    change(values)
-    array.with_config({"write_empty_chunks": True})[...] = values
-
-
-@pytest.mark.parametrize("path", ["g", "old"])
-@pytest.mark.parametrize(
-    ("name", "number", "value", "message"),
-    [
-        ("sign", 5, 2, "chunk c/0: the header of number 5 in it is wrong"),
-        ("sign", 0, 1, "chunk c/0: the header of number 0 in it is wrong"),
-        ("exponent", 130, 0, "chunk c/1: the header of number 2 in it is wrong"),
-        ("exponent", 130, -(2**31), "chunk c/1: the header of number 2 in it is wrong"),
-        ("low", 7, 0.999, "chunk c/0: the header of number 7 in it is wrong"),
-        ("low", 7, -1.0, "chunk c/0: the header of number 7 in it is wrong"),
-        ("low", 7, float("nan"), "chunk c/0: the header of number 7 in it is wrong"),
-        ("upp", 7, 0.5, "chunk c/0: the header of number 7 in it is wrong"),
-        ("upp", 0, 0.5, "chunk c/0: the header of number 0 in it is wrong"),
-        ("upp", 7, float("inf"), "chunk c/0: the header of number 7 in it is wrong"),
-        ("residues", (2, 9), 6, "chunk c/0: the header of number 9 in it is wrong"),
-        ("residues", (2, 9), 7, "chunk c/0/0: residue 7 of number 9 is not below its modulus 7 (row 2)"),
-    ],
-)
-def test_verify_reads_groups(path: str, name: str, number: Any, value: Any, message: str) -> None:
-    if path == "old":
-        shutil.copytree(DATA / "group", path)
-    else:
-        make_group(path, SIGNED)
-    assert "200 integers, whole and valid" in succeed("verify", path)
-    replace_part(path, name, lambda values: values.__setitem__(number, value))
-    result = call("verify", path, "--json")
-    problems = json.loads(result.stdout)["problems"]
-    assert result.exit_code == 1
-    assert len(problems) == 1
-    assert message in problems[0]
-
-
 def test_verify_names_what_is_wrong_with_a_group() -> None:
-    make_group("g", SIGNED)
+    make_group("g", "first")
     Path("g/notes").write_text("mine")
     Path("g/low/c/1").unlink()
     content = Path("g/sign/c/0").read_bytes()
     Path("g/sign/c/0").write_bytes(bytes([content[0] ^ 1]) + content[1:])
     lines = call("verify", "g").stdout.splitlines()
     g = Path("g").absolute()
-    assert lines[0] == f"{g}: file notes does not belong to the group"
+    assert lines[0] == f"{g}: file notes does not belong to the store"
     assert lines[1].startswith(f"{g}: chunk sign/c/0 is corrupt: ")
     assert lines[2:] == [f"{g}: chunk low/c/1 is missing"]
-    make_group("h", [1] * 256)
-    shutil.copytree("h", "i")
-    replace_part("i", "sign", lambda values: values.__setitem__(3, 1))
+    make_group("i", "tied")
+    for part in PARTS:
+        array = zarr.open_array(f"i/{part}", mode="r+").with_config({"write_empty_chunks": True})
+        values = array[...]
+        values[..., 3], values[..., 4] = values[..., 4].copy(), values[..., 3].copy()
+        array[...] = values
     assert "its chunks are whole, but not those that it was completed with" in call("verify", "i").stdout
+
+
+# ---- Headers of numbers with intervals --------------------------------------------------------------------
+
+WORDS = {"residues": 0, "sign": 4, "exponent": 5, "low": 6, "upp": 8}
+
+
+def set_part(path: str, name: str, number: int, value: Any) -> None:
+    """Change a part of a number of an array or a group, with chunks whose checksums are right."""
+    if Path(path, name).is_dir():
+        array = zarr.open_array(f"{path}/{name}", mode="r+").with_config({"write_empty_chunks": True})
+        array[(2, number) if name == "residues" else number] = value
+        return
+    array = zarr.open_array(path, mode="r+")
+    words = np.array(value, {"low": "<f8", "upp": "<f8", "exponent": "<i4"}.get(name, "<u4")).reshape(1)
+    row = WORDS[name] + 2 * (name == "residues")
+    for k, word in enumerate(words.view("<u4")):
+        array[row + k, number] = word
+
+
+@pytest.mark.parametrize("path", ["array", "group"])
+@pytest.mark.parametrize(
+    ("name", "number", "value", "message"),
+    [
+        ("sign", 5, 2, "number 5 has a header that no number has: sign 2, "),
+        ("sign", 0, 1, "number 0 has a header that no number has: sign 1, "),
+        ("exponent", 130, 0, "number 130 has a wrong header: "),
+        ("exponent", 130, -(2**31), "number 130 has a header that no number has: "),
+        ("low", 7, 0.999, "number 7 has a header that no number has: "),
+        ("low", 7, -1.0, "number 7 has a header that no number has: "),
+        ("low", 7, float("nan"), "number 7 has a header that no number has: "),
+        ("upp", 7, 0.5, "number 7 has a header that no number has: "),
+        ("upp", 0, 0.5, "number 0 has a header that no number has: "),
+        ("upp", 7, float("inf"), "number 7 has a header that no number has: "),
+        ("residues", 9, 6, "number 9 has a wrong header: "),
+        ("residues", 9, 7, "residue 7 of number 9 is not below its modulus 7 (row 2)"),
+    ],
+)
+def test_verify_looks_at_headers(path: str, name: str, number: int, value: Any, message: str) -> None:
+    if path == "group":
+        make_group(path, "first")
+    else:
+        rd.IntervalRNSArray.from_ints(SIGNED, MODULI, chunks=128).to_zarr(path)
+    assert "200 integers, whole and valid" in succeed("verify", path)
+    set_part(path, name, number, value)
+    result = call("verify", path, "--json")
+    problems = json.loads(result.stdout)["problems"]
+    assert result.exit_code == 1
+    assert len(problems) == 1
+    assert f"{Path(path).absolute()}: chunk c/0/{number // 128}: {message}" in problems[0]
 
 
 def test_intervals_of_results_are_verified() -> None:
@@ -395,4 +386,4 @@ def test_intervals_of_results_are_verified() -> None:
     x = rd.IntervalRNSArray.from_ints([v * 3 for v in SIGNED], MODULI, chunks=128)
     y = rd.IntervalRNSArray.from_ints([v // 5 - 9 for v in SIGNED], MODULI, chunks=128)
     ((x - y) * 77 + y - x).to_zarr("g", chunks=128)
-    assert list(interval_rns_storage.verify(interval_rns_storage.open_info("g"))) == []
+    assert list(store.verify(store.open_info("g", store.ALL_SYSTEMS))) == []

@@ -201,7 +201,7 @@ def test_an_array_that_is_taken_over_as_it_is_put_in_its_place(
             )
             attribute = json.loads(token.staged.read_metadata())["attributes"][token.attribute]
             second.append(token)
-            token._write_metadata(
+            token.write_metadata(
                 target.with_attributes(token.staged, {token.attribute: {**attribute, "complete": False}})
             )
         return rename(self, to)

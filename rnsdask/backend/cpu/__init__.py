@@ -48,7 +48,7 @@ from rnsdask.backend.cpu.interval import (
     interval_arithmetic,
     interval_rns_add,
     interval_rns_compare,
-    interval_rns_headers,
+    interval_rns_first_invalid,
     interval_rns_multiply,
 )
 from rnsdask.backend.cpu.keyed import (
@@ -159,7 +159,7 @@ __all__ = [
     "interval_arithmetic",
     "interval_rns_add",
     "interval_rns_compare",
-    "interval_rns_headers",
+    "interval_rns_first_invalid",
     "interval_rns_multiply",
     "ints_to_limbs",
     "inverse",

@@ -18,9 +18,7 @@ from rnsdask.constants import (
     ReverseConstants,
     WideDigitConstants,
     WideForwardConstants,
-    WordProofConstants,
     proof_constants,
-    word_proof_constants,
 )
 from rnsdask.constants.digits import MOST_DIGIT_BITS, DivisionDigits, ReverseDigits
 from rnsdask.core.moduli import ModuliSet
@@ -106,23 +104,14 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     return ambiguous.view(np.bool_)
 
 
-def bound_proof(
-    moduli: ModuliSet, first: int, low: int, high: int
-) -> ProofConstants | WordProofConstants | None:
-    if not MULTIPLIES_WORDS:
+def bound_proof(moduli: ModuliSet, first: int, low: int, high: int) -> ProofConstants | None:
+    if not MULTIPLIES_WORDS or first == len(moduli):
         return None
-    by_words = word_proof_constants(moduli, low, high)
-    if by_words or first == len(moduli):
-        return by_words
     return proof_constants(moduli.prefix(first), ModuliSet(moduli.moduli[first:]), low, high)
 
 
-def prove_bound(residues: Array, constants: ProofConstants | WordProofConstants) -> NDArray[np.bool_]:
+def prove_bound(residues: Array, constants: ProofConstants) -> NDArray[np.bool_]:
     proved = np.empty(residues.shape[1], dtype=np.uint8)
-    if isinstance(constants, WordProofConstants):
-        words = (constants.word_bits, constants.top_bits, constants.low_words)
-        _cpu.prove_by_words(residues, constants.coefficients, constants.start, *words, constants.room, proved)
-        return proved.view(np.bool_)
     sources, targets = constants.sources, constants.targets
     _cpu.prove_bound(
         residues,

@@ -1,8 +1,5 @@
 """Intervals of residues' fractions, and signed integers that carry one."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,20 +50,18 @@ def interval_rns_multiply(
     return flags
 
 
-def interval_rns_headers(
-    parts: Sequence[NDArray[Any]], least_exponent: int, width: float, out: NDArray[np.uint32]
-) -> bool:
-    """Write the rows of headers, and tell whether each may be that of a number other than 0.
+def interval_rns_first_invalid(x: Array, least_exponent: int, width: float) -> int | None:
+    """Index of the first column whose header no number has, or None.
 
     Parameters
     ----------
-    parts : sequence of arrays, shape (N,)
-        Signs (uint8), lower and upper bounds, and exponents (int32).
+    x : array of uint32, shape (n + 6, N)
+        Residues and headers.
     least_exponent, width
         The least exponent, and the greatest relative width, that a number may have.
     """
-    follow: bool = _cpu.interval_rns_headers(*parts, least_exponent, width, out)
-    return follow
+    index: int = _cpu.interval_rns_first_invalid(x, least_exponent, width)
+    return None if index < 0 else index
 
 
 def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:

@@ -1,11 +1,8 @@
-"""Proofs of a bound in one pass: by words with few moduli, by bytes with more."""
+"""The proof of a bound in one pass, by products of bytes."""
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cupy
-import numpy as np
-from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import (
@@ -16,57 +13,11 @@ from rnsdask.backend.cuda.launching import (
     row_stride,
     shared_bytes,
 )
-from rnsdask.backend.cuda.layout import BYTE_PROOF, WARP, WORD_PROOF, proof_options
+from rnsdask.backend.cuda.layout import BYTE_PROOF, WARP, proof_options
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import (
-    ByteProofConstants,
-    WordProofConstants,
-    byte_proof_constants,
-    short_word_proof_constants,
-)
-from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.constants.proofs import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS, MOST_WORDS, ByteProofTables
+from rnsdask.constants import ByteProofConstants, byte_proof_constants
+from rnsdask.constants.proofs import MOST_WORDS, ByteProofTables
 from rnsdask.core.moduli import ModuliSet
-
-_NUMBERS = 4  # of a thread
-_FEWEST_WORDS = 4  # that the kernel is compiled for; those that there are not are 0
-
-
-def prove_by_words(residues: Array, constants: WordProofConstants) -> Array:
-    count = residues.shape[1]
-    proved = cupy.empty(count, dtype=cupy.bool_)
-    start, masks, coefficients = _tables(constants)
-    task = Parameter(
-        WORD_PROOF,
-        residues=residues,
-        stride=row_stride(residues),
-        count=count,
-        is_aligned=is_aligned(residues),
-        proved=proved,
-        moduli=len(residues),
-        words=max(constants.words, _FEWEST_WORDS),
-        window=(start, constants.room, constants.word_bits, masks),
-        coefficients=coefficients,
-    )
-    launching.launch("word_proof", "prove_by_words", -(-count // _NUMBERS), (task,))
-    return proved
-
-
-@lru_cache(CACHED_SETS)
-def _tables(constants: WordProofConstants) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """What is added to each word, the bits that count of it, and coefficients, as the kernel takes them."""
-    start = np.zeros(MOST_SHORT_WORDS, dtype=np.uint64)
-    start[: constants.words] = constants.start
-    masks = np.zeros(MOST_SHORT_WORDS, dtype=np.uint32)
-    masks[: constants.words] = (1 << constants.word_bits) - 1
-    masks[constants.words - 1] = (1 << constants.top_bits) - 1
-    moduli, words = constants.coefficients.shape
-    padded = np.zeros((moduli, max(words, _FEWEST_WORDS)), dtype=np.uint32)
-    padded[:, :words] = constants.coefficients
-    coefficients = np.zeros(MOST_SHORT_COEFFICIENTS, dtype=np.uint32)
-    coefficients[: padded.size] = padded.ravel()
-    return start, masks, coefficients
-
 
 _MOST_KEPT = 3 * 2**10
 """Vectors of coefficients, of 16 bytes, that are kept in shared memory, at most."""
@@ -85,7 +36,15 @@ def has_byte_proof(constants: ByteProofConstants) -> bool:
     return has_matrix_units(cupy.cuda.runtime.getDevice()) and _shape(constants.tables).warps > 0
 
 
-def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
+def bound_proof(moduli: ModuliSet, first: int, low: int, high: int) -> ByteProofConstants | None:
+    constants = byte_proof_constants(moduli, low, high)
+    return constants if has_byte_proof(constants) else None
+
+
+def prove_bound(residues: Array, constants: ByteProofConstants) -> Array:
+    # Constants are kept for all GPUs of a process, of which another one may have the kernel.
+    if not has_byte_proof(constants):
+        return cupy.zeros(residues.shape[1], dtype=cupy.bool_)
     tables, count = constants.tables, residues.shape[1]
     shape = _shape(tables)
     proved = cupy.empty(count, dtype=cupy.bool_)
@@ -132,22 +91,3 @@ def _shape(tables: ByteProofTables) -> _Shape:
 def _in_words(value: int) -> list[int]:
     """A fraction in words of 32 bits, the lowest first."""
     return [value >> 32 * k & 0xFFFFFFFF for k in range(MOST_WORDS)]
-
-
-def bound_proof(
-    moduli: ModuliSet, first: int, low: int, high: int
-) -> WordProofConstants | ByteProofConstants | None:
-    by_words = short_word_proof_constants(moduli, low, high)
-    if by_words:
-        return by_words
-    by_bytes = byte_proof_constants(moduli, low, high)
-    return by_bytes if has_byte_proof(by_bytes) else None
-
-
-def prove_bound(residues: Array, constants: WordProofConstants | ByteProofConstants) -> Array:
-    if isinstance(constants, WordProofConstants):
-        return prove_by_words(residues, constants)
-    # Constants are kept for all GPUs of a process, of which another one may have the kernel.
-    if not has_byte_proof(constants):
-        return cupy.zeros(residues.shape[1], dtype=cupy.bool_)
-    return prove_by_bytes(residues, constants)

@@ -8,9 +8,8 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 import cupy
@@ -101,17 +100,3 @@ def _files(_device: int) -> Any:
     if error or not context.value:
         raise RuntimeError(f"CUDA's error {error} of cuCtxGetCurrent")
     return cpu.GpuFiles(functions, context.value, (_SLOTS, _SLOT_BYTES, _READERS))
-
-
-def prepare() -> None:
-    """Start a thread that makes ready what the first chunks on a GPU wait for, while libraries are imported.
-
-    Whoever uses the GPU next meets its errors.
-    """
-    Thread(target=_prepare, name="rnsdask-first-use").start()
-
-
-def _prepare() -> None:
-    with suppress(Exception):
-        _files_of_device().prepare()  # memory for the first files
-        launching.load("crc32c", "crc32c")  # and the compiler, which CuPy asks even for kernels on disk

@@ -8,7 +8,7 @@ import numpy as np
 from rnsdask.constants import FermatConstants
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.keys import INTERVAL_POWERS
-from rnsdask.constants.proofs import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS, MOST_WORDS
+from rnsdask.constants.proofs import MOST_WORDS
 
 BLOCK = 256
 
@@ -251,26 +251,6 @@ BYTE_PROOF = np.dtype(
     ]
 )
 
-WORD_WINDOW = np.dtype(
-    [
-        ("start", np.uint64, (MOST_SHORT_WORDS,)),
-        ("room", np.uint64),
-        ("word_bits", np.int64),
-        ("masks", np.uint32, (MOST_SHORT_WORDS,)),
-    ]
-)
-WORD_PROOF = np.dtype(
-    [
-        ("residues", np.uint64),
-        *((name, np.int64) for name in ("stride", "count", "is_aligned")),
-        ("proved", np.uint64),
-        ("moduli", np.int32),
-        ("words", np.int32),
-        ("window", WORD_WINDOW),
-        ("coefficients", np.uint32, (MOST_SHORT_COEFFICIENTS,)),
-    ]
-)
-
 POLYNOMIALS = np.dtype(
     [
         ("x", STACK),
@@ -458,7 +438,6 @@ STRUCTURES = {
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
     "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
-    "word_proof": {"WordWindow": WORD_WINDOW, "WordProof": WORD_PROOF},
 }
 """The structures by their names in the sources that know them."""
 
@@ -541,7 +520,6 @@ SIZES = {
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "triangles": {"kMost": MOST_INVERTED, "kRows": INVERSE_ROWS},
-    "word_proof": {"kMostProofWords": MOST_SHORT_WORDS, "kMostProofCoefficients": MOST_SHORT_COEFFICIENTS},
 }
 """The numbers by their names in the sources."""
 

@@ -11,7 +11,6 @@ from rnsdask.constants import (
     ByteProofConstants,
     byte_proof_constants,
     reverse_constants,
-    short_word_proof_constants,
 )
 from rnsdask.constants.proofs import ByteProofTables
 from rnsdask.core.moduli import ModuliSet
@@ -93,8 +92,7 @@ def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
                 residues[i, k] = (int(residues[i, k]) + 1) % moduli[i]
             wide = np.full((len(moduli), count + 5), 2**32 - 1, dtype=np.uint32)
             wide[:, 3 : count + 3] = residues
-            by_words = short_word_proof_constants(moduli, low, bound)
-            constants = by_words or byte_proof_constants(moduli, low, bound)
+            constants = byte_proof_constants(moduli, low, bound)
             for x in (place(residues), place(wide)[:, 3 : count + 3]):
                 if not kernels.__name__.endswith("cuda.kernels"):  # it has no such kernel
                     results += 2 * [np.array([low <= x <= bound for x in numbers]) & is_right]

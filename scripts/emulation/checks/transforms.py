@@ -9,7 +9,7 @@ from emulation.checks import Place, check, words
 from rnsdask.backend.cuda import ntt
 from rnsdask.constants import transform_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.positional import transforms
+from rnsdask.positional import multiply as transforms
 
 SETS = ModuliSet([469762049]), ModuliSet([469762049, 4293918721])
 """A narrow prime, and a wide one beside it."""

@@ -1,21 +1,35 @@
-"""Reading integers of NumPy files and of columns of Parquet files, in bounded memory."""
+"""NumPy files and columns of Parquet files: reading their integers, and writing those of stores."""
 
 import io
 import math
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.arrays.tables import pyarrow_for
-from rnsdask.core.errors import InputError
+from rnsdask.arrays.tables import (
+    arrow_array,
+    arrow_type,
+    machine_type,
+    parquet_writer,
+    pyarrow_for,
+    text_array,
+)
+from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.fields.system import PrimeFields
+from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.integer_reading import Batch, BinaryReader, IntegerReader
-from rnsdask.jobs.table_writing import COLUMN
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import flat_integers, range_of_arrow
+
+COLUMN = "value"
+"""Name of the column of a table that has no other."""
+
+_ROW_GROUP_BYTES = 2**25
+"""Bytes in memory from which on numbers are written as a row group."""
 
 _MOST_ROWS = 2**14
 """Rows of a table that are read at a time: as Python ints they take some megabytes."""
@@ -24,23 +38,8 @@ _MOST_ROWS = 2**14
 class NumpyReader(BinaryReader):
     """The integers of a NumPy file (.npy) of an integer type, in C order.
 
-    The header is read at once. A file in Fortran order is read into memory.
-
-    Parameters
-    ----------
-    stream : binary stream
-        What is read.
-    name : str
-        The stream's name in error messages.
-    lowest, highest : int, optional
-        The values allowed, both included; without them, those of the type.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        The shape of the array.
-    held : int
-        Bytes that the file takes in memory.
+    The header is read at once. A file in Fortran order is read into memory. Without `lowest` and `highest`,
+    all values of the type are allowed.
 
     Raises
     ------
@@ -54,7 +53,7 @@ class NumpyReader(BinaryReader):
         try:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _read_header_2
-            self.shape, self._is_fortran, self._dtype = read(stream)
+            shape, is_fortran, self._dtype = read(stream)
         except (ValueError, EOFError) as error:
             raise InputError(f"{name}: the header of its NumPy file is damaged: {error}") from None
         if self._dtype.kind not in "iu":
@@ -65,30 +64,29 @@ class NumpyReader(BinaryReader):
         super().__init__(
             stream,
             name,
-            self._dtype.itemsize,
             int(limits.min) if lowest is None else lowest,
             int(limits.max) if highest is None else highest,
+            width=self._dtype.itemsize,
             signed=self._dtype.kind == "i",
             byteorder="big" if self._dtype.str.startswith(">") else "little",
         )
-        self._is_fortran &= len(self.shape) > 1
-        size = math.prod(self.shape) * self._dtype.itemsize
-        self.held = 2 * size if self._is_fortran else 0
+        self.shape, self._is_fortran = shape, is_fortran and len(shape) > 1
+        self._size = math.prod(shape) * self._dtype.itemsize
+        self.held = 2 * self._size if self._is_fortran else 0
 
     def read(self, count: int) -> Batch:
         """Return the next integers: :meth:`.IntegerReader.read`."""
         if self._is_fortran:
             self._is_fortran = False
-            size = math.prod(self.shape) * self._dtype.itemsize
-            data = self._stream.read(size)
-            if len(data) < size:
-                raise InputError(f"{self._name}: its header tells of {size} bytes, it holds {len(data)}")
+            data = self._stream.read(self._size)
+            if len(data) < self._size:
+                raise InputError(f"{self.name}: its header tells of {self._size} bytes, it holds {len(data)}")
             array = np.frombuffer(data, self._dtype).reshape(self.shape, order="F")
             self._stream = io.BytesIO(array.tobytes())
         return super().read(count)
 
     def _place(self, row: int) -> str:
-        return f"{self._name}: index {self.count + row}"
+        return f"{self.name}: index {self.count + row}"
 
 
 def _read_header_2(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -127,12 +125,10 @@ class ParquetReader(IntegerReader):
     ----------
     stream : binary stream
         What is read; it must be seekable.
-    name : str
-        The stream's name in error messages.
     column : str, optional
         The column's name, or its number from 1. Without it, the only one, or that of the name "value".
-    lowest, highest : int, optional
-        The values allowed, both included.
+    name, lowest, highest
+        As of :class:`.IntegerReader`; any integer is allowed without limits.
 
     Raises
     ------
@@ -195,7 +191,7 @@ class ParquetReader(IntegerReader):
         raise AssertionError("all values are integers")
 
     def _place(self, row: int) -> str:
-        return f"{self._name}: column {self._column!r:.80}, row {self.count + row + 1}"
+        return f"{self.name}: column {self._column!r:.80}, row {self.count + row + 1}"
 
 
 def _column_of(name: str, names: list[str], column: str | None) -> str:
@@ -215,3 +211,150 @@ def _column_of(name: str, names: list[str], column: str | None) -> str:
         problem = f"it has no column {column!r:.80}, or several"
     shown = ", ".join(f"{text!r:.80}" for text in names[:20]) + (", ..." if len(names) > 20 else "")
     raise InputError(f"{name}: {problem}; column= chooses one of {shown}")
+
+
+# ---- Writing ----------------------------------------------------------------------------------------------
+
+
+def write_numpy(
+    stream: BinaryIO,
+    batches: Iterable[tuple[int, Any]],
+    integers: Callable[[Any], list[int]],
+    shape: Sequence[int],
+    limits: tuple[int, int],
+    advance: Advance = lambda _: None,
+) -> tuple[int, int]:
+    """Write integers as a NumPy file: of int64, or of uint64 where that holds all of them and int64 does not.
+
+    Their lowest 64 bits are the same in both types, so the header can be written again at the end.
+
+    Parameters
+    ----------
+    batches : iterable of (int, numbers)
+        Some numbers at a time, at least one, in C order, with the index of the first.
+    integers : callable
+        Gives the numbers as integers.
+    limits : (int, int)
+        What is known of their range.
+    advance : callable
+        Told how many more integers are written.
+
+    Returns
+    -------
+    (integers, bytes)
+        How many are written.
+
+    Raises
+    ------
+    JobError
+        If neither type holds all integers; or if only their values tell the type, and the stream is a pipe.
+    """
+
+    def converted(batch: tuple[int, Any]) -> tuple[int, int, int, bytes]:
+        first, ints = batch[0], integers(batch[1])
+        lowest, highest = min(ints), max(ints)
+        kind = machine_type(lowest, highest)
+        if kind is None:
+            _refuse_wide(first, ints)
+        return len(ints), lowest, highest, np.array(ints, dtype=kind).astype(f"<{kind.str[1:]}").tobytes()
+
+    guess = machine_type(*limits) or np.dtype(np.int64)
+    lowest = highest = done = 0
+    written = _write_header(stream, guess, shape)
+    for count, low, high, data in map_ahead(converted, batches):
+        stream.write(data)
+        done, written = done + count, written + len(data)
+        lowest, highest = min(lowest, low), max(highest, high)
+        advance(count)
+    kind = machine_type(lowest, highest)
+    if kind is None:
+        raise JobError(
+            f"the integers go from {abbreviate(lowest)} to {abbreviate(highest)}, which {_NEITHER}; {_WAY}"
+        )
+    if machine_type(*limits) is None and kind != guess:
+        if not stream.seekable():
+            raise JobError(
+                f"the integers take uint64, as only the last of them tells; a pipe cannot say so; {_WAY}"
+            )
+        stream.seek(0)
+        _write_header(stream, kind, shape)
+    stream.flush()
+    return done, written
+
+
+_NEITHER = "neither int64 nor uint64 of a NumPy file holds"
+_WAY = "a file named .parquet, .csv or .txt takes integers of any size"
+
+
+def _refuse_wide(first: int, ints: Sequence[int]) -> NoReturn:
+    """Raise JobError for integers that have no common type of 64 bits."""
+    for index, value in enumerate(ints, first):
+        if machine_type(value, value) is None:
+            raise JobError(f"index {index}: {abbreviate(value)}, which {_NEITHER}; {_WAY}")
+    raise JobError(
+        f"the integers go from {abbreviate(min(ints))} to {abbreviate(max(ints))}, which {_NEITHER}; {_WAY}"
+    )
+
+
+def _write_header(stream: BinaryIO, kind: np.dtype[Any], shape: Sequence[int]) -> int:
+    """Write the header of a NumPy file, and return how long it is: the same for both types."""
+    header = {"descr": f"<{kind.str[1:]}", "fortran_order": False, "shape": tuple(shape)}
+    counting = _Counting(stream)
+    np.lib.format.write_array_header_1_0(counting, header)
+    return counting.written
+
+
+class _Counting:
+    """A stream that counts what is written to another."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self.written = stream, 0
+
+    def write(self, data: bytes) -> int:
+        self.written += len(data)
+        return self._stream.write(data)
+
+
+def write_parquet(
+    stream: BinaryIO,
+    batches: Iterable[tuple[int, Any]],
+    integers: Callable[[Any], list[int]],
+    lines: Callable[[Any], memoryview],
+    limits: tuple[int, int],
+    advance: Advance = lambda _: None,
+) -> tuple[int, int]:
+    """Write integers as the column of a Parquet file, of a type that holds the limits.
+
+    Parameters and results are those of :func:`write_numpy`; `lines` gives the numbers as lines of decimal
+    text.
+
+    Raises
+    ------
+    JobError
+        If there is no pyarrow.
+    """
+    try:
+        pyarrow_for("writing Parquet")
+    except ImportError as error:
+        raise JobError(str(error)) from None
+    kind = arrow_type(*limits)
+    is_text = range_of_arrow(kind) is None
+    held: list[Any] = []
+    nbytes = done = 0
+
+    def converted(batch: tuple[int, Any]) -> Any:
+        first, numbers = batch
+        return text_array(lines(numbers)) if is_text else arrow_array(integers(numbers), kind, first)
+
+    with parquet_writer(stream, COLUMN, kind) as write:
+        for array in map_ahead(converted, batches):
+            held.append(array)
+            nbytes, done = nbytes + array.nbytes, done + len(array)
+            if nbytes >= _ROW_GROUP_BYTES:
+                write(*held)
+                held.clear()
+                nbytes = 0
+            advance(len(array))
+        write(*held)
+    stream.flush()
+    return done, stream.tell()

@@ -1,0 +1,39 @@
+"""The tables of prime fields and of Fermat fields."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.operations import OPERATIONS
+from rnsdask.core.table import Entry, Table
+from rnsdask.fields.elements import elements_of
+from rnsdask.fields.finite_fields import FiniteFields
+
+
+def _on(name: str) -> Callable[..., Any]:
+    """Make a chunk function of a method of :class:`.Elements`."""
+    return lambda *blocks, system, **how: getattr(elements_of(system), name)(*blocks, **how)
+
+
+def _sum_of_products(name: str) -> Entry:
+    def function(*blocks: Array, system: FiniteFields) -> Array:
+        result: Array = elements_of(system).apply(name, blocks)
+        return result
+
+    return Entry(function)
+
+
+PRIME_FIELDS: Table = {
+    **{name: _sum_of_products(name) for name in OPERATIONS},
+    "differ": Entry(_on("differ"), np.bool_),
+    "inverse": Entry(_on("inverse"), located=True, arrays=3),
+    "reciprocal": Entry(_on("reciprocal")),
+    "power": Entry(_on("power"), located=True, arrays=3),
+    "power_by_array": Entry(_on("powers"), located=True, arrays=4),
+}
+"""Operations of elements of prime fields, by name; `reciprocal` is of one integer."""
+
+FERMAT_FIELDS: Table = {**PRIME_FIELDS, "multiply_by_root": Entry(_on("multiply_by_root"))}
+"""Operations of elements of Fermat fields, whose digits a product with a root of unity moves."""

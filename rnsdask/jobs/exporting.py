@@ -1,0 +1,419 @@
+"""Jobs that write the numbers of stores to streams, in bounded memory: text, records, tables, residues.
+
+The forms of integers are those of :mod:`.integer_reading`.
+"""
+
+import fcntl
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask import store
+from rnsdask.arrays.tables import known_range
+from rnsdask.backend.cpu import format_decimal, format_hexadecimal
+from rnsdask.constants import DECIMAL_BASE
+from rnsdask.core import layout
+from rnsdask.core.axes import axis_index
+from rnsdask.core.errors import JobError, abbreviate
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.fields.system import PrimeFields
+from rnsdask.interval_rns import layout as interval_layout
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.jobs.compute import Advance, map_ahead
+from rnsdask.jobs.integer_reading import CSV_HEADER, LONG_BITS, ByteOrder
+from rnsdask.jobs.memory_plan import Work, describe, work_on
+from rnsdask.jobs.sources import OF_NUMBERS
+from rnsdask.jobs.tables import write_numpy, write_parquet
+from rnsdask.jobs.writing import Transfer
+from rnsdask.positional.system import Positional
+from rnsdask.rns import convert
+from rnsdask.rns.blocks import batch_size
+from rnsdask.rns.convert import limbs_to_ints
+from rnsdask.rns.decimal import decimal_limbs, residues_to_decimal
+from rnsdask.rns.foreign import first_lost, residues_of_words, resized
+from rnsdask.rns.system import RNS
+
+Form = Literal["text", "csv", "npy", "parquet"]
+"""The kind of a file of integers; a CSV file is text after a line that names the column."""
+
+Words = NDArray[Any]
+"""Some numbers side by side, of shape (words, numbers)."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a store, or what an expression gave, some at a time.
+
+    Attributes
+    ----------
+    info : StoreInfo or PlainInfo
+        The array.
+    what : str
+        What messages call the numbers.
+    nbytes : int
+        Bytes of their words.
+    limits : (int, int)
+        The least and the greatest number that there may be.
+    signed : bool
+        Whether limbs are in two's complement.
+    work : Work
+        The job, as far as its memory depends on it.
+    read : callable
+        Gives the words of the chunk at an index.
+    decimal : callable
+        Gives the decimal limbs of words, and which numbers are negative, as :func:`decimal_lines` takes them.
+    limbs : callable
+        Gives limbs of words, as :func:`hexadecimal_lines` and :func:`binary_records` take them.
+    """
+
+    info: store.StoreInfo | store.PlainInfo
+    what: str
+    nbytes: int
+    limits: tuple[int, int]
+    signed: bool
+    work: Work
+    read: Callable[[tuple[int, ...]], Words]
+    decimal: Callable[[Words], tuple[NDArray[np.uint32], NDArray[np.bool_]]]
+    limbs: Callable[[Words], NDArray[np.uint32]]
+
+    @classmethod
+    def at(cls, path: str) -> "Numbers":
+        """Open the complete store or plain array at a place.
+
+        Raises
+        ------
+        StoreError
+            If there is none, or it is incomplete, or wrong.
+        """
+        if store.is_plain(path):
+            return _numbers_of_plain(store.open_plain(path))
+        return cls.of(store.open_info(path, OF_NUMBERS))
+
+    @classmethod
+    def of(cls, info: store.StoreInfo) -> "Numbers":
+        """The numbers of a store."""
+        system = info.system
+        return cls(
+            info,
+            "integers",
+            info.nbytes,
+            known_range(system),
+            system.is_signed,
+            work_on(info, "export"),
+            lambda index: layout.as_matrix(store.read_chunk(info, index)),
+            partial(_decimal, system=system),
+            system.limbs_of,
+        )
+
+    def batches(self, nbytes: int = 0) -> Iterator[tuple[int, Words]]:
+        """Read words of some numbers at a time, with the index of the first.
+
+        Each number takes `nbytes` outside of the store.
+        """
+        first = 0
+        for index in self.info.indices():
+            words = self.read(index)
+            size = batch_size(max(len(words), nbytes // 4))
+            for start in range(0, words.shape[1], size):
+                yield first + start, words[:, start : start + size]
+            first += words.shape[1]
+
+
+def _decimal(words: Words, system: NumberSystem) -> Any:
+    """Decimal limbs of words, and which numbers are negative."""
+    if isinstance(system, RNS | PrimeFields):
+        return residues_to_decimal(words, system.moduli, getattr(system, "signed", False))
+    if isinstance(system, IntervalRNS):
+        limbs, _ = residues_to_decimal(interval_layout.residues_of(words, system.moduli), system.moduli)
+        return limbs, interval_layout.is_negative(words, system.moduli)
+    if not isinstance(system, Positional) or system.bits > LONG_BITS:
+        return decimal_limbs(system.decode(words).ravel().tolist())
+    moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
+    residues = convert.to_residues(system.limbs_of(words), moduli, system.signed)
+    return residues_to_decimal(residues, moduli, system.signed)
+
+
+def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
+    """Booleans as 0 and 1, or signs."""
+
+    def decimal(values: Words) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+        magnitudes = np.abs(values[0]).view(np.uint64)  # also right of -2**63
+        powers = np.array([DECIMAL_BASE**k for k in range(3)], dtype=np.uint64)
+        limbs = magnitudes[:, np.newaxis] // powers % np.uint64(DECIMAL_BASE)
+        return limbs.astype(np.uint32), values[0] < 0
+
+    return Numbers(
+        info,
+        "values",
+        info.count * info.dtype.itemsize,
+        (-(2**63), 2**63 - 1),
+        True,
+        describe("export", [], info.shape, info.chunks, rows=2, direct=False),
+        lambda index: store.read_plain_chunk(info, index).reshape(1, -1).astype("<i8"),
+        decimal,
+        lambda values: values[0].view(np.uint32).reshape(-1, 2),
+    )
+
+
+# ---- Integers ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutputForm:
+    """The form in which integers are written.
+
+    Attributes
+    ----------
+    kind : {"text", "csv", "npy", "parquet"}
+        The kind of file.
+    hexadecimal : bool
+        Text in hexadecimal instead of decimal.
+    width : int, optional
+        Binary records of so many bytes instead of text.
+    byteorder : {"little", "big"}
+        Which byte of a record is the first: the least or the most significant one.
+    """
+
+    kind: Form = "text"
+    hexadecimal: bool = False
+    width: int | None = None
+    byteorder: ByteOrder = "little"
+
+
+def export_integers(
+    numbers: Numbers, stream: BinaryIO, form: OutputForm | None = None, *, advance: Advance = lambda _: None
+) -> Transfer:
+    """Write numbers to a stream, in C order, in decimal text unless the form is another one.
+
+    `advance` is called with how many more integers are written.
+
+    Raises
+    ------
+    JobError
+        If an integer does not fit into a record or a NumPy file, or the chunks are not consecutive parts of
+        the array.
+    """
+    form, info = form or OutputForm(), numbers.info
+    layout.check_consecutive(info.path, info.shape, info.chunks)
+    batches = numbers.batches(form.width or 0)
+
+    def ints_of(words: Words) -> list[int]:
+        found: list[int] = limbs_to_ints(numbers.limbs(words), numbers.signed).tolist()
+        return found
+
+    if form.kind == "npy":
+        done, written = write_numpy(stream, batches, ints_of, info.shape, numbers.limits, advance)
+    elif form.kind == "parquet":
+        how: dict[str, Any] = {"limits": numbers.limits, "advance": advance}
+        lines = partial(_bytes_of, numbers, OutputForm(), 0)
+        done, written = write_parquet(stream, batches, ints_of, lines, **how)
+    else:
+        done, written = _write_bytes(numbers, batches, stream, form, advance)
+    return Transfer(done, numbers.nbytes, written)
+
+
+def _write_bytes(
+    numbers: Numbers,
+    batches: Iterator[tuple[int, Words]],
+    stream: BinaryIO,
+    form: OutputForm,
+    advance: Advance,
+) -> tuple[int, int]:
+    """Write text or records, converted on threads; return how many integers, and bytes."""
+
+    def converted(batch: tuple[int, Words]) -> tuple[int, bytes | memoryview]:
+        first, words = batch
+        return words.shape[1], _bytes_of(numbers, form, first, words)
+
+    done = 0
+    written = stream.write(CSV_HEADER) if form.kind == "csv" else 0
+    for integers, data in map_ahead(converted, batches):
+        stream.write(data)
+        done += integers
+        written += len(data)
+        advance(integers)
+    stream.flush()
+    return done, written
+
+
+def _bytes_of(numbers: Numbers, form: OutputForm, first: int, words: Words) -> Any:
+    """Text or records of some numbers, of which `first` is the index of the first."""
+    if form.width is not None:
+        how: dict[str, Any] = {"signed": numbers.signed, "byteorder": form.byteorder}
+        return binary_records(numbers.limbs(words), form.width, first_index=first, **how)
+    if form.hexadecimal:
+        return hexadecimal_lines(numbers.limbs(words), signed=numbers.signed)
+    return decimal_lines(*numbers.decimal(words))
+
+
+def hexadecimal_lines(limbs: NDArray[np.uint32], *, signed: bool) -> memoryview:
+    """Write integers one a line as ``0x...``, a negative one as ``-0x...``.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        Little-endian limbs, in two's complement when signed.
+    signed : bool
+        Whether limbs are two's complement.
+    """
+    return format_hexadecimal(limbs, signed).data
+
+
+def decimal_lines(limbs: NDArray[np.uint32], negative: NDArray[np.bool_]) -> memoryview:
+    """Write integers one a line, in decimal.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        The magnitudes in base 10**9, the least significant limb first.
+    negative : bool array of shape (integers,)
+        Which integers are negative.
+    """
+    return format_decimal(limbs, negative).data
+
+
+def binary_records(
+    limbs: NDArray[np.uint32],
+    width: int,
+    *,
+    signed: bool,
+    first_index: int = 0,
+    byteorder: ByteOrder = "little",
+) -> bytes:
+    """Write integers as records of ``width`` bytes.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        Little-endian limbs, in two's complement when signed.
+    width : int
+        Bytes of a record.
+    signed : bool
+        Whether limbs and records are two's complement.
+    first_index : int
+        The index of the first integer, for the error message.
+    byteorder : {"little", "big"}
+        Which byte of a record is the first: the least or the most significant one.
+
+    Raises
+    ------
+    JobError
+        If an integer does not fit into ``width`` bytes; it names the first one's index and value.
+    """
+    lost = first_lost(limbs, width, signed)
+    if lost is not None:
+        value = abbreviate(int.from_bytes(limbs[lost].astype("<u4").tobytes(), "little", signed=signed))
+        raise JobError(f"index {first_index + lost}: {value} does not fit into {width} bytes")
+    octets = resized(limbs, width, signed)
+    records: bytes = (octets if byteorder == "little" else octets[:, ::-1]).tobytes()
+    return records
+
+
+# ---- Residues for other programs --------------------------------------------------------------------------
+
+
+def export_residues(
+    info: store.StoreInfo,
+    stream: BinaryIO,
+    moduli: ModuliSet | WideModuli,
+    *,
+    axis: int = 0,
+    wrap: bool = False,
+    advance: Advance = lambda _: None,
+) -> Transfer:
+    """Write the numbers of a store as a NumPy file of residues under any moduli.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Unless residues are along the last axis, it must be one of a file, for rows are written piece by
+        piece, and not one that was opened to append to it.
+    axis : int
+        The axis of residues.
+    wrap : bool
+        Whether numbers may be out of the range of the moduli, so that others have the same residues.
+    advance : callable
+        Told how many more integers are written.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of the range of the moduli, unless it may be.
+    JobError
+        If the stream is no file, or the chunks are not consecutive parts of the array.
+    """
+    layout.check_consecutive(info.path, info.shape, info.chunks)
+    axis = axis_index(axis, len(info.shape) + 1)
+    in_order = axis == len(info.shape)
+    if not in_order and (not stream.seekable() or _only_appends(stream)):
+        raise JobError(
+            f"residues along axis {axis} can be written to a file only, and not be appended to one; "
+            "axis=-1 writes them in order"
+        )
+    dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
+    shape = (*info.shape[:axis], len(moduli), *info.shape[axis:])
+    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    begun, inner = 0 if in_order else stream.tell(), math.prod(info.shape[axis:])
+
+    def convert_batch(batch: tuple[int, Any]) -> tuple[int, Any]:
+        first, words = batch
+        place = Place((0,), ((first, first + words.shape[1]),), (info.count,))
+        how: dict[str, Any] = {"moduli": moduli, "wrap": wrap, "dtype": dtype, "place": place}
+        return first, residues_of_words(words, system=info.system, **how)
+
+    batches = Numbers.of(info).batches(len(moduli) * dtype.itemsize)
+    for first, residues in map_ahead(convert_batch, batches):
+        for place, some in _runs(residues, first, inner):
+            if not in_order:
+                stream.seek(begun + place * dtype.itemsize)
+            stream.write(np.ascontiguousarray(some).data)
+        advance(residues.shape[1])
+    stream.flush()
+    return Transfer(info.count, info.nbytes, info.count * len(moduli) * dtype.itemsize)
+
+
+def _runs(residues: NDArray[Any], first: int, inner: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Cut residues (n, integers) into those that are neighbours in an array of shape (..., n, inner).
+
+    Parameters
+    ----------
+    first : int
+        The index of the first integer among all.
+
+    Yields
+    ------
+    (int, array)
+        The flat index of the first residue, and residues in C order.
+    """
+    rows, done = len(residues), 0
+    while done < residues.shape[1]:
+        outer, k = divmod(first + done, inner)
+        left = residues.shape[1] - done
+        if k == 0 and left >= inner:  # whole groups, one after the other
+            count = left // inner
+            groups = residues[:, done : done + count * inner].reshape(rows, count, inner)
+            yield outer * rows * inner, groups.transpose(1, 0, 2)
+            done += count * inner
+            continue
+        count = min(left, inner - k)
+        for i in range(rows):
+            yield (outer * rows + i) * inner + k, residues[i, done : done + count]
+        done += count
+
+
+def _only_appends(stream: BinaryIO) -> bool:
+    """Whether the system writes all to the end of a file, wherever the stream is."""
+    try:
+        return bool(fcntl.fcntl(stream.fileno(), fcntl.F_GETFL) & os.O_APPEND)
+    except OSError:  # a stream in memory has no file descriptor
+        return False

@@ -1,0 +1,495 @@
+"""Jobs that bring integers, and residues of other programs, into a store, in bounded memory."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeAlias
+
+import numpy as np
+from dask.array.core import normalize_chunks
+from numpy.typing import NDArray
+
+from rnsdask import store
+from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core import layout
+from rnsdask.core.errors import InputError, JobError
+from rnsdask.core.file_formats import MATRIX_MARKET, NUMPY, PARQUET, RECORDS, TEXT
+from rnsdask.core.files import naming_file
+from rnsdask.core.moduli import as_integer
+from rnsdask.fields.system import PrimeFields
+from rnsdask.jobs.compute import Advance, map_ahead, mapping
+from rnsdask.jobs.derivation import most_alive
+from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
+from rnsdask.jobs.line_forms import NumberRange, plain_lines, range_of_lines
+from rnsdask.jobs.matrix_market import MatrixMarketReader, range_of_matrix
+from rnsdask.jobs.memory_plan import Work, describe
+from rnsdask.jobs.tables import NumpyReader, ParquetReader
+from rnsdask.jobs.writing import (
+    Index,
+    Transfer,
+    check_same,
+    continues,
+    resume_store,
+    write_array,
+    written_chunks,
+)
+from rnsdask.lazy.write import removing_failed
+from rnsdask.positional.system import Positional
+from rnsdask.rns.blocks import BATCH_INTEGERS, batch_size
+from rnsdask.rns.promotion import least_system
+from rnsdask.rns.system import RNS
+
+System: TypeAlias = RNS | Positional | PrimeFields
+"""The number systems of stores that integers are imported to."""
+
+
+class Integers(Protocol):
+    """Some integers, such as a :class:`.Batch`."""
+
+    def __len__(self) -> int: ...
+
+    def to_words(self, system: System, /) -> NDArray[np.uint32]:
+        """Convert them to words of a system, of shape (rows, integers)."""
+        ...
+
+
+class IntegerSource(Protocol):
+    """A source of integers, one after the other, with the attributes of :class:`.IntegerReader`."""
+
+    name: str
+    held: int
+    count: int
+    bytes_read: int
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of the array, where the source tells it."""
+        ...
+
+    @property
+    def nonzero(self) -> int | None:
+        """How many integers are not 0, at most, where the source tells it."""
+        ...
+
+    @property
+    def bound(self) -> int:
+        """The largest absolute value among the integers read so far."""
+        ...
+
+    def read(self, count: int) -> Integers:
+        """Read the next integers."""
+        ...
+
+
+# ---- The input --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InputForm:
+    """The form in which an input has its integers.
+
+    Attributes
+    ----------
+    kind : str
+        Text, records, or a format of :mod:`.file_formats`.
+    column : str, optional
+        The column of text, as :func:`.plain_lines` takes it, or of a Parquet file.
+    hexadecimal, strict : bool
+        Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
+        allowed.
+    records : dict
+        Width and byte order of records.
+    signed : bool
+        Whether records are in two's complement.
+    """
+
+    kind: str
+    column: str | None = None
+    hexadecimal: bool = False
+    strict: bool = False
+    records: dict[str, Any] = field(default_factory=dict)
+    signed: bool = False
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Whether the bytes that its reader counts are those of the input."""
+        return self.kind != PARQUET and self.column is None and not self.hexadecimal
+
+    def needs_range(self, system: System | None) -> bool:
+        """Whether integers can be read into a system only when their range is known."""
+        return system is None or (isinstance(system, PrimeFields) and self.kind in (TEXT, MATRIX_MARKET))
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all integers of a stream, called `name` in messages, and return their range.
+
+        `advance` is called with how many more bytes are read.
+
+        Raises
+        ------
+        InputError
+            If the input is not of its kind; a wrong line of text is left to who reads it.
+        """
+        if self.kind == TEXT:
+            return range_of_lines(self._lines(stream, name), name, advance=advance)
+        if self.kind == MATRIX_MARKET:
+            return range_of_matrix(stream, name, advance)
+        reader = self._reader_of_table(stream, name, (None, None))
+        before = 0
+        while len(reader.read(BATCH_INTEGERS)):
+            advance(reader.bytes_read - before)
+            before = reader.bytes_read
+        return NumberRange(reader.least, reader.greatest)
+
+    def reader(
+        self, stream: Any, name: str, system: System, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
+        limits: tuple[Any, Any] = system.value_range
+        if isinstance(system, PrimeFields):  # any integer stands for an element
+            limits = (None, None) if found is None else (found.lowest, found.highest)
+        if self.kind == MATRIX_MARKET:
+            return MatrixMarketReader(stream, name, system, limits)
+        if self.kind != TEXT:
+            return self._reader_of_table(stream, name, limits)
+        longest = 0 if found is None else found.longest
+        return TextReader(self._lines(stream, name), name, *limits, strict=self.strict, longest=longest)
+
+    def _lines(self, stream: BinaryIO, name: str) -> Readable:
+        how: dict[str, Any] = {"column": self.column, "hexadecimal": self.hexadecimal}
+        return plain_lines(stream, name, has_comments=not self.strict, **how)
+
+    def _reader_of_table(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        """Return a reader of an input that is no text, with limits or None."""
+        if self.kind == NUMPY:
+            return NumpyReader(stream, name, *limits)
+        if self.kind == PARQUET:
+            return ParquetReader(stream, name, self.column, *limits)
+        assert self.kind == RECORDS
+        most = 256 ** self.records["width"]
+        lowest, highest = (-most, most) if limits[0] is None else limits
+        return BinaryReader(stream, name, lowest, highest, signed=self.signed, **self.records)
+
+
+def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:
+    """Return the smallest number system that holds a range, signed if told or if there are negative numbers.
+
+    Raises
+    ------
+    ValueError
+        If no system holds integers of that length.
+    """
+    signed = signed or found.lowest < 0
+    if positional:
+        longest = max(found.highest.bit_length(), (~found.lowest).bit_length() if found.lowest else 0, 1)
+        return Positional(longest + signed, signed)
+    return least_system(found.lowest, found.highest, signed)
+
+
+# ---- The chunks -------------------------------------------------------------------------------------------
+
+
+def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
+    """Return chunks of an array that is filled in C order: consecutive parts of it.
+
+    Raises
+    ------
+    ValueError
+        If `chunks` does not suit, or the shape has no numbers.
+    """
+    if shape is None:
+        return layout.normalize_chunks(chunks, (0,), rows)
+    if not shape or 0 in shape:
+        raise ValueError(f"shape must have at least one number along each axis, got {shape}")
+    if chunks != "auto" and len(shape) > 1 and not isinstance(chunks, Sequence):
+        count = as_integer(chunks, "chunks")
+        chunks = _rows_of(math.prod(shape) if count == -1 else count, shape)
+    lengths = layout.normalize_chunks(chunks, shape, rows)
+    if not layout.are_consecutive(shape, lengths):
+        raise ValueError(
+            f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
+            "filled in C order; give the most integers of a chunk, and x.rechunk(chunks) afterwards"
+        )
+    return lengths
+
+
+def _rows_of(count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Chunks of at most so many numbers, from the last axis upwards; consecutive parts of the array."""
+    lengths: list[int] = []
+    for length in reversed(shape):
+        lengths.append(max(1, min(length, count)))
+        count //= length
+    return tuple(reversed(lengths))
+
+
+def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[tuple[Index, tuple[int, ...]]]:
+    """The index and the shape of each chunk in order; without an end if the shape is not known yet."""
+    if shape is None:
+        yield from (((i,), chunks) for i in count())
+        return
+    for index in layout.grid_indices(layout.chunk_grid(shape, chunks)):
+        yield index, layout.part_shape(index, shape, chunks)
+
+
+# ---- Integers ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Import:
+    """The import of integers into a store, which is created when its first chunk is known, or continued.
+
+    Attributes
+    ----------
+    source : IntegerSource
+        The integers; their range must be that of the system.
+    path : str
+        Where the store is.
+    system : RNS, Positional or PrimeFields
+        Its number system.
+    shape : tuple of int or None
+        The shape of the array, filled in C order; one axis without it.
+    chunks : tuple of int
+        Lengths of its chunks, which :func:`consecutive_chunks` gives.
+    job_identity : str or None
+        What the integers follow from, where that is known.
+    """
+
+    source: IntegerSource
+    path: str
+    system: System
+    shape: tuple[int, ...] | None
+    chunks: tuple[int, ...]
+    job_identity: str | None = None
+    _writer: store.StoreWriter | None = None
+    _written: set[Index] = field(default_factory=set)
+    _damaged: set[Index] = field(default_factory=set)
+
+    @property
+    def work(self) -> Work:
+        """The job, as far as its memory depends on it."""
+        return describe("import", [self.system], self.chunks, self.chunks, stores=0, held=self.source.held)
+
+    def run(
+        self,
+        *,
+        overwrite: bool = False,
+        resume: bool = False,
+        any_chunks: bool = False,
+        advance: Advance = lambda _: None,
+    ) -> Transfer:
+        """Write all integers, chunk by chunk.
+
+        Parameters
+        ----------
+        resume : bool
+            Continue an incomplete store that was begun from the same integers: they are read again, and
+            compared with the chunks that are written, which stay. One that is not there is begun.
+        any_chunks : bool
+            Whether such a store may have other chunks.
+        advance : callable
+            Called with how many more bytes of the source are read.
+
+        Raises
+        ------
+        InputError
+            If the source holds no integer, or something else. The store, if it was not resumed, is removed.
+        """
+        resume = continues(self.path, self.job_identity, overwrite=overwrite, resume=resume)
+        if resume:
+            self._resume(any_chunks)
+        with nullcontext() if resume else removing_failed(self._discard):
+            if not resume:
+                self._begin(overwrite)
+            self._write_chunks(overwrite, advance)
+            return self._finish()
+
+    def _begin(self, overwrite: bool) -> None:
+        """Create the store before anything is read, if its shape is known; else look whether that can be."""
+        if self.shape is None:
+            store.check_can_begin(store.locate(self.path), overwrite=overwrite)
+        else:
+            self._create(self.shape, overwrite, self.source.nonzero)
+
+    def _create(self, shape: tuple[int, ...], overwrite: bool, nonzero: int | None = None) -> None:
+        how: dict[str, Any] = {"chunks": self.chunks, "overwrite": overwrite, "nonzero": nonzero}
+        self._writer = store.create(self.path, self.system, shape, job_identity=self.job_identity, **how)
+
+    def _resume(self, any_chunks: bool) -> None:
+        """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
+        wanted: dict[str, Any] = {"system": self.system}
+        if not isinstance(self.system, PrimeFields):
+            names = ["bits" if isinstance(self.system, Positional) else "moduli", "signed"]
+            wanted = {name: getattr(self.system, name) for name in names}
+        wanted |= {} if any_chunks else {"chunks": self.chunks}
+        wanted |= {} if self.shape is None else {"shape": self.shape}
+        self._writer = resume_store(self.path, self.job_identity, True, **wanted)
+        info = self._writer.info
+        if self.shape is None and len(info.shape) > 1:
+            raise JobError(
+                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape; "
+                "replace it with overwrite=True"
+            )
+        layout.check_consecutive(info.path, info.shape, info.chunks)
+        self.chunks = info.chunks
+        # On as many threads as the job was granted: each of them has a chunk in memory.
+        with mapping(None) as map_chunks:
+            self._written, self._damaged = written_chunks(self._writer, map_chunks)
+
+    def _write_chunks(self, overwrite: bool, advance: Advance) -> None:
+        source, shape = self.source, self.shape
+        for index, part in _parts(shape, self.chunks):
+            begun, size = source.count, math.prod(part)
+            words = self._read(size, advance)
+            is_whole = source.count == begun + size
+            if shape is not None and not is_whole:
+                raise self._other_count(str(source.count))
+            self._take(index, words.reshape(-1, *part) if shape else words, is_whole, overwrite)
+            if not is_whole:
+                break
+        if shape is not None and len(source.read(1)):
+            raise self._other_count("more")
+
+    def _read(self, length: int, advance: Advance) -> NDArray[np.uint32]:
+        """Read up to `length` integers, as words."""
+        words = np.empty((self.system.rows, length), dtype=np.uint32)
+        begun = self.source.count
+
+        def convert_batch(part: tuple[int, Integers]) -> None:
+            first, batch = part
+            words[:, first : first + len(batch)] = batch.to_words(self.system)
+
+        batches = _batches(self.source, length, batch_size(self.system.rows), advance)
+        for _ in map_ahead(convert_batch, batches):
+            pass
+        return words[:, : self.source.count - begun]
+
+    def _take(self, index: Index, words: NDArray[np.uint32], is_whole: bool, overwrite: bool) -> None:
+        """Write a chunk, or compare it with what is written."""
+        count = self.source.count
+        if index in self._written:
+            assert self._writer is not None
+            # A last chunk that is shorter than the one written: there are too few integers, as `finish` says.
+            if is_whole or count >= self._writer.info.count:
+                check_same(self._writer, index, words)
+        elif words.size:
+            if self._writer is None:
+                self._create(words.shape[1:], overwrite)
+            elif count > self._writer.info.count:
+                self._writer.resize((count,))
+            assert self._writer is not None
+            self._writer.write_chunk(index, words)
+
+    def _other_count(self, found: str) -> InputError:
+        assert self.shape is not None
+        taken = math.prod(self.shape)
+        return InputError(f"{self.source.name}: shape {self.shape} takes {taken} integers, it holds {found}")
+
+    def _discard(self) -> None:
+        """Remove the store, if it is created yet."""
+        if self._writer is not None:
+            self._writer.discard()
+
+    def _finish(self) -> Transfer:
+        """Make the store whole."""
+        source = self.source
+        if self._writer is None:
+            raise InputError(f"{source.name}: it is empty; at least one integer was expected")
+        info = self._writer.info
+        if source.count != info.count:
+            begun = f"{info.path}: it was begun with {info.count} integers or more"
+            raise JobError(
+                f"{begun}, and {source.name} holds {source.count}; it cannot be resumed; "
+                "replace it with overwrite=True"
+            )
+        info = self._writer.finish(bound=source.bound if isinstance(info.system, RNS) else None)
+        return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
+
+
+def _batches(
+    source: IntegerSource, total: int, size: int, advance: Advance
+) -> Iterator[tuple[int, Integers]]:
+    """Read at most `total` integers in batches of at most `size`, each with its position."""
+    first = 0
+    while first < total:
+        before = source.bytes_read
+        batch = source.read(min(size, total - first))
+        if not len(batch):
+            return
+        yield first, batch
+        first += len(batch)
+        advance(source.bytes_read - before)
+
+
+# ---- Residues of other programs ---------------------------------------------------------------------------
+
+
+def open_residues(path: str) -> Any:
+    """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    StoreError
+        If the Zarr array cannot be opened.
+    """
+    if not Path(path).is_file():
+        return store.open_any_array(path)
+    try:
+        with naming_file(path):
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:  # what it says is about pickles, which a file of anything may be
+        raise InputError(f"{path}: it is no NumPy file (.npy) of integers") from error
+    if not isinstance(found, np.ndarray):
+        raise InputError(f"{path}: it is an archive of NumPy files (.npz); one array (.npy) was expected")
+    return found
+
+
+def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
+    """Describe the job that writes an array made of residues along an axis of `source`.
+
+    Whole chunks of a Zarr array are read, and wait to be cut and joined to those that are written.
+    """
+    written = array.words.chunks[1:]
+    lengths = [max(1, *some) for some in written]
+    if isinstance(source, np.ndarray):  # a file, which is read as is written
+        return describe("residues", [array.system], array.shape, lengths)
+    chunks = list(source.chunks)
+    del chunks[axis]
+    read = normalize_chunks(tuple(chunks), array.shape)
+    longest = max(lengths, [max(1, *some) for some in read], key=math.prod)
+    waiting = most_alive(read, written, array.shape) * len(array.moduli) * layout.RESIDUE_DTYPE.itemsize
+    return describe("residues", [array.system], array.shape, longest, held=waiting)
+
+
+def import_residues(
+    array: RNSArray, source: Any, name: str, path: str, identity: str | None, **options: Any
+) -> Transfer:
+    """Write an array that was made of residues to a store.
+
+    Parameters
+    ----------
+    array : RNSArray
+        Lazy, as :func:`.from_residues` makes it of `source`.
+    source : array
+        The residues, called `name` in messages.
+    identity : str or None
+        What the numbers follow from, as :func:`.import_identity` tells.
+    options
+        As :func:`.write_array` takes them.
+
+    Raises
+    ------
+    InputError
+        If a residue is not below its modulus.
+    """
+    try:
+        done = write_array(array, path, job_identity=identity, compare_all=True, **options)
+    except ValueError as error:
+        if type(error) is not ValueError:  # of the store
+            raise
+        raise InputError(f"{name}: {error}") from error
+    nbytes = int(source.nbytes)
+    return Transfer(done.count, nbytes, done.bytes_written, done.chunks_kept, done.chunks_rewritten)

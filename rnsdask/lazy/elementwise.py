@@ -1,0 +1,340 @@
+"""Element-wise operations of any number system: an entry of its table, mapped over chunks."""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core import ranges
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.operations import OPERATIONS
+from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.place import ALONE, Place
+from rnsdask.core.ranges import Range
+from rnsdask.core.table import Entry
+from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.growing import grown
+from rnsdask.lazy.integer_operands import with_arrays
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import (
+    Numbers,
+    Operand,
+    broadcast_shape,
+    check_same_processor,
+    filled_like,
+    find_lengths,
+    integer_of,
+    is_lazy_integer,
+    is_number_array,
+    made_like,
+    prepare,
+    scalar,
+    with_axes,
+)
+from rnsdask.lazy.promotion import fitted
+from rnsdask.rns.compare import RELATIONS, choose
+
+# ---- tables -----------------------------------------------------------------------------------------------
+
+
+def entry_of(row: str, *operands: Operand, name: str | None = None) -> Any:
+    """Return a row of the table of the number system that the arrays among some operands are in.
+
+    That is an :class:`.Entry` or a :class:`.ThroughRNS`.
+
+    Parameters
+    ----------
+    name : str, optional
+        What an error calls the operation; without it, as the row.
+
+    Raises
+    ------
+    TypeError
+        If there is no array, arrays are of several systems, or the table of theirs has no such row.
+    """
+    arrays = [operand for operand in operands if is_number_array(operand)]
+    if not arrays:
+        kinds = ", ".join(type(operand).__name__ for operand in operands)
+        raise TypeError(
+            f"{name or row} takes at least one array of numbers, got {kinds}; rd.from_ints makes one"
+        )
+    check_one_kind(*arrays)
+    entry = arrays[0].system.table.get(row)
+    return refuse(name or row, arrays[0]) if entry is None else entry
+
+
+def has(row: str, *operands: Operand) -> bool:
+    """Whether the table of the number system of all arrays among some operands has a row."""
+    return all(row in operand.system.table for operand in operands if is_number_array(operand))
+
+
+def refuse(name: str, x: Numbers) -> NoReturn:
+    """Raise the TypeError of an operation that a number system lacks."""
+    raise TypeError(f"{name} takes no {type(x).__name__}: {x.system.ways_out}")
+
+
+def check_one_kind(first: Numbers, *others: Numbers) -> None:
+    """Raise TypeError if arrays are of several kinds of number systems."""
+    for other in others:
+        if type(other.system) is not type(first.system):
+            kinds = sorted((f"{type(array).__name__}s" for array in (first, other)), reverse=True)
+            ways = sorted({array.system.conversions for array in (first, other)} - {""})
+            if kinds[0] == kinds[1]:
+                kinds = [f"elements of {array.system!r}" for array in (first, other)]
+                ways = ["their integers, of to_ints() or lift(), are of any field"]
+            raise TypeError("; ".join([f"{' and '.join(kinds)} do not mix", *ways]))
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+def run_entry(
+    *blocks: Array,
+    operation: str,
+    system: NumberSystem,
+    place: Place = ALONE,
+    integer: str | None = None,
+    **options: Any,
+) -> Array:
+    """Apply an entry to a chunk; with `integer`, the last block is the integer of the option of that name."""
+    entry = system.table[operation]
+    if integer is not None:
+        *words, last = blocks
+        blocks, options = tuple(words), {**options, integer: integer_of(last)}
+    if entry.located:
+        options["locate"] = place.flat_index
+    found: Array = system.apply(operation, *blocks, **options)
+    return found if entry.gives is None else found[None]
+
+
+def _choose_greater(a: Array, b: Array, *, system: NumberSystem, sign: int) -> Array:
+    order = system.apply("compare", a, b)[None]
+    return choose(sign * order >= 0, a, b)
+
+
+def _relate(a: Array, b: Array, *, relation: str, system: NumberSystem) -> Array:
+    if relation in ("==", "!=") and "differ" in system.table:
+        different: Array = system.apply("differ", a, b)
+        return (different if relation == "!=" else ~different)[None]
+    return RELATIONS[relation](system.apply("compare", a, b), 0)[None]
+
+
+def _relate_integer(a: Array, integer: Any, *, relation: str, system: NumberSystem) -> Array:
+    value = integer_of(integer)
+    if side := _side_of(value, system):
+        return np.full_like(a[:1], RELATIONS[relation](0, side), dtype=np.bool_)
+    return _relate(a, system.column(value, a.ndim - 1), relation=relation, system=system)
+
+
+# ---- arrays -----------------------------------------------------------------------------------------------
+
+
+def mapped(
+    row: str,
+    blocks: Sequence[Any],
+    system: NumberSystem,
+    *,
+    mode: str = "raise",
+    integer: tuple[str, Any] | None = None,
+    count: int = 1,
+    result: NumberSystem | None = None,
+    **options: Any,
+) -> Any:
+    """Map an entry of a system's table over chunks of operands that fit one another.
+
+    Parameters
+    ----------
+    mode : {"raise", "wrap", "flag"}
+        What happens to results out of range, if the entry has such.
+    integer : (str, lazy integer), optional
+        An option that is not computed yet.
+    count : int
+        How many numbers the function gives for each.
+    result : NumberSystem, optional
+        The system of the words that it gives, if another one.
+
+    Returns
+    -------
+    NumPy, CuPy or Dask array
+        Words (rows, *shape), with ``"flag"`` and a row of flags; or plain values (*shape).
+    """
+    entry = system.table[row]
+    if entry.overflows:
+        options["mode"] = mode
+    if integer is not None:
+        options["integer"], lazy = integer
+        blocks = (*map(as_lazy, blocks), lazy)
+    elif entry.check is not None:
+        entry.check(system, **options)
+    rows = (
+        None
+        if entry.gives is not None
+        else count * (result or system).rows + (entry.overflows and mode == "flag")
+    )
+    return map_chunks(
+        run_entry,
+        *blocks,
+        rows=rows,
+        dtype=entry.gives,
+        located=entry.located,
+        token=f"{type(system).__name__.lower()}-{row}",
+        operation=row,
+        system=system,
+        **options,
+    )
+
+
+def apply(row: str, *values: Operand, overflow: str | None = None, **options: Any) -> Any:
+    """Apply an operation to arrays of numbers and integers, as :func:`.functions.add` says of a sum.
+
+    The operands are extended for all results where their systems are to grow. What is known of their sizes
+    may show that no result is out of range, and gives the result its bound.
+    """
+    values = with_arrays(*values)
+    entry = entry_of(row, *values)
+    given = values  # a sign that operands get does not widen what is known of them
+    if entry.overflows and (results := ranges.RESULTS.get(row)):
+        values, overflow = grown(results, overflow, *values)
+    operands = prepare(*values)
+    wanted = overflow_mode(overflow, operands.system)
+    known = ranges_of(given, operands.system)
+    system = operands.system.holding(*known)
+    mode, bound = _plan(row, entry, system, known, wanted, options)
+    if entry.ranged and mode != "wrap":
+        options["ranges"] = known
+    words = mapped(row, operands.blocks, system, mode=mode, **options)
+    if entry.gives is not None:
+        return words
+    return finished(row, values, words, system.with_bound(bound), wanted, entry)
+
+
+def finished(row: str, values: Sequence[Operand], words: Any, system: Any, mode: str, entry: Entry) -> Any:
+    """The array of some words like the operands; with the mode ``"flag"`` a pair of it and the flags."""
+    result = made_like(values, words, system, mode if entry.overflows else "raise")
+    if mode == "flag":
+        return result if entry.overflows else (result, filled_like(words, 0, np.bool_))
+    return result if row in OPERATIONS or not system.grows else fitted(result)
+
+
+def ranges_of(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
+    """What is known of operands in a system: the least and the greatest number of each."""
+    return tuple([range_of(value, system) for value in values])
+
+
+def range_of(value: Operand, system: NumberSystem) -> Range:
+    """What is known of an operand beside arrays in a system: its least and its greatest number."""
+    if is_number_array(value):
+        known: Range = value.system.known_range
+        return known
+    if not is_lazy_integer(value):
+        return (scalar(value),) * 2
+    low, high = system.value_range
+    ends = getattr(value, "known_range", None) or (low, high)
+    return max(ends[0], low), min(ends[1], high)
+
+
+def _plan(
+    row: str,
+    entry: Entry,
+    system: NumberSystem,
+    known: tuple[Range, ...],
+    mode: str,
+    options: dict[str, Any],
+) -> tuple[str, int | None]:
+    """The mode of overflow that chunks need, and a bound of the results if one is known."""
+    if not system.extends:
+        return mode, None
+    if entry.plan is not None:
+        mode, bound = entry.plan(system, known, mode, **options)
+    else:
+        if row not in ranges.RESULTS:
+            return mode, None
+        (low, high), (lowest, highest) = ranges.RESULTS[row](*known), system.value_range
+        is_safe = lowest <= low and high <= highest
+        # Where a result out of range raises, a bound of the others holds for every result.
+        held = mode == "raise" or is_safe
+        bound = max(abs(max(low, lowest)), abs(min(high, highest))) if held else None
+        mode = "wrap" if is_safe and mode == "raise" else mode
+    return mode, bound if bound is None or bound < system.value_range[1] else None
+
+
+def apply_exactly(row: str, a: Operand, b: Operand, overflow: str | None) -> Any:
+    """Sums, differences or products in as many bits as hold each: arrays may differ in bits and signs."""
+    a, b = with_arrays(a, b)
+    entry, arrays = entry_of(row, a, b), [value for value in (a, b) if is_number_array(value)]
+    if len(arrays) < 2 or a.system.same_numbers(b.system):
+        operands = prepare(a, b)
+        blocks, given = operands.blocks, (operands.system,) * 2
+    else:
+        find_lengths(*arrays)
+        check_same_processor([array.words for array in arrays])
+        shape = broadcast_shape([tuple(array.words.shape[1:]) for array in arrays])
+        blocks, given = tuple(with_axes(array.words, len(shape)) for array in arrays), (a.system, b.system)
+    system, mode = given[0].table["exact"].function(row, *given), overflow_mode(overflow)
+    words = mapped(row, blocks, system, mode=mode, given=given)
+    return finished(row, (a, b), words, system, mode, entry)
+
+
+def absolute(x: Operand, overflow: str | None) -> Any:
+    """Absolute value of each number, as :func:`.functions.absolute` says."""
+    entry_of("compare", x, name="absolute")
+    if x.system.is_signed:
+        return apply("absolute", x, overflow=overflow)
+    mode, result = overflow_mode(overflow, x.system), made_like((x,), x.words, x.system, "raise")
+    return (result, filled_like(x.words, 0, np.bool_)) if mode == "flag" else result
+
+
+def choose_greater(name: str, a: Operand, b: Operand) -> Any:
+    """The greater of two numbers at each place for the name ``"maximum"``, for ``"minimum"`` the lesser."""
+    sign = 1 if name == "maximum" else -1
+    a, b = with_arrays(a, b)
+    entry = entry_of("compare", a, b, name=name)
+    operands = prepare(a, b)
+    known = ranges_of((a, b), operands.system)
+    system = operands.system.holding(*known)
+    words = map_chunks(_choose_greater, *operands.blocks, rows=system.rows, system=system, sign=sign)
+    return finished(name, (a, b), words, system.holding(ranges.RESULTS[name](*known)), "raise", entry)
+
+
+def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
+    """The number of `a` where a condition holds, else that of `b`."""
+    a, b = with_arrays(a, b)
+    arrays = list(filter(is_number_array, (a, b)))
+    if arrays:
+        check_one_kind(*arrays)
+    operands = prepare(a, b, masks=(condition,))
+    system = operands.system
+    words = map_chunks(choose, *operands.blocks, rows=system.rows, dtype=system.word_dtype)
+    return made_like((a, b), words, system.holding(*ranges_of((a, b), system)), "raise")
+
+
+def relate(a: Numbers, relation: str, b: Operand) -> Any:
+    """Where ``a relation b`` holds, for an array and an array or any integer: a Boolean array."""
+    is_equality = relation in ("==", "!=")
+    entry_of("differ" if is_equality and has("differ", a, b) else "compare", a, b, name=relation)
+    if has("compare", a):
+        if is_lazy_integer(b):
+            how: dict[str, Any] = {"dtype": np.bool_, "relation": relation, "system": a.system}
+            return map_chunks(_relate_integer, as_lazy(a.words), b, **how)
+        if not is_number_array(b) and (side := _side_of(scalar(b), a.system)):
+            return filled_like(a.words, RELATIONS[relation](0, side), np.bool_)
+    operands = prepare(a, b)
+    system = operands.system.holding(*ranges_of((a, b), operands.system))
+    return map_chunks(_relate, *operands.blocks, dtype=np.bool_, relation=relation, system=system)
+
+
+def compare(a: Numbers, b: Operand, name: str = "compare") -> Any:
+    """Order of the numbers of an array and an array or any integer: int8 of -1, 0 and +1."""
+    entry_of("compare", a, b, name=name)
+    if not is_number_array(b) and not is_lazy_integer(b) and (side := _side_of(scalar(b), a.system)):
+        return filled_like(a.words, -side, np.int8)
+    operands = prepare(a, b)
+    system = operands.system.holding(*ranges_of((a, b), operands.system))
+    return mapped("compare", operands.blocks, system)
+
+
+def _side_of(value: int, system: NumberSystem) -> int:
+    """-1 or +1 if an integer is below or above all that an array may hold, else 0."""
+    lowest, highest = system.known_range
+    return int(value > highest) - int(value < lowest)

@@ -1,0 +1,131 @@
+"""The table of residue number systems."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.operations import OPERATIONS
+from rnsdask.core.place import Locate
+from rnsdask.core.ranges import Range
+from rnsdask.core.table import Entry, Table
+from rnsdask.rns import (
+    arithmetic,
+    axis,
+    axis_products,
+    axis_scan,
+    compare,
+    divide,
+    modular_power,
+    moments,
+    number_theory,
+    powers,
+    products,
+    sort,
+    topk,
+)
+from rnsdask.rns.absolute import absolute
+from rnsdask.rns.axis_scan import LineScan, Scan
+from rnsdask.rns.divide import Part
+from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.system import RNS
+
+
+def _sum_of_products(name: str) -> Callable[..., Array]:
+    return lambda *blocks, **how: arithmetic.apply(name, blocks, **how)
+
+
+def _floor_divide(
+    x: Array, y: Array, *, system: RNS, parts: Sequence[Part], locate: Locate, ranges: Sequence[Range]
+) -> Array:
+    like = y if isinstance(x, np.ndarray) else x  # one number is a NumPy array on any processor
+    shape = (system.rows, *np.broadcast_shapes(x.shape[1:], y.shape[1:]))
+    x, y = (np.broadcast_to(np.asarray(block, like=like), shape) for block in (x, y))
+    dividends, divisors = (system.holding(known) for known in ranges)
+    return divide.floor_divide(x, y, dividends, parts, locate, divisors.bound)
+
+
+def _divide_by(x: Array, *, divisor: int, **how: Any) -> Array:
+    divide.check_divisor(divisor, how["system"].signed)
+    return divide.divide_by_integer(x, divisor, **how)
+
+
+def _inverse(x: Array, *, system: RNS, locate: Locate) -> Array:
+    return powers.inverse(x, system.moduli, locate)
+
+
+def _reduce(words: Array, *, system: RNS, operation: str) -> ReductionResult:
+    return reduce_chunk(REDUCTIONS[operation], words, system)
+
+
+def _running_sums(system: RNS, axis: int, line: bool) -> Scan[RNS]:
+    return LineScan(system, axis, operation="cumsum") if line else axis_scan.AxisSums(system, axis)
+
+
+def _running_extrema(minimum: bool) -> Callable[..., Scan[RNS]]:
+    def scan(system: RNS, axis: int, line: bool) -> Scan[RNS]:
+        if line:
+            return LineScan(system, axis, operation="cummin" if minimum else "cummax")
+        return axis_scan.AxisExtrema(system, axis, minimum=minimum)
+
+    return scan
+
+
+def _axis_factors(block: Array, *, system: RNS, mode: str, axes: tuple[int, ...]) -> Array:
+    factors = axis_products.factors_of(block, system, mode)
+    return axis_products.factors_along(factors, system.moduli, axes)
+
+
+def _join_axis_factors(factors: Array, *, system: RNS, axes: tuple[int, ...]) -> Array:
+    return axis_products.factors_along(factors, system.moduli, axes)
+
+
+def _of_pairs(name: str) -> Entry:
+    function = number_theory.of_pairs
+    return Entry(lambda x, y, **how: function(name, x, y, **how), overflows=True, located=True, arrays=4)
+
+
+TABLE: Table = {
+    **{name: Entry(_sum_of_products(name), overflows=True, located=True, ranged=True) for name in OPERATIONS},
+    "absolute": Entry(absolute, overflows=True, located=True),
+    "compare": Entry(compare.compare, np.int8),
+    "differ": Entry(compare.differ, np.bool_),
+    "sign": Entry(compare.sign, np.int8),
+    "floor_divide": Entry(_floor_divide, located=True, ranged=True, arrays=4),
+    "floor_divide_by": Entry(
+        _divide_by,
+        located=True,
+        check=lambda system, divisor, **_: divide.check_divisor(divisor, system.signed),
+        arrays=3,
+    ),
+    "is_even": Entry(divide.is_even, np.bool_),
+    "reduce": Entry(_reduce),
+    "extrema": Entry(axis.extrema),
+    "sums": Entry(axis.sums),
+    "moments": Entry(moments.moments),
+    "cumsum": Entry(_running_sums),
+    "cumprod": Entry(axis_scan.AxisProducts),
+    "cummax": Entry(_running_extrema(minimum=False)),
+    "cummin": Entry(_running_extrema(minimum=True)),
+    "axis_factors": Entry(_axis_factors, arrays=2),
+    "join_axis_factors": Entry(_join_axis_factors),
+    "axis_products": Entry(axis_products.finish),
+    "factor_rows": Entry(lambda system, mode: system.rows + (mode != "wrap")),
+    "factors": Entry(products.factors_of_chunk, arrays=2),
+    "join_factors": Entry(lambda a, b, system: products.combine(a, b, system.moduli)),
+    "product": Entry(products.result_of),
+    "ordering": Entry(sort.ordering),
+    "select": Entry(topk.select),
+    "telling_rows": Entry(lambda words, system: system.sufficient(words)[1]),
+    "gcd": _of_pairs("gcd"),
+    "lcm": _of_pairs("lcm"),
+    "bit_length": Entry(number_theory.bit_length, np.int64, arrays=2),
+    "residues_modulo": Entry(lambda x, system: x),  # noqa: ARG005
+    "power": Entry(powers.power, overflows=True, located=True, plan=powers.plan, arrays=3),
+    "power_by_array": Entry(powers.power_by_array, overflows=True, located=True, arrays=4),
+    "power_modulo": Entry(modular_power.power_modulo, located=True, arrays=4),
+    "power_modulo_by_array": Entry(modular_power.power_modulo_by_array, located=True, arrays=4),
+    "inverse": Entry(_inverse, located=True, check=powers.check_inverses, arrays=3),
+}
+"""Operations of residues, by name."""

@@ -1,0 +1,168 @@
+"""Reading groups of five arrays, which older versions wrote of signed integers with intervals.
+
+One array has the residues, and is a store of its own; the others have a value for each number. This version
+writes one array of all words, and never a group.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.core.errors import StoreAccessError, StoreError, brief
+from rnsdask.core.layout import chunk_slices
+from rnsdask.interval_rns.layout import PART_DTYPES, pack
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.store.attributes import ATTRIBUTE, FORMAT, json_hash
+from rnsdask.store.codecs import ChunkCodecs, decode_chunk
+from rnsdask.store.documents import array_document, make_strict_document, parse_document
+from rnsdask.store.location import METADATA_KEY, Location, chunk_key
+from rnsdask.store.metadata import Opened, StoreInfo, load
+
+_RESIDUES = "residues"
+"""Name of the array of residues in a group."""
+
+_KIND = "mpint"
+"""What the attribute of a group says that it holds."""
+
+
+@dataclass(frozen=True)
+class GroupInfo(StoreInfo):
+    """What there is to know about a group, as of a store of the same numbers.
+
+    Attributes
+    ----------
+    parts : tuple of (name, metadata document)
+        Its arrays, that of the residues first.
+    """
+
+    parts: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
+
+    def part_chunk_key(self, name: str, index: Sequence[int]) -> str:
+        """Return the name of a chunk of one of the arrays within the group, such as ``sign/c/17``."""
+        return f"{name}/{chunk_key((0, *index) if name == _RESIDUES else index)}"
+
+    def chunk_keys(self) -> Iterator[str]:
+        """Iterate over the names of the files of all chunks of all arrays."""
+        for name, _ in self.parts:
+            yield from (self.part_chunk_key(name, index) for index in self.indices())
+
+    def holds(self, key: str) -> bool:
+        """Whether a file of this name, or a folder, is of one of the arrays."""
+        name, _, within = key.partition("/")
+        if name not in dict(self.parts):
+            return False
+        if name != _RESIDUES:
+            within = within.replace("c/", "c/0/", 1)
+        return within in ("", METADATA_KEY) or super().holds(within)
+
+
+def is_group(location: Location) -> bool:
+    """Whether there is a group of an older version, of whatever kind and state."""
+    return _attribute(location)[0] is not None
+
+
+def load_group(location: Location) -> tuple[GroupInfo, bool]:
+    """Read and check the metadata of a group at a place, and tell whether it is complete."""
+    path = location.path
+    attribute, metadata = _attribute(location)
+    if attribute is None or (attribute.get("kind"), attribute.get("format")) != (_KIND, FORMAT):
+        raise StoreError(f"{path}: it is not a group of kind {_KIND!r} and format {FORMAT}")
+    residues, complete = load(location.child(_RESIDUES))
+    documents = {_RESIDUES: residues.location.read_metadata()}
+    for name in PART_DTYPES:
+        documents[name] = _part_document(location, name, residues)
+    _check_tied(path, attribute, documents)
+    values = {f.name: getattr(residues, f.name) for f in fields(residues)}
+    values |= {
+        "location": location,
+        "system": IntervalRNS(residues.moduli, residues.system.source),
+        "identity": json_hash([residues.identity, *(text.decode() for text in documents.values())]),
+        "opened": Opened.of(location, metadata, tells_content="group" in attribute),
+        "content": attribute.get("group"),
+        "metadata": metadata,
+    }
+    return GroupInfo(**values, parts=tuple(documents.items())), complete and attribute.get("complete") is True
+
+
+def _attribute(location: Location) -> tuple[dict[str, Any] | None, bytes]:
+    """The attribute in a group's metadata document, None if there is no such thing, and the document."""
+    metadata = b""
+    try:
+        metadata = location.read_metadata()
+        document = parse_document(metadata)
+        attribute = document["attributes"][ATTRIBUTE] if document["node_type"] == "group" else None
+    except StoreAccessError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError):
+        return None, metadata
+    return (attribute if isinstance(attribute, dict) else None), metadata
+
+
+def _part_document(location: Location, name: str, residues: StoreInfo) -> bytes:
+    """Read the metadata document of an array beside the residues: it must be as it was written for it."""
+    path = location.path
+    try:
+        metadata = location.child(name).read_metadata()
+        ChunkCodecs.of(array_document(metadata))
+        found = _facts(parse_document(metadata))
+    except StoreError:
+        raise
+    except FileNotFoundError:
+        raise StoreError(f"{path}: its array {name!r} cannot be read: it has no {METADATA_KEY}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path}: its array {name!r} cannot be read: {error}") from error
+    wanted = _facts(parse_document(make_strict_document(residues.shape, residues.chunks, PART_DTYPES[name])))
+    for fact, value in wanted.items():
+        if found[fact] != value:
+            raise StoreError(
+                f"{path}: the {fact} of its array {name!r} must be {value}, got {brief(found[fact])}"
+            )
+    return metadata
+
+
+def _facts(document: dict[str, Any]) -> dict[str, Any]:
+    """All in a metadata document that makes values of bytes."""
+    codecs = [{"configuration": {}, **codec} for codec in document["codecs"]]
+    names = ("node_type", "data_type", "shape", "chunk_grid", "chunk_key_encoding")
+    facts = {name: document[name] for name in names}
+    return {**facts, "codecs": codecs, "storage_transformers": document.get("storage_transformers") or []}
+
+
+def _check_tied(path: str, attribute: Mapping[str, Any], documents: Mapping[str, bytes]) -> None:
+    """Check that all arrays are of the same group, and that its own metadata are as they were written."""
+    group = attribute.get("group")
+    for name, metadata in documents.items():
+        own = (parse_document(metadata).get("attributes") or {}).get(ATTRIBUTE)
+        if (own.get("group") if isinstance(own, dict) else None) != group:
+            raise StoreError(f"{path}: its array {name!r} is not of this group, but of another")
+    digest = json_hash({name: value for name, value in attribute.items() if name != "digest"})
+    if group is not None and attribute.get("digest") != digest:
+        raise StoreError(f"{path}: its {METADATA_KEY} is damaged: it does not match its digest")
+
+
+def decode_group_chunk(info: GroupInfo, index: Sequence[int]) -> NDArray[np.uint32]:
+    """Read a chunk of every array, and make words of them (n + 6, ...), whose values are not checked.
+
+    Raises
+    ------
+    CorruptChunkError
+        If a chunk is missing, or cannot be decoded.
+    StoreAccessError
+        If one cannot be read.
+    """
+    selection, found = chunk_slices(index, info.shape, info.chunks), {}
+    for name, metadata in info.parts:
+        key = info.part_chunk_key(name, index)
+        within = (slice(0, len(info.moduli)), *selection) if name == _RESIDUES else selection
+        found[name] = decode_chunk(info.location, metadata, key, f"{info.path}: chunk {key}", within)
+    words: NDArray[np.uint32] = pack(np.ascontiguousarray(found.pop(_RESIDUES)), info.moduli, **found)
+    return words
+
+
+def content_of_group(info: GroupInfo, content_of: Any) -> str:
+    """Hash of the hashes that `content_of` makes of the chunks of each array."""
+    keys = {name: [info.part_chunk_key(name, index) for index in info.indices()] for name, _ in info.parts}
+    return json_hash({name: content_of(info.location, of_part) for name, of_part in keys.items()})
