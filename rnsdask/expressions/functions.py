@@ -14,6 +14,7 @@ from rnsdask.core import ranges
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.ranges import Range
 from rnsdask.lazy import functions, modular, number_theory
+from rnsdask.lazy.planning import elemwise
 
 NUMBERS, SIGNS, BOOLEANS = "an array of numbers", "an array of signs", "a Boolean array"
 """The kinds of arrays in an expression, as messages call them; signs are any small integers."""
@@ -51,7 +52,7 @@ class Form:
 def _logic(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """Combine two Boolean arrays, whose chunks may be on different processors."""
     if isinstance(x, da.Array) or isinstance(y, da.Array):
-        return da.core.elemwise(partial(_on_one_processor, operation), x, y, dtype=np.bool_)
+        return elemwise(partial(_on_one_processor, operation), x, y, dtype=np.bool_)
     return operation(x, y)
 
 

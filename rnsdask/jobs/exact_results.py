@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from dask.array.utils import meta_from_array
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
@@ -127,7 +128,7 @@ def _work(
     """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
-    one = np.zeros(1, dtype=largest.words.dtype, like=largest.words._meta)
+    one = np.zeros(1, dtype=largest.words.dtype, like=meta_from_array(largest.words))
     images = at_a_time(np.broadcast_to(one, (rows, *chunks)))
     words, each = _COPIES * images * len(arrays), 0
     if operation == "rank":
@@ -154,7 +155,9 @@ def _lifted(operation: str, arrays: Sequence[Any], bits: int) -> int:
     of_vectors = [b for b in right if b.ndim > 1]
     columns = of_vectors[0].shape[-1] if of_vectors else 1
     magnitude = max(array.system.known_magnitude for array in arrays)
-    if operation not in ("det", "solve") or not is_quicker(matrices.words._meta, rows, columns, magnitude):
+    if operation not in ("det", "solve") or not is_quicker(
+        meta_from_array(matrices.words), rows, columns, magnitude
+    ):
         return 0
     return Plan.of(1 << 2 * bits, rows, columns, rows * magnitude).primes
 

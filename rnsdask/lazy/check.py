@@ -5,6 +5,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.errors import NumberError
@@ -37,7 +38,7 @@ def as_declared(values: Any) -> Any:
     declared = values.dtype if values.dtype.kind in "biu" else None
     if declared is None and not values.ndim:  # an integer of any size, or text
         return values
-    how: dict[str, Any] = {"dtype": values.dtype, "like": values._meta, "located": True}
+    how: dict[str, Any] = {"dtype": values.dtype, "like": meta_from_array(values), "located": True}
     return without_empty_chunks(map_values(_as_declared_block, values, declared=declared, **how))
 
 

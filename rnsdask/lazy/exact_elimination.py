@@ -8,6 +8,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 
 from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
@@ -98,7 +99,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     if not isinstance(words, da.Array) or 0 in words.shape:
         return None
     rows, magnitude = words.shape[-2], system.known_magnitude
-    if name in ("det", "solve") and p_adic.is_quicker(words._meta, rows, columns, magnitude):
+    if name in ("det", "solve") and p_adic.is_quicker(meta_from_array(words), rows, columns, magnitude):
         return None
     matrices = math.prod(map(max, words.chunks[1:-2]))
     groups = groups_of_chunks(name, words, columns, magnitude, matrices)
@@ -124,7 +125,7 @@ def groups_of_chunks(
 ) -> list[tuple[int, int]]:
     """Groups of primes for chunks of so many matrices, a task each: :func:`.prime_groups`."""
     return prime_groups(
-        name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(words._meta)]
+        name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(meta_from_array(words))]
     )
 
 
@@ -154,7 +155,7 @@ def residues_of_results(values: Any, system: RNS, like: Any) -> Any:
         values = values.map_blocks(
             _in_array, new_axis=0, chunks=((1,),), dtype=object, meta=np.empty(0, object)
         )
-    meta = getattr(like, "_meta", like)
+    meta = meta_from_array(like)
     options: dict[str, Any] = {"system": system, "processor": backend_name(meta)}
     return map_chunks(_encoded, values[None], rows=system.rows, located=True, like=meta, **options)
 

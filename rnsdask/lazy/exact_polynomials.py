@@ -10,6 +10,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.delayed import delayed
 
 from rnsdask.backend import Array, backend_name
@@ -54,7 +55,7 @@ def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
     if batch is None or 0 in (*f.words.shape, *g.words.shape):
         return []
     lengths, pairs = (f.words.shape[-1], g.words.shape[-1]), math.prod(map(max, batch))
-    meta = as_lazy(x)._meta
+    meta = meta_from_array(x)
     if exact_polynomials.are_small(meta, lengths, pairs):
         return []
     steps = _STEPS[backend_name(meta)]
@@ -89,7 +90,7 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> Any:
     first, second = (v.words.shape[1:] for v in (f, g))
     most = count_beyond(2 * bivariate.known_bound(first, second, system.known_magnitude) + 1)
     image, lifted = (delayed(function, pure=True) for function in (bivariate.image, bivariate.lifted))
-    group = _GROUP[backend_name(as_lazy(f.words)._meta)]
+    group = _GROUP[backend_name(meta_from_array(f.words))]
     images = kept_calls([image(task, start, start + group) for start in range(0, most, group)], group)
     found: da.Array = da.from_delayed(
         lifted(task, images, length), (1, length), meta=np.empty((0, 0), dtype=object)

@@ -13,6 +13,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, to_backend
@@ -441,7 +442,7 @@ def _taken_jointly(
 
 def nonzero(mask: Any) -> tuple[Any, ...]:
     """Indices where a mask holds, one array for each axis; those of a lazy mask in NumPy."""
-    if isinstance(mask, da.Array) and backend_name(mask._meta) == "cuda":
+    if isinstance(mask, da.Array) and backend_name(meta_from_array(mask)) == "cuda":
         mask = map_values(_on_host, mask, dtype=np.bool_)  # Dask would choose from NumPy's indices by it
     if isinstance(mask, da.Array) and not mask.size:  # where Dask's fails
         return tuple(da.zeros(0, dtype=np.int64) for _ in range(mask.ndim))

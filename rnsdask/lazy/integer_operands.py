@@ -5,6 +5,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 
 from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import NumberError
@@ -125,7 +126,7 @@ def _check_kind(values: Any) -> None:
 
 def meta_of(words: Any) -> Any:
     """Empty array of the library of words; words in memory as they are."""
-    return words._meta if isinstance(words, da.Array) else words
+    return meta_from_array(words) if isinstance(words, da.Array) else words
 
 
 def _integers(values: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 
 from rnsdask.core.errors import brief
 from rnsdask.fields.four_step import interleaved, separated
@@ -54,7 +55,7 @@ def _permuted(name: str, function: Callable[[Any], Any], array: Any, *, numbers_
     axes = tuple(range(array.ndim))
     given, made = ((*axes[1:], 0), axes) if numbers_first else (axes, (*axes[1:], 0))
     array = array.rechunk({given.index(0): -1})
-    meta = array._meta.reshape((0,) * array.ndim)
+    meta = meta_from_array(array).reshape((0,) * array.ndim)
     permuted: da.Array = da.blockwise(
         function, made, array, given, dtype=array.dtype, meta=meta, token=f"field-{name}"
     )

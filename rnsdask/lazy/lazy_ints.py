@@ -11,9 +11,9 @@ from dask.delayed import single_key
 from numpy.typing import NDArray
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt, as_scalars
-from rnsdask.lazy.map import map_values
+from rnsdask.lazy.map import array_of_tasks, map_values
 from rnsdask.lazy.operands import is_number_array
-from rnsdask.lazy.planning import PLANS_QUERIES
+from rnsdask.lazy.planning import PLANS_QUERIES, elemwise
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
 _LONG_BITS = 10_000
@@ -31,6 +31,8 @@ class LazyInts(da.Array):
     converts to a Python number only what has NumPy's ``item``. This one does both. Its arithmetic gives its
     like again; whatever else of Dask is applied to it gives a plain Dask array.
     """
+
+    __array_priority__ = 11  # as Dask's
 
     known_range: tuple[int, int] | None = None
     """The lowest and the highest integer that the elements may be, if that is known."""
@@ -66,9 +68,18 @@ class LazyInts(da.Array):
     def __array_ufunc__(self, numpy_ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
         if any(map(is_number_array, inputs)):
             return NotImplemented
+        inputs = tuple(map(_nameable, inputs))
         if method == "__call__" and numpy_ufunc in _DIVIDING and not kwargs:
-            return self.of(da.core.elemwise(numpy_ufunc, *map(_nameable, inputs), dtype=object))
+            return self.of(elemwise(numpy_ufunc, *inputs, dtype=object))
         return super().__array_ufunc__(numpy_ufunc, method, *inputs, **kwargs)  # type: ignore[no-untyped-call]
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        named = {key: _nameable(value) for key, value in kwargs.items()}
+        return super().__array_function__(func, types, tuple(map(_nameable, args)), named)  # type: ignore[no-untyped-call]
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002  (Dask's names)
+        """Limit the integers to a range, as Dask's method."""
+        return super().clip(_nameable(min), _nameable(max))  # type: ignore[no-untyped-call]
 
     __hash__ = da.Array.__hash__
 
@@ -125,7 +136,11 @@ def _nameable(operand: Any) -> Any:
     if type(operand) is not int or operand.bit_length() < _LONG_BITS:
         return operand
     name = f"int-{tokenize(hex(operand))}"
-    return da.Array({(name,): ScalarInt(operand)}, name, chunks=(), meta=np.empty((), dtype=object))
+    return array_of_tasks(name, {(): (_keep, ScalarInt(operand))}, (), np.empty((), dtype=object))
+
+
+def _keep(integer: ScalarInt) -> ScalarInt:
+    return integer
 
 
 def _same(name: str) -> Callable[..., Any]:
@@ -149,7 +164,7 @@ def _quotient(function: Function, is_reflected: bool) -> Callable[..., Any]:
         pair = (other, self) if is_reflected else (self, other)
         if function is divmod:
             return pair[0] // pair[1], pair[0] % pair[1]
-        return self.of(da.core.elemwise(function, *pair, dtype=object))
+        return self.of(elemwise(function, *pair, dtype=object))
 
     return method
 

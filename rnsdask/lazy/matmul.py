@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
@@ -211,7 +212,7 @@ def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str) -> d
     rows = system.rows + (mode == "flag")
     options: dict[str, Any] = {"system": system, "mode": mode, "grid": Grid.of(chunks)}
     finished: da.Array = map_chunks(
-        _finish_block, sums, rows=rows, chunks=chunks, located=True, like=x._meta, **options
+        _finish_block, sums, rows=rows, chunks=chunks, located=True, like=meta_from_array(x), **options
     )
     return finished
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
@@ -314,7 +315,7 @@ def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what:
     """
     integers = of_any_library(integers)
     if not hasattr(integers, "dtype"):
-        integers = np.asarray(integers, like=words._meta if isinstance(words, da.Array) else words)
+        integers = np.asarray(integers, like=meta_from_array(words))
     if integers.dtype.kind not in "iu":
         raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
     integers = readable(integers) if is_on_disk(integers) else integers
@@ -334,7 +335,9 @@ def as_mask(mask: Any) -> Any:
 
 def check_same_processor(arrays: Sequence[Any]) -> None:
     """Raise TypeError if arrays are on different processors."""
-    names = {backend_name(array._meta if isinstance(array, da.Array) else array) for array in arrays}
+    names = {
+        backend_name(meta_from_array(array) if isinstance(array, da.Array) else array) for array in arrays
+    }
     if len(names) > 1:
         raise TypeError("operands are on different processors: one is NumPy's, another CuPy's")
 

@@ -14,6 +14,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PLANS_QUERIES = hasattr(da.Array, "expr")
 """Whether Dask's arrays are expressions in this process."""
 
+elemwise: Callable[..., Any] = getattr(da, "elemwise", da.core.elemwise)
+"""Dask's function that applies another to the elements of arrays."""
+
 
 def explained(function: Function) -> Function:
     """Wrap a function so that what Dask's expressions lack is a QueryPlanningError; keep all else."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, to_backend
@@ -217,7 +218,7 @@ def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
     own = words.chunks
     chunks = (*own[: axis + 1], _chunks_of(width, max(own[axis + 1]) or width), *own[axis + 2 :])
     _check_count(chunks)
-    return da.broadcast_to(as_lazy(np.asarray(column, like=words._meta)), shape, chunks)
+    return da.broadcast_to(as_lazy(np.asarray(column, like=meta_from_array(words))), shape, chunks)
 
 
 def filled(words: Any, column: Any) -> Any:
@@ -231,10 +232,10 @@ def filled(words: Any, column: Any) -> Any:
     words = as_lazy(words)
     chunks = ((len(column),), *words.chunks[1:])
     if isinstance(column, da.Array):
-        of_words = {"rows": len(column), "dtype": words.dtype, "like": words._meta}
-        moved = map_chunks(to_backend, column, backend=backend_name(words._meta), **of_words)
+        of_words = {"rows": len(column), "dtype": words.dtype, "like": meta_from_array(words)}
+        moved = map_chunks(to_backend, column, backend=backend_name(meta_from_array(words)), **of_words)
     else:
-        moved = as_lazy(np.asarray(column, like=words._meta))
+        moved = as_lazy(np.asarray(column, like=meta_from_array(words)))
     return da.broadcast_to(moved, shape, chunks)
 
 

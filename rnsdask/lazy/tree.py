@@ -20,14 +20,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy.map import (
-    Call,
-    array_of_tasks,
-    keys_of,
-    map_chunks,
-    map_values,
-    reduce_chunks,
-)
+from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
@@ -68,7 +61,12 @@ def tree_reduce(
         return map_values(_field_of, boxes, field=field, dtype=object)
     # A GPU takes chunks one after the other anyway, and Dask longer for a task than that.
     groups = chunks_by_worker(words) if backend != "cpu" else None
-    partials = _partial_results(words, options) if groups is None else _group_results(words, groups, options)
+    if groups is not None:
+        results = _group_results(words, groups, options)
+        tasks = {(): (partial(_combine_listed, operation=operation, field=field), keys_of(results))}
+        name = f"rns-{operation}-{tokenize(results.name, field)}"
+        return array_of_tasks(name, tasks, (), np.empty((), dtype=object), results)
+    partials = _partial_results(words, options)
     combine = partial(_combine_blocks, operation=operation, field=field)
     axes, split_every = tuple(range(partials.ndim)), _together(split_every, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
@@ -338,6 +336,10 @@ def _field_of(result: Any, field: str | None) -> Any:
 
 def _combine_boxes(boxes: list[Any], operation: str) -> ReductionResult:
     return combine_results([box.item() for box in boxes], operation)
+
+
+def _combine_listed(boxes: list[Any], operation: str, field: str | None) -> Any:
+    return _field_of(_combine_boxes(boxes, operation), field)
 
 
 def _combine_blocks(

@@ -7,6 +7,7 @@ keys cannot tell apart are decided by their limbs. The bounds are derived in doc
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,11 @@ class ReductionResult:
     def __repr__(self) -> str:
         fields = f"index={self.index}, count={self.count}, exact_fallbacks={self.exact_fallbacks}"
         return f"ReductionResult(value={number_text(self.value)}, {fields}, backend={self.backend!r})"
+
+    def __dask_tokenize__(self) -> Any:
+        # Python refuses to write longer integers than of 4300 digits in decimal, as Dask does.
+        value = hex(self.value)
+        return "rnsdask.ReductionResult", value, self.index, self.count, self.exact_fallbacks, self.backend
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.base import tokenize
 
 import rnsdask as rd
 from rnsdask.core.scalar_int import ScalarInt
@@ -232,3 +233,44 @@ def test_exact_results_calculate_as_python_ints() -> None:
         assert divmod(lazily, 3)[0].compute() == value // 3, name
         product = rd.from_ints([5], MODULI, True, chunks=1) * lazily
         assert product.to_ints().tolist() == [5 * value], name
+
+
+LONG = 10**5000
+
+
+@pytest.mark.parametrize(
+    "ufunc", [np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.greater, np.equal, np.remainder]
+)
+def test_numpys_functions_take_integers_of_any_length(ufunc: Any) -> None:
+    values = [LONG + 1, -LONG, 7]
+    x = rd.from_ints(values, rd.RNS(rd.ModuliSet.for_bits(40_000), signed=True), chunks=2)
+    as_objects = np.array([max(values), LONG], dtype=object)
+    assert ufunc(x.max(), LONG).compute() == ufunc(as_objects[:1], LONG)[0]
+    assert ufunc(LONG, x.max()).compute() == ufunc(LONG, as_objects[:1])[0]
+
+
+@pytest.mark.parametrize(
+    "system",
+    [rd.RNS(rd.ModuliSet.for_bits(20_100), True, 2**20_000), rd.Positional(20_096, True)],
+    ids=["rns", "positional"],
+)
+def test_graphs_and_tokens_take_integers_of_20000_bits(system: Any) -> None:
+    values = [LONG - 5, -LONG, LONG + 3, 0, 7**100]
+    x = rd.from_ints(values, system, chunks=2)
+    top = x.max()
+    assert (x + LONG).to_ints().tolist() == [v + LONG for v in values]
+    assert (x // LONG).to_ints().tolist() == [v // LONG for v in values]
+    assert (x % LONG).to_ints().tolist() == [v % LONG for v in values]
+    assert (x > LONG).compute().tolist() == [v > LONG for v in values]
+    assert rd.where(x > 0, x, LONG).to_ints().tolist() == [v if v > 0 else LONG for v in values]
+    assert rd.clip(x, -LONG + 1, LONG).to_ints().tolist() == [min(max(v, 1 - LONG), LONG) for v in values]
+    assert [q.compute() for q in divmod(top, LONG)] == [1, 3]
+    assert top.clip(0, LONG).compute() == np.clip(top, 0, LONG).compute() == LONG
+    assert (x - (top - 3)).to_ints().tolist() == [v - LONG for v in values]
+    counts, edges = rd.histogram(x, bins=[-LONG, 0, LONG, LONG + 4])
+    assert np.asarray(counts).tolist() == [1, 3, 1]
+    assert list(edges) == [-LONG, 0, LONG, LONG + 4]
+    found = x.reduce("max").compute()
+    tokens = {tokenize(item) for item in (x, system, found, top, top.compute(), x.reduce("min").compute())}
+    assert len(tokens) == 6
+    assert dask.delayed(lambda result: result.value, pure=True)(found).compute() == LONG + 3
