@@ -39,7 +39,6 @@ from benchmarking import (
     Copy,
     Timing,
     argument_parser,
-    for_the_first_time,
     kernel_and_call,
     kernel_seconds,
     moduli_set,
@@ -210,7 +209,6 @@ def bench_checked(bench: Bench) -> list[Row]:
         check(what, result[0], lambda *x, f=exact: f(*x) % bench.moduli.product, *operands)
         check(what, result[1], lambda *x, f=exact: not 0 <= f(*x) < bench.moduli.product, *operands)
         calls = {m: partial(function, *operands, overflow=m) for m in ("wrap", mode)}
-        calls[mode] = partial(for_the_first_time, calls[mode])
         measures = {("call", m): bench.whole(call) for m, call in calls.items()}
         if bench.is_gpu:
             measures |= {("kernel", m): bench.kernels(call) for m, call in calls.items()}

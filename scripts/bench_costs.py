@@ -43,7 +43,6 @@ import numpy as np
 from benchmarking import (
     GIB,
     argument_parser,
-    for_the_first_time,
     moduli_set,
     print_rows,
     time_in_turn,
@@ -151,9 +150,7 @@ def checked(numbers: Numbers) -> Iterator[Cost]:
         }
         for what, call in calls.items():
             with_check, without = (partial(call, overflow=mode) for mode in ("raise", "wrap"))
-            first = partial(for_the_first_time, with_check)
-            yield Cost(f"{what}, {kind}", first, "unchecked", without)
-            yield Cost(f"{what}, {kind}, again", with_check, "unchecked", without)
+            yield Cost(f"{what}, {kind}", with_check, "unchecked", without)
 
 
 def unbounded(numbers: Numbers) -> Iterator[Cost]:
@@ -161,10 +158,9 @@ def unbounded(numbers: Numbers) -> Iterator[Cost]:
     ints = numbers.ints(half)
     x, bounded = numbers.array(ints), numbers.array(ints, bound=2**half)
     assert int(x.max()) == int(bounded.max()) == max(ints)
-    greatest = partial(for_the_first_time, x.max)
     greater, same = (partial(operator.gt, of, 5) for of in (x, bounded))
-    yield Cost("max", greatest, "with a bound", bounded.max)
-    yield Cost("x > 5", partial(for_the_first_time, greater), "with a bound", same)
+    yield Cost("max", x.max, "with a bound", bounded.max)
+    yield Cost("x > 5", greater, "with a bound", same)
 
 
 def reduction(numbers: Numbers) -> Iterator[Cost]:

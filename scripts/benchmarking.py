@@ -29,7 +29,6 @@ import numpy as np
 
 import rnsdask as rd
 from rnsdask.backend.cuda.sources import NVRTC_OPTIONS, include_options, sources_digest
-from rnsdask.rns import remembered
 
 ROOT = Path(__file__).resolve().parents[1]
 GIB = 2**30
@@ -117,12 +116,6 @@ def time_in_turn(
         for name, measure in measures.items():
             seconds[name].append(measure())
     return {name: Timing(tuple(times or [warm_ups[name]])) for name, times in seconds.items()}
-
-
-def for_the_first_time(call: Callable[[], Any]) -> Any:
-    """A call of arrays of which no bound was measured before."""
-    remembered.forget()
-    return call()
 
 
 def wall_seconds(function: Callable[[], Any]) -> float:

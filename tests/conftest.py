@@ -3,7 +3,7 @@
 import os
 import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ import dask
 import numpy as np
 import pytest
 from hypothesis import settings
+
+from rnsdask.core.errors import QueryPlanningError
 
 # Examples stay random in continuous integration too; a failure prints the blob that repeats it.
 settings.register_profile("rnsdask", deadline=None, print_blob=True, derandomize=False)
@@ -58,6 +60,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if marked and not cuda_is_usable():
         config.hook.pytest_deselected(items=marked)
         items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, Any, Any]:
+    """Leave out tests of what Dask's arrays lack with ``array.query-planning`` on, which is one error."""
+    try:
+        return (yield)
+    except QueryPlanningError as error:
+        pytest.skip(str(error))
+    except NotImplementedError:  # of Dask's own functions
+        if dask.config.get("array.query-planning", None):
+            pytest.skip("Dask's arrays lack it")
+        raise
 
 
 @pytest.fixture

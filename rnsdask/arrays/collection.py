@@ -17,11 +17,9 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
-from rnsdask.lazy.chunks import normalize_chunks, without_empty_chunks
-from rnsdask.lazy.compute import compute_by, get_of_this_process
-from rnsdask.lazy.in_memory import as_lazy
-from rnsdask.lazy.number_chunks import joined, numbers_of, rebuilt
-from rnsdask.rns.remembered import now_constant
+from rnsdask.lazy.chunks import as_lazy, normalize_chunks, without_empty_chunks
+from rnsdask.lazy.number_chunks import joined, joined_alone, numbers_of, rebuilt, words_in_chunk, words_of
+from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
 
 Made = TypeVar("Made", bound="NumberCollection")
 
@@ -59,6 +57,7 @@ class NumberCollection(DaskMethodsMixin):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        explain_methods(cls)
         if "system_type" in cls.__dict__:
             cls.system_type.array_type = cls
 
@@ -71,9 +70,8 @@ class NumberCollection(DaskMethodsMixin):
             words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
         elif isinstance(words, np.ndarray):
-            now_constant(words)
             words = words.view()
-            words.flags.writeable = False  # numbers never change, nor does what is known of them
+            words.flags.writeable = False  # numbers never change
         self._words = words
         self._system = system
         self._collection: da.Array | None = None
@@ -94,7 +92,8 @@ class NumberCollection(DaskMethodsMixin):
         A NumPy array is read-only. CuPy has no read-only arrays: do not write to one.
         """
         # Assigning to items of a Dask array changes it: here, a copy.
-        return self._words.copy() if self._is_lazy else self._words
+        # Arrays that are expressions cannot be assigned to.
+        return self._words.copy() if self._is_lazy and not PLANS_QUERIES else self._words
 
     @property
     def system(self) -> Any:
@@ -127,7 +126,7 @@ class NumberCollection(DaskMethodsMixin):
     def nbytes(self) -> int:
         """Bytes of all words; ValueError if a length is unknown."""
         self._refuse_unknown("nbytes")
-        return int(self._words.nbytes)
+        return int(self._words.size * self._words.dtype.itemsize)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -194,12 +193,12 @@ class NumberCollection(DaskMethodsMixin):
     @property
     def npartitions(self) -> int:
         """Number of chunks; an array in memory has none."""
-        return self._words.npartitions  # type: ignore[no-any-return]
+        return math.prod(self._words.numblocks)
 
     @property
     def chunksize(self) -> tuple[int, ...]:
         """Greatest length of a chunk along each axis; an array in memory has none."""
-        return self._words.chunksize[1:]  # type: ignore[no-any-return]
+        return tuple(map(max, self.chunks))
 
     @property
     def blocks(self) -> "_Blocks[Self]":
@@ -293,8 +292,18 @@ class NumberCollection(DaskMethodsMixin):
     __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
     __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
 
+    def __dask_exprs__(self) -> list[Any] | None:
+        numbers: Any = self._numbers() if self._is_lazy and PLANS_QUERIES else None
+        return None if numbers is None else [numbers.expr]
+
+    def __dask_rebuild_from_exprs__(self, exprs: Any) -> Self:
+        made: Any = da.Array
+        like = meta_from_array(self._words)
+        return self._with_words(words_of(made(*exprs), self._system, like, words_in_chunk))
+
     def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return joined, (self._words.__dask_postcompute__(), type(self), self._system)
+        finish = joined_alone if PLANS_QUERIES else joined
+        return finish, (self._words.__dask_postcompute__(), type(self), self._system)
 
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         rebuild = self._numbers().__dask_postpersist__()
@@ -308,9 +317,6 @@ class NumberCollection(DaskMethodsMixin):
         JobError
             If a worker runs another version.
         """
-        get = get_of_this_process(self._words, kwargs) if self._is_lazy else None
-        if get is not None:
-            return self._with_words(compute_by(get, self._words))
         with checked_workers(kwargs.get("scheduler")):
             return self._with_words(self._words.compute(**kwargs)) if self._is_lazy else self
 
@@ -333,6 +339,9 @@ class NumberCollection(DaskMethodsMixin):
         return self
 
 
+explain_methods(NumberCollection)
+
+
 class _Blocks(Generic[Made]):
     """The chunks of a lazy array, to be selected by an index."""
 
@@ -349,6 +358,7 @@ class _Blocks(Generic[Made]):
         """Number of chunks."""
         return math.prod(self.shape)
 
+    @explained
     def __getitem__(self, index: Any) -> Made:
         indices = index if isinstance(index, tuple) else (index,)
         return self._array._with_words(self._array._words.blocks[(slice(None), *indices)])

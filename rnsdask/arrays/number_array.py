@@ -15,8 +15,8 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import convert, foreign, functions, indexing, matmul
 from rnsdask.lazy import shape as shapes
-from rnsdask.lazy.in_memory import cut_in_memory
 from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.operands import is_true
 from rnsdask.lazy.tree import checked_split
 
 Axis: TypeAlias = int | tuple[int, ...]
@@ -47,7 +47,7 @@ class NumberArray(NumberCollection):
 
     def __contains__(self, value: Any) -> bool:
         """Whether a number equals a value, as in NumPy; computes a lazy array."""
-        return bool((self == value).any())
+        return is_true((self == value).any())
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate along the first axis: Python ints if it is the only axis, else arrays.
@@ -87,8 +87,6 @@ class NumberArray(NumberCollection):
             words = indexing.select(self._words, key)
         except indexing.UnknownLengthError:
             return self.compute_chunk_sizes()[key]
-        if isinstance(self._words, da.Array) and words.ndim > 1 and indexing.is_slices(key):
-            words = cut_in_memory(words, self._words)
         return self._part(words)
 
     @property
@@ -100,7 +98,7 @@ class NumberArray(NumberCollection):
         """Return an array of some of the numbers; of words without an axis of numbers, the number itself."""
         if words.ndim > 1:
             return self._with_words(words)
-        ints = convert.to_ints(self._with_words(words.reshape(-1, 1)))
+        ints = convert.to_ints(self._with_words(words[:, None]))
         if not isinstance(words, da.Array):
             return ints[0]
         number = ints.map_blocks(conversion.only_item, drop_axis=0, dtype=object, meta=np.empty((), object))

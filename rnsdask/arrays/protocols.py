@@ -19,7 +19,7 @@ from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
-from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array
+from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array, is_true
 
 _Function: TypeAlias = Callable[..., Any]
 
@@ -276,7 +276,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: AR
         )
     find_lengths(*filter(is_number_array, (x, y)))
     lengths = y.words.shape[1:] if is_number_array(y) else np.shape(y)
-    return x.words.shape[1:] == lengths and bool(functions.relate(x, "==", y).all())
+    return x.words.shape[1:] == lengths and is_true(functions.relate(x, "==", y).all())
 
 
 def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ARG001  (whatever is beside numbers)
@@ -312,7 +312,7 @@ def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
 
 def _checked_to_be(condition: Any, *, value: bool, problem: str) -> Any:
     """Return a Boolean array; TypeError unless all of it is `value`."""
-    if not bool((condition == value).all()):
+    if not is_true((condition == value).all()):
         raise TypeError(problem)
     return condition
 

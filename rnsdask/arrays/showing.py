@@ -16,13 +16,13 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from dask.array.svg import svg
 from dask.base import compute
 from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
 from rnsdask.core.integer_text import brief_decimal, number_text
 from rnsdask.lazy.histogram import histogram
-from rnsdask.lazy.in_memory import chunk_in_memory
 from rnsdask.lazy.logarithm import log2 as logarithms
 
 _MOST_NUMBERS = 36
@@ -99,9 +99,7 @@ def _picture(x: Any) -> str:
     if not x._is_lazy or not x._has_lengths:
         return ""
     try:
-        picture: str = da.Array({}, "numbers", x.chunks, dtype=object).to_svg(
-            size=dask.config.get("array.svg.size", 120)
-        )
+        picture: str = svg(x.chunks, size=dask.config.get("array.svg.size", 120))
     except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
         return ""
     return picture
@@ -181,8 +179,17 @@ def _column(words: Any, index: tuple[int, ...]) -> Any:
         ends = [list(accumulate(lengths)) for lengths in words.chunks[1:]]
         place = [bisect_right(along, i) for along, i in zip(ends, index, strict=True)]
         index = tuple(i - (along[k - 1] if k else 0) for along, i, k in zip(ends, index, place, strict=True))
-        words = chunk_in_memory(words, (0, *place))
+        words = _chunk_in_memory(words, (0, *place))
     return None if words is None else words[(slice(None), *index)]
+
+
+def _chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:
+    """Return a chunk of a Dask array, or None if it is yet to be computed or is in another process."""
+    layer = getattr(array.dask, "layers", {}).get(array.name)
+    if layer is None or not layer.is_materialized():
+        return None
+    chunk = layer.get((array.name, *index))
+    return chunk if hasattr(chunk, "shape") else None
 
 
 def _values(words: Any, system: Any) -> list[int]:

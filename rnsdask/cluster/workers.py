@@ -205,7 +205,7 @@ def _futures_of(words: da.Array) -> list[Any]:
         return []
     from distributed import Future
 
-    layer = words.dask.layers.get(words.name, {})
+    layer = getattr(words.dask, "layers", {}).get(words.name, {})
     chunks = [layer.get(key) for key in flatten(words.__dask_keys__())]
     return chunks if all(isinstance(chunk, Future) for chunk in chunks) else []
 

@@ -84,6 +84,21 @@ class SchedulerLostError(JobError):
     """The scheduler of the cluster that a job runs on is gone, or answers nothing any more."""
 
 
+class QueryPlanningError(RNSError, NotImplementedError):
+    """An operation that Dask's arrays lack while its setting ``array.query-planning`` is on."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return (
+            f"Dask's arrays cannot do this with array.query-planning on{why}; set "
+            "DASK_ARRAY__QUERY_PLANNING=False before Python starts"
+        )
+
+
 class NoGPUError(RNSError, RuntimeError):
     """A process that is to compute on a GPU has none."""
 

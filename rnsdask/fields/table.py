@@ -11,7 +11,6 @@ from rnsdask.core.table import Entry, Table
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import random_digits
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
@@ -29,19 +28,19 @@ def _sum_of_products(name: str) -> Entry:
     return Entry(function)
 
 
-def _random(system: PrimeFields, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Residues of uniform integers, each of which is as likely as all others."""
-    return random_residues(RNS(system.moduli), shape, generator)
+def _random_residues(*, system: Any, **how: Any) -> Array:
+    """Draw elements of all fields alike: residues of uniform integers."""
+    return random_residues(system=RNS(system.moduli), **how)
 
 
 PRIME_FIELDS: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
+    "random": Entry(_random_residues),
     "differ": Entry(_on("differ"), np.bool_),
     "matmul": Entry(_on("matmul")),
     "transform": Entry(_on("transform")),
     "sum_along": Entry(_on("sums_along")),
     "prod_along": Entry(_on("products_along")),
-    "random": Entry(_random),
     "inverse": Entry(_on("inverse"), located=True),
     "reciprocal": Entry(_on("reciprocal")),
     "power": Entry(_on("power"), located=True),
@@ -51,7 +50,7 @@ PRIME_FIELDS: Table = {
 
 FERMAT_FIELDS: Table = {
     **PRIME_FIELDS,
-    "random": Entry(lambda system, shape, generator: random_digits(system, shape, generator)),
+    "random": Entry(random_digits),
     "multiply_by_root": Entry(_on("multiply_by_root")),
 }
 """Operations of elements of Fermat fields, whose digits a product with a root of unity moves."""

@@ -29,6 +29,7 @@ from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.sort import ordering
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns.axis_products import factors_along
+from rnsdask.rns.divide import is_even
 from rnsdask.rns.number_theory import of_pairs
 from rnsdask.rns.powers import check_inverses, check_power
 from rnsdask.rns.products import Factors, combine
@@ -80,6 +81,10 @@ def _part(name: str) -> Callable[..., Array]:
 
 def _reduce(words: Array, *, system: IntervalRNS, operation: str) -> ReductionResult:
     return reduce_columns(operation, words, system.moduli)
+
+
+def _is_even(x: Array, *, system: IntervalRNS) -> Array:
+    return is_even(layout.residues_of(x, system.moduli), RNS(system.moduli))
 
 
 def _bits_of_sum(x: Any, *_: Any, **__: Any) -> int:
@@ -142,6 +147,9 @@ TABLE: Table = {
     "floor_divide": Entry(_of_moduli(divide.floor_divide), located=True),
     "floor_divide_by": Entry(_of_moduli(divide.divide_by_integer), located=True, check=_check_divisor),
     "reduce": Entry(_reduce, moves=False),  # nearly no residues are read, for intervals decide
+    "extrema": ThroughRNS(),
+    "sums": ThroughRNS(),
+    "is_even": Entry(_is_even, np.bool_),
     "cumsum": ThroughRNS(_bits_of_sum),
     "cumprod": Entry(_running_products),
     "moments": ThroughRNS(),

@@ -18,6 +18,14 @@ Lengths: TypeAlias = tuple[tuple[int, ...], ...]
 """The lengths of all chunks along each axis."""
 
 
+def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
+    """Make a Dask array of a copy of a NumPy or CuPy array, in one chunk by default; keep a Dask array."""
+    if isinstance(array, da.Array):
+        return array
+    lazy: da.Array = da.from_array(array, chunks=chunks, asarray=False)
+    return lazy
+
+
 def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None) -> Lengths:
     """The lengths of all chunks along each axis of the numbers, by the rules of Dask.
 

@@ -17,13 +17,12 @@ from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.lazy.chunks import without_empty_chunks
+from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
-from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
@@ -255,7 +254,7 @@ def _map(
     located: dict[str, Any] = {}
     if isinstance(x, da.Array):
         axes = tuple(range(x.ndim))
-        _, (x, y) = da.core.unify_chunks(x, axes, y, axes)
+        (x, y), _ = unified((x, y), (axes, axes))
         places = map(Grid.of(x.chunks[k + 1 : k + 2]).place, np.ndindex(x.numblocks[k + 1]))
         windows = [_window_of(window, overlap, place, 0) for place in places]
         chunks = [c if sum(c) != 1 else d for c, d in zip(x.chunks[1:], y.chunks[1:], strict=True)]

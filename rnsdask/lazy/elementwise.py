@@ -13,8 +13,8 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.ranges import Range
 from rnsdask.core.table import Entry
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.growing import grown
-from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (

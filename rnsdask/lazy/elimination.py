@@ -13,9 +13,9 @@ from rnsdask.backend import Array
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import broadcast_shape, find_lengths, made_alike, made_like, with_axes
 

@@ -17,7 +17,7 @@ from rnsdask.core.place import Place
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import exact_polynomials
 from rnsdask.fields.geometric_points import count_beyond
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks, kept_calls

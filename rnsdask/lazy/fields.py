@@ -13,7 +13,11 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.elementwise import apply, has
 from rnsdask.lazy.map import map_chunks, reduce_chunks
-from rnsdask.lazy.operands import Numbers, is_number_array, made_like
+from rnsdask.lazy.operands import (
+    Numbers,
+    is_number_array,
+    made_like,
+)
 from rnsdask.lazy.tree import check_sizes, combine_tree
 
 

@@ -137,8 +137,7 @@ def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[
     found = da.from_delayed(
         delayed(_edges_between, pure=True)(*ends, count), shape=(), meta=np.empty((), dtype=object)
     )
-    edges = map_values(_edges_block, found[None], dtype=object)
-    edges = da.Array(edges.dask, edges.name, ((count + 1,),), meta=np.empty(0, dtype=object))
+    edges = map_values(_edges_block, found[None], dtype=object, chunks=((count + 1,),))
     return _summed(words, count, found, system=system), exact(edges)
 
 

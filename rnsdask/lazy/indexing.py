@@ -19,7 +19,7 @@ from rnsdask.backend import backend_name, to_backend
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array, of_known_lengths
 
@@ -61,14 +61,6 @@ def select(words: Any, key: Any) -> Any:
         lazy = as_lazy(words)
         return _select_lazily(lazy, _expanded(items, lazy.shape[1:]))
     return _select_now(words, items)
-
-
-def is_slices(key: Any) -> bool:
-    """Whether an index has slices, integers and new axes alone, and so gives views of NumPy's arrays."""
-    items = key if isinstance(key, tuple) else (key,)
-    return not any(isinstance(k, bool) or hasattr(k, "ndim") for k in items) and all(
-        k is None or k is Ellipsis or isinstance(k, slice) or hasattr(k, "__index__") for k in items
-    )
 
 
 def _item(k: Any) -> Any:

@@ -10,7 +10,7 @@ from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import NumberError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
 from rnsdask.rns.convert import as_python_ints, flat_values, greatest_magnitude

@@ -5,7 +5,9 @@ from typing import Any
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.elementwise import mapped
-from rnsdask.lazy.operands import Numbers
+from rnsdask.lazy.operands import (
+    Numbers,
+)
 from rnsdask.rns.system import RNS
 
 

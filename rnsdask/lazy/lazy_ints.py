@@ -5,14 +5,15 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import tokenize
 from dask.delayed import single_key
 from numpy.typing import NDArray
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt, as_scalars
-from rnsdask.lazy.compute import compute_by, get_of_this_process
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array
+from rnsdask.lazy.planning import PLANS_QUERIES
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
 _LONG_BITS = 10_000
@@ -40,7 +41,13 @@ class LazyInts(da.Array):
 
         `known_range` is that of the least and the greatest of them, if it is known.
         """
-        made: LazyInts = cls(array.dask, array.name, array.chunks, meta=array._meta)
+        kind: Any = cls
+        made_of: Any = array
+        made: LazyInts = (
+            kind(made_of.expr)
+            if PLANS_QUERIES
+            else kind(array.dask, array.name, array.chunks, meta=meta_from_array(array))
+        )
         made.known_range = known_range
         return made
 
@@ -48,11 +55,6 @@ class LazyInts(da.Array):
     def of_ints(cls, array: da.Array) -> "LazyInts":
         """Make one of a Dask array, of one axis or more, of Python ints."""
         return cls.of(map_values(as_scalars, array, dtype=object))
-
-    def compute(self, **kwargs: Any) -> Any:
-        """Compute the integers, as any Dask array."""
-        get = get_of_this_process(self, kwargs)
-        return super().compute(**kwargs) if get is None else compute_by(get, self)  # type: ignore[no-untyped-call]
 
     def __dask_postcompute__(self) -> Any:
         # An integer is what its one task returns; by what Delayed gives too, Dask knows to add none.
@@ -75,7 +77,7 @@ class LazyInts(da.Array):
             raise TypeError(
                 f"only an array of one number converts to a Python number, got shape {self.shape}"
             )
-        value = self.compute()
+        value = self.compute()  # type: ignore[no-untyped-call]
         return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
     def __int__(self) -> int:

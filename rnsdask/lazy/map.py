@@ -1,18 +1,22 @@
 """How chunks are mapped: a function of chunks of words, called at once, or lazily if an array is Dask's.
 
-A function learns where its chunk lies by Dask's index of the chunk and a brief table of all chunks, for
-Dask's own ``block_info`` makes tasks large, and takes longer to build than the rest of a task.
+A function learns where its chunk lies by Dask's index of the chunk and a brief table of all chunks: Dask's
+own ``block_info`` makes tasks large.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import tokenize
+from dask.blockwise import broadcast_dimensions
+from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockIdDep
 from numpy.typing import DTypeLike
@@ -20,26 +24,29 @@ from numpy.typing import DTypeLike
 from rnsdask.backend import Array, backend_name, first_alone, uses_gpu
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.place import ALONE, Grid, Place
-from rnsdask.lazy.in_memory import as_lazy
-from rnsdask.lazy.layer import blockwise_graph
+from rnsdask.core.place import ALONE, Grid
+from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.planning import PLANS_QUERIES
 
 # Python refuses to write longer integers in decimal, as Dask does for its tokens.
 _SHORT_BITS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class _Call:
+class Call:
     """A function with its options, which may hold integers of any size, and the chunks' grid if it asks."""
 
     function: Callable[..., Any]
     options: dict[str, Any]
-    grid: Grid | None
+    grid: Grid | None = None
+    has_index: bool = False
 
     def __call__(self, *blocks: Any) -> Any:
+        """Call the function with the chunks, and where they lie if it asks."""
         options = self.options
-        if self.grid is not None:
+        if self.has_index:
             index, blocks = blocks[0], blocks[1:]
+        if self.grid is not None:
             rows = len(index) - len(self.grid.lengths)  # the axis of words, if there is one, has no place
             options = {**options, "place": self.grid.place(index[rows:])}
         on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
@@ -48,7 +55,7 @@ class _Call:
             return self.function(*blocks, **options)
 
     def __dask_tokenize__(self) -> Any:
-        return tokenize(self.function, nameable(self.options), self.grid)
+        return tokenize(self.function, nameable(self.options), self.grid, self.has_index)
 
 
 def nameable(value: Any) -> Any:
@@ -111,39 +118,91 @@ def map_chunks(
     lengths, pairs = _aligned(blocks, matched)
     ends = tuple(map(tuple, lengths[1:] if chunks is None else chunks))
     out = ((1 if rows is None else rows,), *ends)
-    call = _Call(function, options, Grid.of(lengths[1:] or ends) if located else None)
-    name = name or _name_of(call, token, out, dtype, pairs)
-    axes = tuple(range(len(out)))
-    if located:
-        pairs = [(ArrayBlockIdDep(out), axes), *pairs]
-    if lengths or located:
-        graph = blockwise_graph(call, name, axes, pairs, concatenate=True)
-    else:
-        graph = _listed_graph(call, name, out, pairs)
+    grid = Grid.of(lengths[1:] or ends) if located else None
     if like is None:
         like = np.empty(0) if dtype.hasobject else _prototype(blocks)
-    meta = np.empty((0,) * len(axes), dtype=dtype, like=like)
-    mapped = da.Array(graph, name, out, meta=meta)
+    meta = np.empty((0,) * len(out), dtype=dtype, like=like)
+    # The index of its chunk alone gives the result of arguments without axes its chunks.
+    call = Call(function, options, grid, has_index=located or not lengths)
+    mapped = _blockwise(call, name or _name_of(call, token, out, dtype, pairs), out, pairs, meta)
     # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]
 
 
-def _listed_graph(
-    call: _Call, name: str, chunks: Sequence[Sequence[int]], pairs: Sequence[tuple[Any, Any]]
-) -> HighLevelGraph:
-    """The graph of a function of arguments without axes, whose result has some: all tasks, in a list.
+def _blockwise(
+    call: Call, name: str, chunks: Sequence[Sequence[int]], pairs: Sequence[tuple[Any, Any]], meta: Any
+) -> da.Array:
+    """Make a Dask array of the results of a call, which has these chunks, for chunks that go together."""
+    axes = tuple(range(len(chunks)))
+    if call.has_index:
+        pairs = [(ArrayBlockIdDep(tuple(map(tuple, chunks))), axes), *pairs]
+    made: da.Array = da.blockwise(
+        call,
+        axes,
+        *chain.from_iterable(pairs),
+        adjust_chunks=dict(zip(axes, map(tuple, chunks), strict=True)),
+        align_arrays=False,
+        concatenate=True,
+        dtype=meta.dtype,
+        meta=meta,
+        **named(name),
+    )
+    return made
 
-    Fused with a layer along whose axes its chunk is broadcast, a blockwise layer would leave that one chunk.
+
+def named(name: str) -> dict[str, str]:
+    """The option that names what ``da.blockwise`` makes.
+
+    An expression must have another name once Dask has rewritten it: there the name only begins so.
     """
-    arguments = [(arg.name,) if isinstance(arg, da.Array) else arg for arg, _ in pairs]
-    places = product(range(1), *(range(len(lengths)) for lengths in chunks[1:]))
-    sources: list[Any] = [arg for arg, _ in pairs if isinstance(arg, da.Array)]
-    layer: dict[Any, Any] = {(name, *place): (call, *arguments) for place in places}
-    return HighLevelGraph.from_collections(name, layer, dependencies=sources)
+    return {"token": name} if PLANS_QUERIES else {"name": name}
+
+
+def array_of_tasks(
+    name: str,
+    tasks: Mapping[Any, Any],
+    chunks: Sequence[Sequence[int]],
+    meta: Any,
+    *sources: da.Array,
+) -> da.Array:
+    """Make a Dask array of one task for each chunk, which may name chunks of other arrays by their keys.
+
+    Parameters
+    ----------
+    name : str
+        The array's name, which tells it from all others.
+    tasks : mapping
+        By the index of a chunk, in C order, the tuple of a function and its arguments.
+    chunks, meta
+        As of any Dask array.
+    *sources : Dask arrays
+        All arrays whose chunks are named.
+    """
+    if not PLANS_QUERIES:
+        layer: dict[Any, Any] = {(name, *index): task for index, task in tasks.items()}
+        collections: list[Any] = list(sources)
+        graph = HighLevelGraph.from_collections(name, layer, dependencies=collections)
+        return da.Array(graph, name, tuple(map(tuple, chunks)), meta=meta)
+    # An array of the same chunks says how Dask makes one of a graph.
+    like = _blockwise(Call(_no_chunk, {}, has_index=True), name, chunks, [], meta)
+    rebuild, arguments = like.__dask_postpersist__()
+    own = dict(zip(flatten(like.__dask_keys__()), tasks.values(), strict=True))
+    given = {key: task for source in sources for key, task in dict(source.__dask_graph__()).items()}
+    rebuilt: da.Array = rebuild({**given, **own}, *arguments)
+    return rebuilt
+
+
+def _no_chunk() -> None:
+    raise AssertionError("a task takes its place")
+
+
+def keys_of(array: da.Array) -> list[Any]:
+    """The keys of an array's chunks in C order, as tasks of :func:`array_of_tasks` name them."""
+    return list(flatten(array.__dask_keys__()))
 
 
 def _name_of(
-    call: _Call, token: str | None, chunks: tuple[Any, ...], dtype: np.dtype[Any], pairs: list[Any]
+    call: Call, token: str | None, chunks: tuple[Any, ...], dtype: np.dtype[Any], pairs: list[Any]
 ) -> str:
     """The name of what a call makes of arguments, which begins with a token or the function's name."""
     named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
@@ -156,44 +215,6 @@ def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
     return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
 
 
-def map_all_chunks(function: Callable[..., Any], words: da.Array, **options: Any) -> da.Array:
-    """Apply a function to all chunks of an array at once: a Dask array of no axes, of dtype object.
-
-    The function is given the chunks as Dask gives those along axes that the result lacks: in lists in lists.
-    """
-    call = _Call(function, options, None)
-    name = f"rns-{function.__name__.strip('_')}-{tokenize(call, words.name)}"
-    graph = blockwise_graph(call, name, (), [(words, tuple(range(words.ndim)))])
-    return da.Array(graph, name, (), meta=np.empty((), dtype=object))
-
-
-def places_of(words: da.Array, numbers: Sequence[int]) -> tuple[Place, ...]:
-    """Where chunks of an array lie, which are numbered in C order."""
-    grid, numblocks = Grid.of(words.chunks[1:]), words.numblocks[1:]
-    return tuple(grid.place(tuple(map(int, np.unravel_index(number, numblocks)))) for number in numbers)
-
-
-def map_groups(
-    function: Callable[..., Any], words: da.Array, groups: Sequence[Sequence[int]], **options: Any
-) -> da.Array:
-    """Apply a function to groups of chunks, which are numbered in C order: an array of a block for each.
-
-    The function is called with the chunks of a group, and ``places=``, the :class:`.Place` of each; it gives
-    a box, an object array (1,).
-    """
-    name = (
-        f"rns-{function.__name__.strip('_')}-{tokenize(_Call(function, options, None), words.name, groups)}"
-    )
-    layer: dict[Any, Any] = {}
-    for i, group in enumerate(groups):
-        places = places_of(words, group)
-        call = _Call(function, {**options, "places": places}, None)
-        layer[name, i] = (call, *((words.name, 0, *place.index) for place in places))
-    sources: list[Any] = [words]
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
-    return da.Array(graph, name, ((1,) * len(groups),), meta=np.empty(0, dtype=object))
-
-
 def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:
     """The lengths of the common chunks along all axes, and the blocks with their axes as Dask takes them."""
     ndim = max((block.ndim for block in blocks), default=0)
@@ -203,17 +224,32 @@ def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[
     lengths: Sequence[Any] = words[0].chunks if words else ()
     if len(words) > 1 and not matched:
         # Rows are never cut, and arrays may have different ones.
-        named = [(array, (("rows", i), *axes[1:])) for i, array in enumerate(words)]
-        found, words = da.core.unify_chunks(*(part for pair in named for part in pair))
+        words, found = unified(words, [(("rows", i), *axes[1:]) for i in range(len(words))])
         lengths = [words[0].chunks[0], *(found[axis] for axis in axes[1:])]
-    unified = iter(words)
+    remaining = iter(words)
     pairs: list[tuple[Any, Any]] = []
     for array in arrays:
         if not isinstance(array, da.Array):
             pairs.append((array, None))
         else:
-            pairs.append((next(unified), axes) if array.ndim else (array, ()))
+            pairs.append((next(remaining), axes) if array.ndim else (array, ()))
     return lengths, pairs
+
+
+def unified(
+    arrays: Sequence[da.Array], labels: Sequence[Sequence[Any]]
+) -> tuple[list[da.Array], dict[Any, tuple[int, ...]]]:
+    """Give arrays common chunks along axes of the same label; return these chunks by label too."""
+    given = {i: array.chunks for i, array in enumerate(arrays)}
+    common: dict[Any, tuple[int, ...]] = broadcast_dimensions(
+        list(enumerate(labels)), given, consolidate=da.core.common_blockdim
+    )
+    made = []
+    for array, along in zip(arrays, labels, strict=True):
+        axes = zip(along, array.shape, array.chunks, strict=True)
+        chunks = tuple([own if n == 1 or math.isnan(sum(own)) else common[label] for label, n, own in axes])
+        made.append(array if chunks == array.chunks else array.rechunk(chunks))
+    return made, common
 
 
 def _lazy_or_single(block: Any) -> Any:
@@ -224,7 +260,7 @@ def _lazy_or_single(block: Any) -> Any:
 
 def _prototype(blocks: Sequence[Any]) -> Array:
     """An array of the processor that blocks are on: a column of one number is NumPy's on each."""
-    metas = [block._meta if isinstance(block, da.Array) else block for block in blocks if block.ndim]
+    metas = [meta_from_array(block) for block in blocks if block.ndim]
     return next((meta for meta in metas if backend_name(meta) == "cuda"), (*metas, np.empty(0))[0])
 
 
@@ -249,6 +285,7 @@ def map_values(
     dtype: DTypeLike,
     located: bool = False,
     like: Any = None,
+    chunks: Sequence[Sequence[int]] | None = None,
     **options: Any,
 ) -> da.Array:
     """Apply a function to each chunk of a Dask array of plain values, such as a lazy integer.
@@ -259,13 +296,11 @@ def map_values(
         Whether it is also called with ``place=``, the :class:`.Place` of its chunk.
     like : array, optional
         Of the library whose arrays it returns, if that is not NumPy.
+    chunks : lengths of chunks along each axis, optional
+        Those of the result, if not those of the values.
     """
-    axes = tuple(range(values.ndim))
-    call = _Call(function, options, Grid.of(values.chunks) if located else None)
-    pairs: list[tuple[Any, Any]] = [(values, axes)]
-    name = _name_of(call, None, values.chunks, np.dtype(dtype), pairs)
-    if located:
-        pairs.insert(0, (ArrayBlockIdDep(values.chunks), axes))
-    graph = blockwise_graph(call, name, axes, pairs)
+    call = Call(function, options, Grid.of(values.chunks) if located else None, has_index=located)
+    pairs: list[tuple[Any, Any]] = [(values, tuple(range(values.ndim)))]
     meta = np.empty((0,) * values.ndim, dtype=dtype, like=np.empty(0) if like is None else like)
-    return da.Array(graph, name, values.chunks, meta=meta)
+    lengths: tuple[Any, ...] = values.chunks if chunks is None else tuple(chunks)
+    return _blockwise(call, _name_of(call, None, lengths, meta.dtype, pairs), lengths, pairs, meta)

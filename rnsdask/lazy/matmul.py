@@ -8,11 +8,11 @@ import numpy as np
 
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.growing import grown, of_products, of_sums
-from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
     Numbers,
     common_system,
@@ -185,7 +185,7 @@ def _multiply(x: Any, y: Any, system: Any) -> Any:
 def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str) -> da.Array:
     """Products of chunks, sums of those along the contracted axis in a tree, and a check of the results."""
     system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
-    _, (x, y) = da.core.unify_chunks(x, ("r", *batch, "i", "k"), y, ("s", *batch, "k", "j"))
+    (x, y), _ = unified((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
     axes = ("k", *batch, "i", "j")
     partials = da.blockwise(
         _multiply_blocks,

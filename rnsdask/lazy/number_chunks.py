@@ -5,18 +5,16 @@ Dask's functions that read a collection's keys, such as ``da.histogram``, thus m
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
-from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Grid, Place
-from rnsdask.lazy.layer import blockwise_graph
+from rnsdask.lazy.map import array_of_tasks, keys_of, named
 
 Make = Callable[..., Any]
 """The class of arrays of a number system, called with words and the system."""
@@ -27,8 +25,9 @@ def numbers_of(words: da.Array, make: Make, system: NumberSystem) -> da.Array:
     axes = tuple(range(words.ndim))
     name = f"rns-numbers-{tokenize(words.name, system)}"
     call = partial(_number_chunk, make=make, system=system)
-    graph = blockwise_graph(call, name, axes[1:], [(words, axes)])
-    return da.Array(graph, name, words.chunks[1:], meta=np.empty((0,) * (words.ndim - 1), dtype=object))
+    meta = np.empty((0,) * (words.ndim - 1), dtype=object)
+    numbers: da.Array = da.blockwise(call, axes[1:], words, axes, dtype=object, meta=meta, **named(name))
+    return numbers
 
 
 def _number_chunk(rows: list[Array], *, make: Make, system: NumberSystem) -> Any:
@@ -53,16 +52,14 @@ def words_of(
     words_in : callable
         Called with a chunk and ``place=``, the :class:`.Place` of it; it returns the chunk's words.
     """
-    name = f"rns-words-{tokenize(numbers.name, words_in)}"
     grid = Grid.of(numbers.chunks)
-    layer: dict[Any, Any] = {
-        (name, 0, *index): (partial(words_in, place=grid.place(index)), (numbers.name, *index))
-        for index in product(*map(range, numbers.numblocks))
+    tasks = {
+        (0, *index): (partial(words_in, place=grid.place(index)), key)
+        for index, key in zip(np.ndindex(numbers.numblocks), keys_of(numbers), strict=True)
     }
-    sources: list[Any] = [numbers]
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
+    name = f"rns-words-{tokenize(numbers.name, words_in)}"
     meta = np.empty((0,) * (numbers.ndim + 1), dtype=system.word_dtype, like=like)
-    return da.Array(graph, name, ((system.rows,), *numbers.chunks), meta=meta)
+    return array_of_tasks(name, tasks, ((system.rows,), *numbers.chunks), meta, numbers)
 
 
 def words_in_chunk(chunk: Any, *, place: Place) -> Array:  # noqa: ARG001  (as `words_of` calls it)
@@ -75,6 +72,12 @@ def joined(results: Any, finish_words: Any, make: Make, system: NumberSystem) ->
     """Make one array of numbers of the computed chunks, in lists in lists as Dask gives them."""
     finish, arguments = finish_words
     return make(finish([_nested_words(results)], *arguments), system)
+
+
+def joined_alone(results: Any, *arguments: Any) -> Any:
+    """Make the same of the chunks of the one expression of an array."""
+    (chunks,) = results
+    return joined(chunks, *arguments)
 
 
 def _nested_words(results: Any) -> Any:

@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
 import numpy as np
-from dask.blockwise import Blockwise
 from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
@@ -120,6 +119,11 @@ def check_no_array(operand: Operand) -> None:
             f"an operand beside an array of numbers must be an integer, got {what}; rd.from_ints(values, "
             "x.system) makes an array of numbers of it"
         )
+
+
+def is_true(value: Any) -> bool:
+    """Tell whether a truth value, which may be lazy, is true; computes a lazy one."""
+    return bool(value.compute() if isinstance(value, da.Array) else value)
 
 
 def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
@@ -363,34 +367,21 @@ def made_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -
     return array_type(words, system)
 
 
-# Layers of graphs that only read, hold or cut what is there already; those of the first kind are Blockwise.
-_READING_LAYERS = ("open-zarr-", "open-interval-rns-")
-_CUTTING_LAYERS = ("array-", "getitem-", "rechunk-")
-
-
 def filled_like(words: Any, value: int, dtype: DTypeLike) -> Any:
     """One value for each number of an array (rows, *shape), where ranges decide without its words.
 
     A lazy array stays in the graph, for it may raise when it is computed, and what is left out of a graph
-    must not be able to. Only arrays that are just read, or in memory, or parts of such, are left out.
+    must not be able to.
 
     Returns
     -------
     NumPy or CuPy array, or a lazy Dask array if `words` is one
         Shape `shape`.
     """
-    if not isinstance(words, da.Array) or _is_plain(words):
+    if not isinstance(words, da.Array):
         return np.full_like(words[0], value, dtype=dtype)
     return map_chunks(_filled_block, words, dtype=dtype, value=value, kind=np.dtype(dtype))
 
 
 def _filled_block(block: Array, *, value: int, kind: np.dtype[Any]) -> Array:
     return np.full_like(block[:1], value, dtype=kind)
-
-
-def _is_plain(words: da.Array) -> bool:
-    """Whether making a lazy array takes nothing but reading and cutting."""
-    return all(
-        name.startswith(_READING_LAYERS if isinstance(layer, Blockwise) else _CUTTING_LAYERS)
-        for name, layer in words.dask.layers.items()
-    )

@@ -14,9 +14,9 @@ from rnsdask.core.place import Place
 from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import check_one_kind
-from rnsdask.lazy.in_memory import as_lazy
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
     broadcast_shape,
     find_lengths,
@@ -60,7 +60,7 @@ def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
     if not any(isinstance(part, da.Array) for part in parts):
         return parts[0], parts[1], None
     along = tuple(range(ndim + 2 * axes))
-    found, (x, y) = da.core.unify_chunks(*(item for part in parts for item in (as_lazy(part), along)))
+    (x, y), found = unified(list(map(as_lazy, parts)), (along, along))
     return x, y, tuple(found[axis] for axis in along[1:ndim])
 
 

@@ -17,15 +17,15 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import tokenize
-from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import RNSError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.ordering import places, sorted_indices
 from rnsdask.lazy.scan import made_again
 from rnsdask.lazy.tree import boxed, combine_tree
@@ -62,8 +62,7 @@ def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
     cuts = _cuts(parts, system, ends)
     groups = [range(first, min(first + together, count)) for first in range(0, count, together)]
     sources: list[Any] = []
-    layer: dict[Any, Any] = {}
-    name = f"rns-sorted-{tokenize(words, system)}"
+    tasks: dict[Any, Any] = {}
     for k, group in enumerate(groups):
         if len(groups) > 1:
             unknown = ((math.nan,) * count,)
@@ -72,12 +71,12 @@ def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
             )
         edges = _edges(parts, cuts, system, group)
         sources += [parts, edges]
-        keys = [[(array.name, 0, i) for i in range(count)] for array in (parts, edges)]
+        keys = [keys_of(array) for array in (parts, edges)]
         for j in group:
             merge = partial(_merged, system=system, chunk=j - group[0], start=ends[j], stop=ends[j + 1])
-            layer[name, 0, j] = (merge, *keys)
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
-    return da.Array(graph, name, ((options["rows"],), words.chunks[1]), meta=words._meta)
+            tasks[0, j] = (merge, *keys)
+    name, lengths = f"rns-sorted-{tokenize(words, system)}", ((options["rows"],), words.chunks[1])
+    return array_of_tasks(name, tasks, lengths, meta_from_array(words), *sources)
 
 
 def indices_of(packed: Any) -> Any:

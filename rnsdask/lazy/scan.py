@@ -6,18 +6,19 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import DataNode, convert_legacy_graph
-from dask.base import tokenize
+from dask.base import clone_key, tokenize
 from dask.blockwise import Blockwise
+from dask.core import istask
 from dask.graph_manipulation import clone
-from dask.highlevelgraph import HighLevelGraph
+from dask.highlevelgraph import MaterializedLayer
 
 from rnsdask.backend import check_backend, to_backend
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.growing import grown, of_powers, of_sums
-from rnsdask.lazy.map import map_chunks, reduce_chunks
+from rnsdask.lazy.map import keys_of, map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.planning import PLANS_QUERIES
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 from rnsdask.rns.axis_products import bound_of_products
@@ -88,39 +89,38 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
     return map_chunks(_scan_block, *pairs, rows=how.rows, located=True, matched=True, how=how)
 
 
-def made_again(residues: da.Array, time: int = 0) -> da.Array:
+def made_again(words: da.Array, time: int = 0) -> da.Array:
     """The same array under other keys, so that a chunk is made twice and not kept from first use to last.
 
-    Each `time` has keys of its own.
-
-    Dask's ``clone`` (2026.8) does so where every layer is blockwise; tasks of other layers, such as slices,
-    it leaves with their old keys. Then all tasks are listed here, and each gets a new key; what is in memory
-    already, also on a cluster, keeps its own.
+    Each `time` has keys of its own. Where Dask's arrays are expressions, it is the array itself.
     """
-    seed = tokenize(residues.name, time)
-    if all(isinstance(layer, Blockwise) for layer in residues.dask.layers.values()):
-        copy: da.Array = clone(residues, seed=seed)
+    graph: Any = words.__dask_graph__()
+    if PLANS_QUERIES:
+        return words
+    seed = tokenize(words.name, time)
+    if all(isinstance(layer, Blockwise) for layer in graph.layers.values()):
+        copy: da.Array = clone(words, seed=seed)
         return copy
-    graph = dict(residues.dask)
-    nodes = convert_legacy_graph(graph)  # without futures, which are results
-    tasks = {key: node for key, node in nodes.items() if not isinstance(node, DataNode)}
-    kept = graph.keys() - tasks.keys()
-    if any(key[0] == residues.name for key in kept):
-        return residues
-    keys = {key: _key_again(key, seed) for key in tasks}
-    again = {keys[key]: task.substitute(keys, key=keys[key]) for key, task in tasks.items()}
-    name = _key_again(residues.name, seed)
-    layers, dependencies = residues.dask.layers, residues.dask.dependencies
-    holders = {layer for layer in layers if not kept.isdisjoint(layers[layer].get_output_keys())}
-    whole = HighLevelGraph({**layers, name: again}, {**dependencies, name: holders})
-    return da.Array(whole, name, residues.chunks, meta=residues._meta)
+    # Dask's clone (2026.8) leaves the keys of all other tasks, such as slices, so each gets its key here.
+    tasks = {key: task for key, task in graph.items() if _is_task(task)}
+    if any(key not in tasks for key in keys_of(words)):  # chunks that are in memory, also a cluster's
+        return words
+    keys = {key: clone_key(key, seed) for key in tasks}
+    tuples = {key: task for key, task in tasks.items() if not hasattr(task, "substitute")}
+    again, _ = MaterializedLayer(tuples).clone(set(keys), seed)
+    nodes = {key: task.substitute(keys, key=keys[key]) for key, task in tasks.items() if key not in tuples}
+    copies = {**again, **{keys[key]: node for key, node in nodes.items()}}
+    kept = {key: value for key, value in graph.items() if key not in tasks}
+    rebuild, arguments = words.__dask_postpersist__()
+    rebuilt: da.Array = rebuild(
+        {**kept, **copies}, *arguments, rename={words.name: clone_key(words.name, seed)}
+    )
+    return rebuilt
 
 
-def _key_again(key: Any, seed: str) -> Any:
-    """Another key for a task or an array, the same for the same seed."""
-    if isinstance(key, tuple):
-        return (_key_again(key[0], seed), *key[1:])
-    return f"{key}-again-{seed}"
+def _is_task(value: Any) -> bool:
+    """Tell whether a value of a graph is yet to be computed: not a chunk in memory, and no future."""
+    return istask(value) or bool(hasattr(value, "func") or getattr(value, "dependencies", ()))
 
 
 def _total_block(block: Any, *, how: Scan[Any], backend: str) -> np.ndarray[Any, Any]:

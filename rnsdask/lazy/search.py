@@ -10,9 +10,9 @@ from rnsdask.backend import Array, backend_name
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import indexing, shape
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.functions import relate
-from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.integer_operands import meta_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (

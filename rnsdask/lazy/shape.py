@@ -22,7 +22,7 @@ from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import indexing
-from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import with_axes
 

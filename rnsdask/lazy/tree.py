@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import product
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
-from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
@@ -22,9 +20,14 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy.fused import optimized
-from rnsdask.lazy.layer import TreeLayer
-from rnsdask.lazy.map import map_all_chunks, map_chunks, map_groups, map_values, places_of, reduce_chunks
+from rnsdask.lazy.map import (
+    Call,
+    array_of_tasks,
+    keys_of,
+    map_chunks,
+    map_values,
+    reduce_chunks,
+)
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
@@ -63,21 +66,11 @@ def tree_reduce(
     if not has_sizes(words):
         boxes = _combine_unplaced(_partial_results(words, options), operation)
         return map_values(_field_of, boxes, field=field, dtype=object)
-    if words.npartitions == 1:
-        place = replace(ALONE, index=(0,) * (words.ndim - 1))
-        return map_all_chunks(_reduce_all, words, places=(place,), field=field, **options)
+    # A GPU takes chunks one after the other anyway, and Dask longer for a task than that.
     groups = chunks_by_worker(words) if backend != "cpu" else None
-    if groups is None:
-        partials = _partial_results(words, options)
-    # Else fewer tasks: a GPU takes chunks one after the other anyway, and Dask longer for a task than that.
-    elif len(groups) == 1:
-        places = places_of(words, groups[0])
-        return map_all_chunks(_reduce_all, words, places=places, field=field, **options)
-    else:
-        partials = map_groups(_reduce_group, words, groups, **options)
+    partials = _partial_results(words, options) if groups is None else _group_results(words, groups, options)
     combine = partial(_combine_blocks, operation=operation, field=field)
-    axes = tuple(range(partials.ndim))
-    split_every = _together(split_every, _SPLIT_NUMBERS)
+    axes, split_every = tuple(range(partials.ndim)), _together(split_every, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
@@ -114,17 +107,9 @@ def grouped(
 ) -> da.Array:
     """What :func:`combine_groups` gives, as an array of one block for each group."""
     name = f"rns-groups-{tokenize(blocks, [*map(list, groups)], combine)}"
-    grid = blocks.numblocks
-
-    def key(number: int) -> tuple[Any, ...]:
-        return (blocks.name, *map(int, np.unravel_index(number, grid)))
-
-    layer: dict[Any, Any] = {
-        (name, i): (combine, [key(number) for number in group]) for i, group in enumerate(groups)
-    }
-    sources: list[Any] = [blocks]
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
-    return da.Array(graph, name, chunks=((1,) * len(groups),), dtype=object)
+    keys = keys_of(blocks)
+    tasks = {(i,): (combine, [keys[number] for number in group]) for i, group in enumerate(groups)}
+    return array_of_tasks(name, tasks, ((1,) * len(groups),), np.empty(0, dtype=object), blocks)
 
 
 def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
@@ -134,11 +119,11 @@ def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
     """
     if not arrays:
         return []
-    keys = [list(flatten(array.__dask_keys__())) for array in arrays]
-    merged = HighLevelGraph.merge(*(array.dask for array in arrays))
-    tasks = optimized(merged, [key for of_array in keys for key in of_array])
+    keys = [keys_of(array) for array in arrays]
+    merged = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    tasks = da.Array.__dask_optimize__(merged, [key for of_array in keys for key in of_array])
     layer = f"rns-pieces-{tokenize([array.name for array in arrays])}"
-    graph = HighLevelGraph.from_collections(layer, tasks, dependencies=())
+    graph = HighLevelGraph.from_collections(layer, dict(tasks), dependencies=())
     return [[Delayed(key, graph, layer=layer) for key in of_array] for of_array in keys]
 
 
@@ -151,6 +136,17 @@ def _partial_results(words: da.Array, options: dict[str, Any]) -> da.Array:
     """The result of each chunk, as an array of boxes."""
     function = _reduce_block if has_sizes(words) else _reduce_unplaced
     return reduce_chunks(function, words, located=True, **options)
+
+
+def _group_results(words: da.Array, groups: Sequence[Sequence[int]], options: dict[str, Any]) -> da.Array:
+    """Reduce groups of chunks, numbered in C order, each in one task: an array of boxes."""
+    grid, keys, indices = Grid.of(words.chunks[1:]), keys_of(words), list(np.ndindex(words.numblocks[1:]))
+    tasks = {}
+    for i, group in enumerate(groups):
+        places = tuple(grid.place(indices[number]) for number in group)
+        tasks[i,] = (Call(_reduce_group, {**options, "places": places}), *(keys[number] for number in group))
+    name = f"rns-reduce_group-{tokenize(words.name, groups, Call(_reduce_group, options))}"
+    return array_of_tasks(name, tasks, ((1,) * len(groups),), np.empty(0, dtype=object), words)
 
 
 def _check(words: da.Array, operation: str, backend: str) -> None:
@@ -176,7 +172,7 @@ def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
         dtype=object,
         operation=operation,
     )
-    box: da.Array = boxes.reshape(1)[0]
+    box: da.Array = boxes[(0,) * boxes.ndim]
     return box
 
 
@@ -211,8 +207,6 @@ def combine_tree(
 ) -> da.Array:
     """Combine the partial results of chunks along axes with one associative function.
 
-    All levels of the tree are one layer of the graph.
-
     Parameters
     ----------
     combine : callable
@@ -226,25 +220,34 @@ def combine_tree(
     if not split and keepdims:
         return partials
     fan_in = max(2, int(_together(split_every, _SPLIT_EVERY) ** (1 / max(len(split), 1))))
-    token = tokenize(partials.name, combine, axes, fan_in, keepdims)
-    steps = [fan_in if axis in axes else 1 for axis in range(partials.ndim)]
-    source, counts, is_last = partials.name, partials.numblocks, False
-    layer: dict[Any, Any] = {}
-    while not is_last:
-        ranges = [_ranges(count, step) for count, step in zip(counts, steps, strict=True)]
-        counts = tuple(map(len, ranges))
-        is_last = all(counts[axis] == 1 for axis in axes)
-        target = f"{name}-{token}" if is_last else f"{name}-partial-{len(layer)}-{token}"
-        call = partial(_combine_neighbours, combine=combine, axes=axes, keepdims=keepdims or not is_last)
-        dropped = axes if is_last and not keepdims else ()
-        layer.update(_tree_level(call, source, target, ranges, dropped))
-        source = target
-    kept = [axis for axis in range(partials.ndim) if keepdims or axis not in axes]
-    chunks = tuple((1,) if axis in axes else partials.chunks[axis] for axis in kept)
-    sources: list[Any] = [partials]
-    graph = HighLevelGraph.from_collections(target, TreeLayer(layer), dependencies=sources)
-    meta = partials._meta if keepdims else np.empty((0,) * len(kept), dtype=partials.dtype)
-    return da.Array(graph, target, chunks, meta=meta)
+    reduced: da.Array = da.reduction(
+        partials,
+        _keep,
+        _Combine(combine),
+        axis=axes,
+        keepdims=keepdims,
+        dtype=partials.dtype,
+        split_every=dict.fromkeys(axes, fan_in),
+        name=name,
+    )
+    return reduced
+
+
+@dataclass(frozen=True)
+class _Combine:
+    """A function that combines blocks, as Dask's reductions call it."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, blocks: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if not any(blocks.shape):  # Dask asks for the type of the result
+            ndim = blocks.ndim if keepdims else blocks.ndim - len(axis)
+            return np.empty((0,) * ndim, dtype=blocks.dtype, like=blocks)
+        return self.function(blocks, axis=axis, keepdims=keepdims)
+
+
+def _keep(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
+    return block
 
 
 def _together(split_every: int | None, otherwise: int) -> int:
@@ -259,35 +262,6 @@ def checked_split(split_every: Any) -> int | None:
     if count is not None and count < 1:
         raise ValueError(f"split_every must be at least 1, got {abbreviate(count)}")
     return count
-
-
-def _ranges(count: int, step: int) -> list[range]:
-    return [range(start, min(start + step, count)) for start in range(0, count, step)]
-
-
-def _tree_level(
-    call: Any, source: str, target: str, ranges: Sequence[Sequence[range]], dropped: Sequence[int]
-) -> dict[Any, Any]:
-    """One level of a tree: a task for each choice of a range of blocks along every axis."""
-    tasks = {}
-    for place in product(*(range(len(along)) for along in ranges)):
-        chosen = [along[i] for along, i in zip(ranges, place, strict=True)]
-        key = (target, *(i for axis, i in enumerate(place) if axis not in dropped))
-        # Tuples, for Dask's clone gives other keys to tasks that are these, and leaves those of its own type.
-        tasks[key] = (call, tuple(map(len, chosen)), *((source, *index) for index in product(*chosen)))
-    return tasks
-
-
-def _combine_neighbours(
-    counts: tuple[int, ...], *blocks: Any, combine: Any, axes: tuple[int, ...], keepdims: bool
-) -> Any:
-    """Combine blocks in C order, so many along each axis."""
-    joined = list(blocks)
-    for axis, count in reversed([*enumerate(counts)]):
-        if count > 1:
-            groups = range(0, len(joined), count)
-            joined = [np.concatenate(joined[start : start + count], axis=axis) for start in groups]
-    return combine(joined[0], axis=axes, keepdims=keepdims)
 
 
 def has_sizes(words: da.Array) -> bool:
@@ -312,22 +286,12 @@ def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any
     return boxed(_reduce_chunk(block, place, **options), block.ndim)
 
 
-def _reduce_group(*blocks: Any, **options: Any) -> np.ndarray[Any, Any]:
-    return boxed(_reduce_together(blocks, **options), 1)
-
-
-def _reduce_all(chunks: Any, *, field: str | None, **options: Any) -> Any:
-    """Reduce all chunks of an array, which are in lists in lists."""
-    return _field_of(_reduce_together(list(flatten([chunks])), **options), field)
-
-
-def _reduce_together(
-    blocks: Sequence[Array], *, places: Sequence[Place], operation: str, **options: Any
-) -> ReductionResult:
-    """Reduce several chunks to one result."""
+def _reduce_group(
+    *blocks: Any, places: Sequence[Place], operation: str, **options: Any
+) -> np.ndarray[Any, Any]:
     pairs = zip(blocks, places, strict=True)
     results = [_reduce_chunk(block, place, operation, **options) for block, place in pairs]
-    return combine_results(results, operation)
+    return boxed(combine_results(results, operation), 1)
 
 
 def _reduce_chunk(

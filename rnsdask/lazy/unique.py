@@ -5,15 +5,15 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import tokenize
-from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import ranks, shape
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
 from rnsdask.lazy.ordering import sorted_indices, telling_rows
 from rnsdask.lazy.search import shaped
@@ -143,13 +143,11 @@ def _counts_block(begins: Any, after: Any, *, place: Place) -> Any:
 def _inverse(packed: da.Array, begins: da.Array, before: da.Array) -> da.Array:
     """For each number of the array, how many distinct ones are less: each chunk is put together from all."""
     pairs = map_chunks(_pairs_block, packed, begins[None], before[None], rows=2, dtype=np.int64, matched=True)
-    name = f"rns-inverse-{tokenize(pairs)}"
-    keys = [(pairs.name, 0, j) for j in range(pairs.numblocks[1])]
+    keys = keys_of(pairs)
     ends = pairwise((0, *accumulate(packed.chunks[1])))
-    layer: dict[Any, Any] = {(name, i): (_put_back, keys, *part) for i, part in enumerate(ends)}
-    sources: list[Any] = [pairs]
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
-    return da.Array(graph, name, packed.chunks[1:], meta=begins._meta.astype(np.int64))
+    tasks = {(i,): (_put_back, keys, *part) for i, part in enumerate(ends)}
+    meta = np.empty_like(meta_from_array(begins), dtype=np.int64)
+    return array_of_tasks(f"rns-inverse-{tokenize(pairs)}", tasks, packed.chunks[1:], meta, pairs)
 
 
 def _pairs_block(packed: Any, begins: Any, before: Any) -> Any:

@@ -1,20 +1,24 @@
 """Dask graphs that write: each chunk of an array goes to a store as soon as it is made."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from operator import add
 from typing import Any, Protocol
 
+import dask
 import dask.array as da
 import numpy as np
+from dask import threaded
+from dask.base import get_scheduler, optimize
 from dask.delayed import delayed
+from dask.system import CPU_COUNT
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, contiguous, first_alone, never_alone
 from rnsdask.cluster.failures import leaves_nothing
 from rnsdask.core.place import Place
-from rnsdask.lazy.fused import optimized
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 
 
@@ -61,6 +65,33 @@ def write_chunks(
 
 
 @contextmanager
+def own_threads() -> Iterator[ThreadPoolExecutor]:
+    """Lend as many threads as Dask takes; an error in the context waits until their tasks have ended.
+
+    Dask raises the first error at once. On its own threads other tasks would still write while their job
+    removes what it began.
+    """
+    pool = ThreadPoolExecutor(dask.config.get("num_workers", None) or CPU_COUNT)
+    try:
+        yield pool
+    except Exception:
+        pool.shutdown()
+        raise
+    finally:
+        pool.shutdown(wait=False)
+
+
+def compute_on_own_threads(words: da.Array) -> None:
+    """Compute a lazy array, on threads of its own if Dask computes it on threads and is told no pool."""
+    get = get_scheduler(collections=[words])
+    if get is not threaded.get or dask.config.get("pool", None) is not None:
+        words.compute()
+        return
+    with own_threads() as pool:
+        words.compute(pool=pool)
+
+
+@contextmanager
 def removing_failed(*removals: Callable[[], object]) -> Iterator[None]:
     """Call what removes what a job has begun to write if it ends with an error that asks for it.
 
@@ -77,8 +108,7 @@ def removing_failed(*removals: Callable[[], object]) -> Iterator[None]:
 
 def finished(written: da.Array, writer: ChunkWriter) -> Any:
     """A Dask Delayed that computes what :func:`write_chunks` gives, and then declares that all is written."""
-    rebuild, arguments = written.__dask_postpersist__()
-    fused = rebuild(optimized(written.dask, written.__dask_keys__()), *arguments)
+    (fused,) = optimize(written)
     return delayed(partial(_finish, writer), pure=False)(fused)
 
 

@@ -1,8 +1,11 @@
 """Polynomials as arrays of coefficients along the last axis, that of degree 0 first, exact."""
 
+from rnsdask.lazy.planning import explained
 from rnsdask.poly.divide import divmod, gcd  # noqa: A004  (of polynomials)
 from rnsdask.poly.multiply import multiply
 from rnsdask.poly.resultant import discriminant, resultant
 from rnsdask.poly.values import evaluate, interpolate
 
 __all__ = ["discriminant", "divmod", "evaluate", "gcd", "interpolate", "multiply", "resultant"]
+
+globals().update((name, explained(globals()[name])) for name in __all__)

@@ -14,7 +14,6 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.bounds import block_length, find_beyond, find_open, find_those_beyond
 from rnsdask.rns.magnitude import magnitudes
-from rnsdask.rns.remembered import remember, remembered
 from rnsdask.rns.sampled_bound import MANY, SAMPLE, distance, looked_at, sampled_bound
 from rnsdask.rns.system import RNS
 
@@ -60,10 +59,8 @@ def narrowed(system: RNS, *matrices: Array) -> RNS | None:
 
 
 def _glance(matrix: Array, system: RNS) -> int:
-    """What is known of the bound, or a guess from a few numbers; on a GPU more of them take no longer."""
-    known = remembered(matrix, system)
-    some = matrix[:, :_FIRST] if isinstance(matrix, np.ndarray) else matrix
-    return sampled_bound(some, system) if known is None else known
+    """Guess the bound from a few numbers; on a GPU more of them take no longer."""
+    return sampled_bound(matrix[:, :_FIRST] if isinstance(matrix, np.ndarray) else matrix, system)
 
 
 def measured_bound(
@@ -72,8 +69,7 @@ def measured_bound(
     """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
 
     It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
-    into chunks; it is cut down to the range, and to the system's bound. That of an array that nobody may
-    write to is kept (:mod:`.remembered`), and costs nothing when it is asked for again.
+    into chunks; it is cut down to the range, and to the system's bound.
 
     Parameters
     ----------
@@ -86,14 +82,8 @@ def measured_bound(
     sampled : int, optional
         What :func:`sampled_bound` gives, if that is known already.
     """
-    known = remembered(residues, system)
-    if known is not None:
-        return known
     bound = _proved_bound(residues, system, enough, sampled)
-    if bound is None:
-        return system.known_magnitude
-    remember(residues, system, bound)
-    return bound
+    return system.known_magnitude if bound is None else bound
 
 
 def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int | None) -> int | None:

@@ -9,7 +9,6 @@ from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.constants import reverse_constants, sufficient_prefix
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS
-from rnsdask.rns.remembered import remembered
 from rnsdask.rns.system import RNS
 
 MANY = 1024
@@ -26,13 +25,7 @@ _SAMPLED_RESIDUES = 2**14
 
 
 def sampled_bound(residues: Array, system: RNS) -> int:
-    """A guess for :func:`.measured_bound`, never above it, from some of the numbers, at even distances.
-
-    It is the bound itself if that was measured before.
-    """
-    known = remembered(residues, system)
-    if known is not None:
-        return known
+    """A guess for :func:`.measured_bound`, never above it, from some of the numbers, at even distances."""
     moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
     matrix = as_matrix(residues[: len(moduli)])
     if not matrix.shape[1]:

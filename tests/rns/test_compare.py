@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import pairwise, permutations
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -325,15 +324,6 @@ def test_results_that_need_no_numbers_drop_no_error() -> None:
             if operation != "topk" or not np.isnan(x.shape[0]):
                 with pytest.raises((OverflowError, ZeroDivisionError, ValueError)):
                     print(name, operation, result().compute(scheduler="sync"))
-
-
-def test_a_comparison_decided_by_ranges_reads_no_plain_array(tmp_path: Path) -> None:
-    rd.from_ints(range(300), MODULI, chunks=128).to_zarr(tmp_path / "x.zarr")
-    plain = rd.open_zarr(tmp_path / "x.zarr")
-    memory = rd.from_ints(range(300), MODULI, chunks=128)
-    for x in (plain, memory, plain[7:], plain.rechunk(256), plain[::2].rechunk(150)):
-        for mask in (x < MODULI.product, x >= 0 - 1, x == 10**90):
-            assert set(mask.dask.layers).isdisjoint(x.residues.dask.layers)
 
 
 def test_masks_count_and_select() -> None:
