@@ -21,7 +21,7 @@ from rnsdask.store.chunk_files import PARTIAL_SUFFIX, open_regular, write_file
 METADATA_KEY = "zarr.json"
 
 JOB_KEY = "rnsdask-job.json"
-"""Name of the file in a complete array or group that says which job completed it."""
+"""Name of the file in a complete array that says which job completed it."""
 
 LONGEST_METADATA = 16 * 2**20
 """Most bytes of a metadata document: those of half a million moduli, so that no file can fill the memory."""
@@ -53,7 +53,7 @@ _CREATING = ("s3", "s3a", "gs", "gcs", "memory")
 
 
 class Location(ABC):
-    """A place of files by their names, such as ``c/0/17``: those of a store, or of a group of them.
+    """A place of files by their names, such as ``c/0/17`` of an array.
 
     Every method raises StoreAccessError if the place cannot be reached.
 
