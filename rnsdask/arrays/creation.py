@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
+from rnsdask.arrays.rns_array import array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
@@ -21,7 +21,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
-from rnsdask.fields.fermat_field import FermatField, random_digits
+from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
@@ -36,12 +36,10 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     lazy_column,
 )
-from rnsdask.positional.arithmetic import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.promotion import least_system
-from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
 
@@ -115,14 +113,11 @@ def from_ints(
         moduli, signed = (least, None) if of_bits is None else (of_bits, least.signed)
     system = as_system(moduli, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
-    if not isinstance(system, RNS):
-        array = system.array_type(words, system)
-        return array if chunks is None else array.rechunk(chunks)
-    bound = convert.greatest_magnitude(flat)
-    if system.bound is not None and bound > system.bound:
+    bound = convert.greatest_magnitude(flat) if system.extends else None
+    if system.bound is not None and bound is not None and bound > system.bound:
         raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
-    eager = RNSArray(words, system.with_bound(bound))
-    return eager if chunks is None else eager.rechunk(chunks)
+    array = system.array_type(words, system.with_bound(bound))
+    return array if chunks is None else array.rechunk(chunks)
 
 
 def _from_lazy_ints(
@@ -148,13 +143,10 @@ def _from_lazy_ints(
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
     words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
-    if not isinstance(system, RNS):
-        array = system.array_type(words, system)
-    else:
-        # What the type proves of the numbers; the bound of a system is checked.
-        known = None if limits is None else max(int(limits.max), -int(limits.min))
-        array = RNSArray(words, system.with_bound(known))
-        array = array if system.bound is None else array.with_bound(system.bound)
+    # What the type proves of the numbers; the bound of a system is checked.
+    known = None if limits is None else max(int(limits.max), -int(limits.min))
+    array = system.array_type(words, system.with_bound(known))
+    array = array if system.bound is None else array.with_bound(system.bound)
     return array if chunks is None or chunks == "auto" else array.rechunk(chunks)
 
 
@@ -326,18 +318,17 @@ def _from_words(
     chunks: Chunks | None,
 ) -> Any:
     """Make an array of numbers whose limbs have `bits` bits in all."""
-    array: Any
-    if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
-        is_signed = moduli.is_signed if signed is None else signed
-        array = moduli.array_type(words_of_limbs(limbs, moduli, is_signed, axis), moduli)
+    if isinstance(moduli, NumberSystem) and not moduli.extends:
+        system: Any = moduli  # whose limbs may have a sign that it has not
     else:
-        system: RNS = as_system(ModuliSet.for_bits(bits) if moduli is None else moduli, signed=signed)
-        width_bound = 2 ** (bits - 1) if system.signed else 2**bits - 1
-        words = words_of_limbs(limbs, system, system.signed, axis)
-        if system.bound is not None and system.bound < width_bound:
-            array = RNSArray(words, system.with_bound(None)).with_bound(system.bound)
-        else:
-            array = RNSArray(words, system.with_bound(width_bound))
+        system = as_system(ModuliSet.for_bits(bits) if moduli is None else moduli, signed=signed)
+    is_signed = system.is_signed if signed is None else signed
+    words = words_of_limbs(limbs, system, is_signed, axis)
+    width_bound = 2 ** (bits - 1) if is_signed else 2**bits - 1
+    if system.bound is not None and system.bound < width_bound:
+        array = system.array_type(words, system.with_bound(None)).with_bound(system.bound)
+    else:
+        array = system.array_type(words, system.with_bound(width_bound))
     return array if chunks is None else array.rechunk(chunks)
 
 
@@ -390,9 +381,7 @@ def random(
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
     system = _bounded(moduli, bits, signed)
-    if isinstance(system, PrimeFields):  # all residues alike, so those of a uniform integer
-        return FieldArray(random(system.moduli, shape, seed=seed, chunks=chunks).words, system)
-    if not isinstance(system, RNS | FermatField | Positional):
+    if "random" not in system.table:
         raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {system!r}")
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
@@ -421,7 +410,7 @@ def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
         return as_system(moduli, signed=signed)
     length = as_integer(bits, "bits")
     system = as_system(ModuliSet.for_bits(length) if moduli is None else moduli, signed=signed)
-    if not isinstance(system, RNS):
+    if not system.extends:
         raise TypeError(f"bits= is for moduli sets and RNS, got {system!r}")
     if length < 1:
         raise ValueError(f"bits must be at least 1, got {abbreviate(length)}")
@@ -444,12 +433,10 @@ def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place
     sequence = np.random.SeedSequence(
         [seed, number] if one_word else seed, spawn_key=() if one_word else (number,)
     )
-    generator = np.random.Generator(np.random.Philox(sequence))
-    if isinstance(system, FermatField):
-        return random_digits(system, part, generator)
-    if isinstance(system, Positional):
-        return random_limbs(system, part, generator)
-    return random_residues(system, part, generator)
+    words: NDArray[Any] = system.apply(
+        "random", shape=part, generator=np.random.Generator(np.random.Philox(sequence))
+    )
+    return words
 
 
 def open_zarr(
@@ -554,7 +541,7 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
         words = shapes.filled(x.words, lazy_column(value, system, x.ndim))
     else:
         words, bound = shapes.filled(x.words, system.column(value, x.ndim)), abs(value)
-    return type(x)(words, system.with_bound(bound) if isinstance(system, RNS) else system)
+    return type(x)(words, system.with_bound(bound))
 
 
 def zeros_like(x: Any, dtype: DTypeLike | None = None) -> Any:

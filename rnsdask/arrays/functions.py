@@ -25,7 +25,6 @@ from rnsdask.lazy.operands import (
     made_alike,
 )
 from rnsdask.lazy.shape import along
-from rnsdask.rns.system import RNS
 
 
 def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
@@ -259,10 +258,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     widths, value = shapes.pad_widths(pad_width, x.ndim), as_integer(constant_values, "constant_values")
     (x,) = in_common_system(x, value)[:1]
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
-    system = x.system
-    if isinstance(system, RNS) and system.bound is not None:
-        system = system.with_bound(max(system.bound, abs(value)))
-    return type(x)(words, system)
+    bound = x.system.bound
+    return type(x)(words, x.system.with_bound(None if bound is None else max(bound, abs(value))))
 
 
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
@@ -318,10 +315,8 @@ def _of_words(x: NumberArray, words: Any) -> Any:
 
 def _like(numbers: Sequence[NumberArray], words: Any) -> Any:
     """Make an array of the joined words of arrays, with the greatest of their bounds if all have one."""
-    system = common_system(*numbers)
-    if isinstance(system, RNS):
-        bounds = [x.system.bound for x in numbers]
-        system = system.with_bound(None if None in bounds else max(bounds))
+    bounds = [x.system.bound for x in numbers]
+    system = common_system(*numbers).with_bound(None if None in bounds else max(bounds))
     return type(numbers[0])(words, system)
 
 

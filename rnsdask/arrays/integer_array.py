@@ -18,6 +18,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import (
     convert,
+    elementwise,
     functions,
     logarithm,
     moments,
@@ -115,6 +116,10 @@ class IntegerArray(NumberArray):
 
     bit_length = number_theory.bit_length
     log2 = logarithm.log2
+
+    def is_even(self) -> Any:
+        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
+        return elementwise.apply("is_even", self)
 
     def clip(
         self,
@@ -291,9 +296,8 @@ class IntegerArray(NumberArray):
             return self
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", name, split_every)
-        words, _ = self._extrema(axes, name == "min", split_every)
-        words = words if keepdims else without_axes(words, tuple(axis + 1 for axis in axes))
-        return self._with_words(words)
+        found, _ = self._extrema(axes, name == "min", split_every)
+        return found if keepdims else without_axes(found, axes)
 
     def argmax(
         self,
@@ -333,14 +337,14 @@ class IntegerArray(NumberArray):
         return places if keepdims else without_axes(places, (axis,))
 
     def _extrema(self, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Any, Any]:
-        """Return words and places of the extrema along axes, which keep length 1."""
+        """Return the extrema along axes, which keep length 1, and their places."""
         self._find_lengths()
         if any(self.shape[axis] == 0 for axis in axes):
             name = "min" if minimum else "max"
             raise ValueError(
                 f"{name} along an axis of length 0: it needs at least one number, got shape {self.shape}"
             )
-        return axis_reductions.extrema(self._words, self.system, axes, minimum, split_every)
+        return axis_reductions.extrema(self, axes, minimum, split_every)
 
     def sum(
         self,
@@ -365,7 +369,7 @@ class IntegerArray(NumberArray):
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "sum", split_every)
         self._find_lengths()
-        sums = axis_reductions.sums(self._words, self.system, axes, split_every)
+        sums = axis_reductions.sums(self, axes, split_every)
         return sums if keepdims else without_axes(sums, axes)
 
     def prod(
@@ -490,10 +494,10 @@ class IntegerArray(NumberArray):
 
     def _range_of_value(self, operation: str) -> tuple[int, int] | None:
         """Return the least and the greatest value that a reduction may have, or None."""
-        known: tuple[int, int] | None = getattr(self._system, "known_range", None)
-        if known is None or operation not in ("max", "min", "sum") or not self._has_lengths:
+        if operation not in ("max", "min", "sum") or not self._has_lengths:
             return None
-        return known if operation != "sum" else (min(0, known[0] * self.size), max(0, known[1] * self.size))
+        low, high = self._system.known_range
+        return (low, high) if operation != "sum" else (min(0, low * self.size), max(0, high * self.size))
 
     # ---- statistics ---------------------------------------------------------------------------------------
 

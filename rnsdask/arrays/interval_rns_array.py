@@ -1,8 +1,6 @@
 """IntervalRNSArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
 
-from collections.abc import Callable, Iterable
-from functools import partial, wraps
-from inspect import signature
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,33 +15,9 @@ from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import functions, interval_rns
 from rnsdask.lazy.check import checked_residues
-from rnsdask.lazy.widening import through_rns
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import flat_integers
-
-Method = Callable[..., Any]
-
-
-_through_rns = partial(through_rns, make=RNSArray)
-
-
-def _reduction(method: Method, field: str, operation: str) -> Method:
-    """Make a reduction that decides by intervals for all numbers, and goes by residues along axes."""
-    by_residues, arguments_of = _through_rns(method), signature(method)
-
-    @wraps(by_residues)
-    def reduction(self: "IntervalRNSArray", *args: Any, **options: Any) -> Any:
-        given = arguments_of.bind(self, *args, **options).arguments
-        self._check_numpys(method.__name__, given.get("out"), given.get("dtype"))
-        axis, split_every = given.get("axis"), given.get("split_every")
-        is_whole = axis is None or (self.ndim == 1 and axis in (0, -1))
-        others = given.keys() - {"self", "axis", "split_every"}
-        if is_whole and all(given[name] in (None, False) for name in others):
-            return self._field(field, operation, split_every)
-        return by_residues(self, *args, **options)
-
-    return reduction
 
 
 class IntervalRNSArray(IntegerArray):
@@ -185,21 +159,6 @@ class IntervalRNSArray(IntegerArray):
 
     def __neg__(self) -> Any:
         return functions.negative(self, overflow="raise")
-
-    # Methods of a wider signed RNSArray, but for reductions of all numbers, which stored intervals decide.
-
-    max = _reduction(IntegerArray.max, "value", "max")
-    min = _reduction(IntegerArray.min, "value", "min")
-    sum = _reduction(IntegerArray.sum, "value", "sum")
-    argmax = _reduction(IntegerArray.argmax, "index", "max")
-    argmin = _reduction(IntegerArray.argmin, "index", "min")
-
-    topk = _through_rns(IntegerArray.topk)
-    argtopk = _through_rns(IntegerArray.argtopk)
-
-    def is_even(self) -> Any:
-        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
-        return RNSArray(self.residues, RNS(self.moduli)).is_even()
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ class NumberArray(NumberCollection):
         if not isinstance(words, da.Array):
             return ints[0]
         number = ints.map_blocks(conversion.only_item, drop_axis=0, dtype=object, meta=np.empty((), object))
-        return LazyInts.of(number, getattr(self._system, "known_range", None))
+        return LazyInts.of(number, self._system.known_range)
 
     def nonzero(self) -> tuple[Any, ...]:
         """Indices of the numbers that are not 0, an int64 array for each axis; as ``numpy.nonzero``.

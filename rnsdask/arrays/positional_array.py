@@ -49,10 +49,6 @@ class PositionalArray(IntegerArray):
         """Whether numbers may be negative."""
         return bool(self.system.signed)
 
-    def is_even(self) -> Any:
-        """Whether each number is even: a Boolean NumPy or CuPy array, lazy on Dask."""
-        return self.words[0] % 2 == 0
-
     def to_rns(self, moduli: ModuliSet | None = None, signed: bool | None = None) -> Any:
         """The numbers as an RNSArray; lazy if this array is.
 

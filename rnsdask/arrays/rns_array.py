@@ -5,7 +5,7 @@ from typing import Any, SupportsIndex
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.lazy import convert, elementwise, foreign
+from rnsdask.lazy import convert, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
 from rnsdask.lazy.promotion import fitted
@@ -125,10 +125,6 @@ class RNSArray(IntegerArray):
             If no evaluation in double precision is that accurate for this moduli set.
         """
         return convert.interval_evaluation(self, accuracy)
-
-    def is_even(self) -> Any:
-        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
-        return elementwise.apply("is_even", self)
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 

@@ -25,7 +25,6 @@ from rnsdask.lazy.chunks import normalize_chunks, store_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.sources import reads
-from rnsdask.rns.system import RNS
 
 _MODES = ("w-", "w", "a", "r+")
 
@@ -59,13 +58,14 @@ def to_zarr(
         warning, as Dask does.
     mode : {"w-", "w", "a", "r+"}, optional
         As of Zarr. ``"w-"`` (without `append_dim` the default): nothing may be there. ``"w"``: an array
-        of this kind that is there is replaced; it stays until the new one is whole. ``"a"`` (with
-        `append_dim` the default): append if something is there. ``"r+"``: append to what is there.
+        that is there is replaced, and one that another job writes there is taken over; on a local disk
+        the old one stays until the new one is whole. ``"a"`` (with `append_dim` the default): append if
+        something is there. ``"r+"``: append to what is there.
     append_dim : int, optional
         The axis along which the array is appended to the one that is there, which is of the same moduli
         and range, and of the same shape along the others. Its chunks, codecs and attributes stay, and its
         bound becomes the greater of both. It stays as it is, and can be read, until the longer one is
-        whole and takes its place (docs/failures.md). Who has it open must open it again then.
+        whole and takes its place (docs/failures.md). Readers must reopen it then.
     overwrite : bool
         The same as mode ``"w"``.
     compute : bool
@@ -211,14 +211,11 @@ def _append(
         return _write(words, writer, compute, first=tuple(first))
 
 
-def _in_stored_system(array: Any, system: NumberSystem) -> Any:
+def _in_stored_system(array: Any, system: Any) -> Any:
     """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
     own = array.system
-    if not isinstance(system, RNS) or not isinstance(own, RNS):
-        return array
-    if not own.grows and not (system.grows and own.same_numbers(system)):
-        return array
-    return in_system(array, system)
+    is_grown = own.grows or (system.grows and own.same_numbers(system))
+    return in_system(array, system) if is_grown and type(own) is type(system) else array
 
 
 def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layout.Chunks | None) -> None:
@@ -257,11 +254,11 @@ def _on_host(block: Any) -> Any:
 
 def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSystem:
     """The system of numbers of both, with the greater bound if both have one."""
-    stored = with_source_of(stored, appended)
-    if not isinstance(stored, RNS) or not isinstance(appended, RNS):
-        return stored
-    bounds = (stored.bound, appended.bound)
-    return stored.with_bound(None if None in bounds else max(b for b in bounds if b is not None))
+    bounds = [system.bound for system in (stored, appended) if system.bound is not None]
+    both: NumberSystem = with_source_of(stored, appended).with_bound(
+        max(bounds) if len(bounds) == 2 else None
+    )
+    return both
 
 
 # ---- reading ----------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
-from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
 
 _Path: TypeAlias = str | os.PathLike[str]
@@ -244,18 +243,10 @@ def to_parquet(
             with parquet_writer(stream, column, array.type) as write:
                 write(array)
             return
-        kind = arrow_type(*known_range(x.system)) if type is None else type
+        kind = arrow_type(*x.system.known_range) if type is None else type
         with parquet_writer(stream, column, kind) as write:
             for array in _arrow_chunks(x, kind):
                 write(array)
-
-
-def known_range(system: NumberSystem) -> tuple[int, int]:
-    """Return the least and greatest number that an array of a system may hold, by its bound if it has one."""
-    lowest, highest = system.value_range
-    if isinstance(system, RNS) and system.bound is not None:
-        lowest, highest = max(lowest, -system.bound), min(highest, system.bound)
-    return lowest, highest
 
 
 def _arrow_chunks(x: Any, kind: Any) -> Iterator[Any]:

@@ -263,11 +263,13 @@ class FermatField(FiniteFields):
 _BATCH = 2**14
 
 
-def random_digits(field: FermatField, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:
+def random_digits(
+    system: FermatField, shape: tuple[int, ...], generator: np.random.Generator
+) -> NDArray[Any]:
     """Digits (k, *shape) of elements uniform from 0 to p - 1."""
-    digits = np.empty((field.rows, math.prod(shape)), dtype=field.word_dtype)
+    digits = np.empty((system.rows, math.prod(shape)), dtype=system.word_dtype)
     for start in range(0, digits.shape[1], _BATCH):
         count = min(_BATCH, digits.shape[1] - start)
-        limbs = uniform_limbs(field.modulus - 1, count, generator)
-        digits[:, start : start + count] = field.words_of_limbs(limbs, False, int)
-    return digits.reshape(field.rows, *shape)
+        limbs = uniform_limbs(system.modulus - 1, count, generator)
+        digits[:, start : start + count] = system.words_of_limbs(limbs, False, int)
+    return digits.reshape(system.rows, *shape)

@@ -9,7 +9,10 @@ from rnsdask.backend import Array
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, Table
 from rnsdask.fields.elements import elements_of
+from rnsdask.fields.fermat_field import random_digits
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.rns.random import random_residues
+from rnsdask.rns.system import RNS
 
 
 def _on(name: str) -> Callable[..., Any]:
@@ -25,8 +28,14 @@ def _sum_of_products(name: str) -> Entry:
     return Entry(function)
 
 
+def _random_residues(*, system: Any, **how: Any) -> Array:
+    """Draw elements of all fields alike: residues of uniform integers."""
+    return random_residues(system=RNS(system.moduli), **how)
+
+
 PRIME_FIELDS: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
+    "random": Entry(_random_residues),
     "differ": Entry(_on("differ"), np.bool_),
     "inverse": Entry(_on("inverse"), located=True, arrays=3),
     "reciprocal": Entry(_on("reciprocal")),
@@ -35,5 +44,9 @@ PRIME_FIELDS: Table = {
 }
 """Operations of elements of prime fields, by name; `reciprocal` is of one integer."""
 
-FERMAT_FIELDS: Table = {**PRIME_FIELDS, "multiply_by_root": Entry(_on("multiply_by_root"))}
+FERMAT_FIELDS: Table = {
+    **PRIME_FIELDS,
+    "random": Entry(random_digits),
+    "multiply_by_root": Entry(_on("multiply_by_root")),
+}
 """Operations of elements of Fermat fields, whose digits a product with a root of unity moves."""

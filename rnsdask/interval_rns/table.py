@@ -29,6 +29,7 @@ from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.sort import ordering
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns.axis_products import factors_along
+from rnsdask.rns.divide import is_even
 from rnsdask.rns.number_theory import of_pairs
 from rnsdask.rns.powers import check_inverses, check_power
 from rnsdask.rns.products import Factors, combine
@@ -82,6 +83,10 @@ def _reduce(words: Array, *, system: IntervalRNS, operation: str) -> ReductionRe
     return reduce_columns(operation, words, system.moduli)
 
 
+def _is_even(x: Array, *, system: IntervalRNS) -> Array:
+    return is_even(layout.residues_of(x, system.moduli), RNS(system.moduli))
+
+
 def _bits_of_sum(x: Any, *_: Any, **__: Any) -> int:
     """Bits of a sum of all numbers of an array."""
     return int(x.system.moduli.bits + math.prod(x.words.shape[1:]).bit_length())
@@ -130,6 +135,9 @@ TABLE: Table = {
         _of_moduli(divide.divide_by_integer), located=True, check=_check_divisor, arrays=5
     ),
     "reduce": Entry(_reduce, moves=False),  # nearly no residues are read, for intervals decide
+    "extrema": ThroughRNS(),
+    "sums": ThroughRNS(),
+    "is_even": Entry(_is_even, np.bool_),
     "cumsum": ThroughRNS(_bits_of_sum),
     "cumprod": Entry(_running_products),
     "moments": ThroughRNS(),

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.arrays.tables import known_range
 from rnsdask.backend.cpu import format_decimal, format_hexadecimal
 from rnsdask.constants import DECIMAL_BASE
 from rnsdask.core import layout
@@ -106,7 +105,7 @@ class Numbers:
             info,
             "integers",
             info.nbytes,
-            known_range(system),
+            system.known_range,
             system.is_signed,
             work_on(info, "export"),
             lambda index: layout.as_matrix(store.read_chunk(info, index)),

@@ -11,26 +11,29 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
+from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.lazy.widening import by_table
 
 
-def extrema(
-    words: Any, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: int | None
-) -> tuple[Any, Any]:
+@by_table("extrema")
+def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Numbers, Any]:
     """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
 
     Returns
     -------
-    (residues, places)
-        uint32 (n, *reduced) and int64 (*reduced), lazy if `words` are. If several axes are reduced, the
-        places are no indices of a lazy array.
+    (array like `x`, places)
+        Numbers and int64 indices, lazy if `x` is. If several axes are reduced, the places are no indices of
+        a lazy array.
     """
-    if not isinstance(words, da.Array):
-        found: tuple[Any, Any] = system.apply("extrema", words, axes=axes, minimum=minimum)
-        return found
-    packed = _extrema_lazily(words, system, axes, minimum, split_every)
-    places = map_chunks(_unpack_places, packed[system.rows :], dtype=np.int64)
-    return packed[: system.rows], places
+    words, system = x.words, x.system
+    if isinstance(words, da.Array):
+        packed = _extrema_lazily(words, system, axes, minimum, split_every)
+        places = map_chunks(_unpack_places, packed[system.rows :], dtype=np.int64)
+        best = packed[: system.rows]
+    else:
+        best, places = system.apply("extrema", words, axes=axes, minimum=minimum)
+    return made_like((x,), best, system, "raise"), places
 
 
 def _extrema_lazily(
@@ -83,8 +86,10 @@ def _unpack_places(words: Any) -> Any:
     return words[:1].astype(np.int64) + (words[1:].astype(np.int64) << 32)
 
 
-def sums(words: Any, system: NumberSystem, axes: tuple[int, ...], split_every: int | None) -> Any:
+@by_table("sums")
+def sums(x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
     """Exact sums along axes of the numbers, which keep length 1: an object array (*reduced)."""
+    words, system = x.words, x.system
     if not isinstance(words, da.Array):
         return system.apply("sums", words, axes=axes)
     check_sizes(words)

@@ -11,6 +11,7 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
 from rnsdask.positional import arithmetic, bits, divide, modular, order, reduce
+from rnsdask.positional.arithmetic import random_limbs
 from rnsdask.positional.order import ordering
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose
@@ -120,6 +121,8 @@ TABLE: Table = {
     "bit_length": _count("length"),
     "left_shift": Entry(bits.left_shift, overflows=True, located=True),
     "right_shift": Entry(bits.right_shift, located=True),
+    "is_even": Entry(lambda x, system: x[0] % 2 == 0, np.bool_),  # noqa: ARG005
+    "random": Entry(random_limbs),
     "reduce": Entry(_reduce),
     "extrema": Entry(reduce.extrema),
     "sums": Entry(reduce.sums),

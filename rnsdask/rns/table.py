@@ -28,6 +28,7 @@ from rnsdask.rns import (
 from rnsdask.rns.absolute import absolute
 from rnsdask.rns.axis_scan import LineScan, Scan
 from rnsdask.rns.divide import Part
+from rnsdask.rns.random import random_residues
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -100,6 +101,7 @@ TABLE: Table = {
         arrays=3,
     ),
     "is_even": Entry(divide.is_even, np.bool_),
+    "random": Entry(random_residues),
     "reduce": Entry(_reduce),
     "extrema": Entry(axis.extrema),
     "sums": Entry(axis.sums),
