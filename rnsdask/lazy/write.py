@@ -64,30 +64,17 @@ def write_chunks(
     return written
 
 
-@contextmanager
-def own_threads() -> Iterator[ThreadPoolExecutor]:
-    """Lend as many threads as Dask takes; an error in the context waits until their tasks have ended.
-
-    Dask raises the first error at once. On its own threads other tasks would still write while their job
-    removes what it began.
-    """
-    pool = ThreadPoolExecutor(dask.config.get("num_workers", None) or CPU_COUNT)
-    try:
-        yield pool
-    except Exception:
-        pool.shutdown()
-        raise
-    finally:
-        pool.shutdown(wait=False)
-
-
 def compute_on_own_threads(words: da.Array) -> None:
-    """Compute a lazy array, on threads of its own if Dask computes it on threads and is told no pool."""
+    """Compute a lazy array, on threads of its own if Dask computes it on threads and is told no pool.
+
+    Dask raises the first error at once. The pool waits until the tasks that run have ended: they would still
+    write while their job removes what it began.
+    """
     get = get_scheduler(collections=[words])
     if get is not threaded.get or dask.config.get("pool", None) is not None:
         words.compute()
         return
-    with own_threads() as pool:
+    with ThreadPoolExecutor(dask.config.get("num_workers", None) or CPU_COUNT) as pool:
         words.compute(pool=pool)
 
 

@@ -581,7 +581,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 from rnsdask.cluster import connecting
-from rnsdask.lazy import tree
+from rnsdask import store
 from rnsdask.store import reading
 
 def slow(*_args, **_options):
@@ -590,7 +590,7 @@ def slow(*_args, **_options):
     while time.monotonic() < end:
         time.sleep(0.01)
 
-tree.reduce_chunk = slow
+store.read_chunk = slow
 reading.chunk_problems = slow
 
 def local_cluster(_gpus):
