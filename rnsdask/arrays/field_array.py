@@ -13,6 +13,7 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
+from rnsdask.lazy.elementwise import refuse
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
@@ -21,8 +22,8 @@ from rnsdask.rns.system import RNS
 def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
     """Make a method that raises TypeError, for what needs an order."""
 
-    def method(*_: Any, **__: Any) -> NoReturn:
-        lazy_fields.refuse(name)
+    def method(self: Any, *_: Any, **__: Any) -> NoReturn:
+        refuse(name, self)
 
     method.__name__ = method_name or name
     method.__doc__ = "Raise TypeError: elements of fields have no order."

@@ -36,8 +36,6 @@ class Entry:
         way to find them.
     moves : bool
         Whether chunks of host memory go to a GPU for it, unless somebody chose a processor.
-    arrays : float
-        Arrays of a chunk's size that the function holds at its peak besides operands and result.
     """
 
     function: Callable[..., Any]
@@ -48,7 +46,6 @@ class Entry:
     check: Callable[..., None] | None = None
     plan: Callable[..., tuple[str, int | None]] | None = None
     moves: bool = True
-    arrays: float = 1
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rnsdask.core.table import Entry, Table
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import random_digits
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
@@ -28,19 +29,23 @@ def _sum_of_products(name: str) -> Entry:
     return Entry(function)
 
 
-def _random_residues(*, system: Any, **how: Any) -> Array:
-    """Draw elements of all fields alike: residues of uniform integers."""
-    return random_residues(system=RNS(system.moduli), **how)
+def _random(system: PrimeFields, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """Residues of uniform integers, each of which is as likely as all others."""
+    return random_residues(RNS(system.moduli), shape, generator)
 
 
 PRIME_FIELDS: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
-    "random": Entry(_random_residues),
     "differ": Entry(_on("differ"), np.bool_),
-    "inverse": Entry(_on("inverse"), located=True, arrays=3),
+    "matmul": Entry(_on("matmul")),
+    "transform": Entry(_on("transform")),
+    "sum_along": Entry(_on("sums_along")),
+    "prod_along": Entry(_on("products_along")),
+    "random": Entry(_random),
+    "inverse": Entry(_on("inverse"), located=True),
     "reciprocal": Entry(_on("reciprocal")),
-    "power": Entry(_on("power"), located=True, arrays=3),
-    "power_by_array": Entry(_on("powers"), located=True, arrays=4),
+    "power": Entry(_on("power"), located=True),
+    "power_by_array": Entry(_on("powers"), located=True),
 }
 """Operations of elements of prime fields, by name; `reciprocal` is of one integer."""
 

@@ -58,7 +58,7 @@ def _check_sum(_: IntervalRNS, algorithm: int | str | None = None, **__: Any) ->
 
 def _fused(name: str) -> Entry:
     function = _of_moduli(lambda *blocks, **how: widening.apply(name, blocks, **how))
-    return Entry(function, overflows=True, located=True, arrays=4)
+    return Entry(function, overflows=True, located=True)
 
 
 def _sign(x: Array, moduli: ModuliSet) -> Array:
@@ -101,12 +101,26 @@ def _product(factors: Factors, *, system: IntervalRNS, mode: str) -> Any:
         return products.result_of(factors, system, mode)
 
 
+def _wide_system(system: IntervalRNS, bits: int | None) -> RNS:
+    return widening.wide_system(system.moduli, system.moduli.bits if bits is None else bits)
+
+
+def _bits_of_matmul(a: Any, b: Any) -> int:  # noqa: ARG001
+    """Bits of a sum of as many products as a product of matrices adds."""
+    return int(2 * a.system.moduli.bits + a.words.shape[-1].bit_length())
+
+
+def _bits_of_convolution(a: Any, *_: Any) -> int:
+    """Bits of a sum of as many products as a convolution adds, at most."""
+    return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
+
+
 def _running_products(system: IntervalRNS, axis: int, mode: str) -> IntervalProducts:
     return IntervalProducts(RNS(system.moduli), axis, mode)
 
 
 def _of_pairs(name: str) -> Entry:
-    return Entry(lambda x, y, **how: of_pairs(name, x, y, **how), overflows=True, located=True, arrays=4)
+    return Entry(lambda x, y, **how: of_pairs(name, x, y, **how), overflows=True, located=True)
 
 
 def _check_power_modulo(x: Any, _: Any, modulus: int) -> None:
@@ -130,10 +144,8 @@ TABLE: Table = {
     "absolute": Entry(_of_moduli(arithmetic.absolute)),
     "compare": Entry(_of_moduli(compare.compare), np.int8),
     "sign": Entry(_of_moduli(_sign), np.int8),
-    "floor_divide": Entry(_of_moduli(divide.floor_divide), located=True, arrays=5),
-    "floor_divide_by": Entry(
-        _of_moduli(divide.divide_by_integer), located=True, check=_check_divisor, arrays=5
-    ),
+    "floor_divide": Entry(_of_moduli(divide.floor_divide), located=True),
+    "floor_divide_by": Entry(_of_moduli(divide.divide_by_integer), located=True, check=_check_divisor),
     "reduce": Entry(_reduce, moves=False),  # nearly no residues are read, for intervals decide
     "extrema": ThroughRNS(),
     "sums": ThroughRNS(),
@@ -141,28 +153,33 @@ TABLE: Table = {
     "cumsum": ThroughRNS(_bits_of_sum),
     "cumprod": Entry(_running_products),
     "moments": ThroughRNS(),
+    "matmul": ThroughRNS(_bits_of_matmul, overflows=True),
+    "convolve": ThroughRNS(_bits_of_convolution, overflows=True),
     "cummax": ThroughRNS(),
     "cummin": ThroughRNS(),
-    "axis_factors": Entry(_axis_factors, arrays=2),
+    "axis_factors": Entry(_axis_factors),
     "join_axis_factors": Entry(lambda factors, system, axes: factors_along(factors, system.moduli, axes)),
     "axis_products": Entry(_of_moduli(axis_products.finish)),
     "factor_rows": Entry(lambda system, mode: len(system.moduli) + 1),  # noqa: ARG005
-    "factors": Entry(products.factors_of_chunk, arrays=2),
+    "factors": Entry(products.factors_of_chunk),
     "join_factors": Entry(lambda a, b, system: combine(a, b, system.moduli)),
     "product": Entry(_product),
     "ordering": Entry(_of_moduli(ordering)),
     "telling_rows": Entry(_of_moduli(layout.signed_residues_of)),
     "gcd": _of_pairs("gcd"),
     "lcm": _of_pairs("lcm"),
-    "bit_length": Entry(number_theory.bit_length, np.int64, arrays=2),
+    "bit_length": Entry(number_theory.bit_length, np.int64),
     "from_rns": Entry(lambda x, system, given: convert.columns_of_residues(x, given)),  # noqa: ARG005
-    "to_rns": Entry(_to_rns, located=True, arrays=3),
+    "to_rns": Entry(_to_rns, located=True),
+    "wide_system": Entry(_wide_system),
+    "widened": Entry(_of_moduli(widening.widened)),
+    "narrowed": Entry(_of_moduli(widening.narrowed), overflows=True, located=True),
     "residues_modulo": Entry(_of_moduli(_residues_modulo)),
-    "change_moduli": Entry(_of_moduli(extend.change_moduli), located=True, arrays=3),
+    "change_moduli": Entry(_of_moduli(extend.change_moduli), located=True),
     **{f"part_{name}": Entry(_part(name), dtype) for name, dtype in layout.PART_DTYPES.items()},
-    "power": Entry(_of_moduli(powers.power), overflows=True, located=True, check=check_power, arrays=3),
-    "power_by_array": Entry(_of_moduli(powers.power_by_array), overflows=True, located=True, arrays=4),
+    "power": Entry(_of_moduli(powers.power), overflows=True, located=True, check=check_power),
+    "power_by_array": Entry(_of_moduli(powers.power_by_array), overflows=True, located=True),
     "power_modulo": ThroughRNS(check=_check_power_modulo),
-    "inverse": Entry(_of_moduli(powers.inverse), located=True, check=check_inverses, arrays=3),
+    "inverse": Entry(_of_moduli(powers.inverse), located=True, check=check_inverses),
 }
 """Operations of numbers with intervals, by name."""

@@ -377,7 +377,7 @@ def _known(operand: Operand) -> Known:
     array = operand.array
     if operand.is_number:
         system = array.system
-        return Known(getattr(system, "known_range", system.value_range), array.shape, NUMBERS)
+        return Known(system.known_range, array.shape, NUMBERS)
     if array.dtype == np.bool_:
         return Known((0, 1), array.shape, BOOLEANS)
     ends = np.iinfo(array.dtype)

@@ -17,9 +17,8 @@ from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
-from rnsdask.lazy.elementwise import check_one_kind, refuse
+from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
 from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
@@ -39,8 +38,7 @@ from rnsdask.lazy.operands import (
     scalar,
     with_axes,
 )
-from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
-from rnsdask.positional.system import Positional
+from rnsdask.lazy.widening import Residues, through_rns
 from rnsdask.rns import matmul as products
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
@@ -168,7 +166,7 @@ def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> i
 
     Of transforms in chunks those are a transformed operand, and the three arrays of a transform's step.
     """
-    if not isinstance(a.system, FermatField) or a.system != b.system:
+    if a.system.overflows or hasattr(a.system, "moduli") or a.system != b.system:
         return 0
     x, y, k, lengths = _lined_up(a, b, axis, mode)
     if not _goes_in_chunks(x, y, k, mode, a.system):
@@ -177,23 +175,15 @@ def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> i
     return 4 * math.prod(batch) * transform_length(a.system, lengths, mode)
 
 
-def _convolve_intervals(
-    a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
-) -> Any:
-    return _wide_convolve(a, b, mode, axis, overflow=overflow)
-
-
-def _bits_of_sums(a: Numbers, *_: Any) -> int:
-    """Bits of a sum of as many products as a convolution of IntervalRNSArrays adds, at most."""
-    return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
-
-
-@also_of(Positional, lambda a, *_, **__: refuse("convolve", a))
-@also_of(FermatField, _convolve_fermat)
-@also_of(PrimeFields, _convolve_fields)
-@also_of_intervals(_convolve_intervals)
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
     """The same of arrays, of known lengths and of the same numbers."""
+    if not a.system.overflows:
+        return (_convolve_fields if hasattr(a.system, "moduli") else _convolve_fermat)(
+            a, b, mode, axis, overflow=overflow
+        )
+    if not a.system.extends:
+        bits = entry_of("convolve", a, b).bits
+        return through_rns(_convolve, bits, overflows=True)(a, b, mode, axis, overflow=overflow)
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
     lengths = _checked_lengths(with_axes(a.words, ndim), with_axes(b.words, ndim), k, mode)
@@ -224,9 +214,6 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
 def _range_of_sums(terms: int, mode: str, a: Range, b: Range) -> Range:
     low, high = of_sums(of_products(a, b), terms)
     return (-max(-low, high), max(-low, high)) if mode == "negacyclic" else (low, high)
-
-
-_wide_convolve = through_rns(_convolve, _bits_of_sums, overflows=True)
 
 
 def _checked_lengths(x: Any, y: Any, axis: int, mode: str) -> Window:

@@ -13,13 +13,11 @@ from rnsdask.backend import Array
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
-from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import as_lazy
-from rnsdask.lazy.elementwise import refuse
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import broadcast_shape, find_lengths, made_alike, made_like, with_axes
-from rnsdask.positional.system import Positional
 
 
 class LU(NamedTuple):
@@ -216,9 +214,8 @@ def _check_fields(name: str, x: Any) -> None:
 
 def checked(name: str, x: Any) -> Any:
     """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk."""
-    if isinstance(x.system, Positional):
-        refuse(name, x)
-    if isinstance(x.system, FermatField):
+    if not hasattr(x.system, "moduli"):
+        entry_of("residues_modulo" if x.system.overflows else "inverse", x, name=name)
         raise TypeError(f"{name} takes integers or elements of prime fields, got those of {x.system!r}")
     find_lengths(x)
     words = x.words

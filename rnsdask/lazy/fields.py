@@ -1,14 +1,13 @@
 """Operations of arrays of field elements, lazy on Dask (:mod:`rnsdask.fields.arithmetic`)."""
 
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import dask.array as da
 
 from rnsdask.backend import Array
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import ALONE, Place
-from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.check import as_declared
@@ -24,15 +23,7 @@ from rnsdask.lazy.tree import check_sizes, combine_tree
 
 def of_fields(value: Any) -> bool:
     """Whether a value is an array of field elements."""
-    return is_number_array(value) and isinstance(value.system, FiniteFields)
-
-
-def refuse(name: str) -> NoReturn:
-    """Raise the TypeError of what field elements do not have."""
-    raise TypeError(
-        f"{name} takes no FieldArray: elements of fields have no order, sign or size; x.lift() makes "
-        "integers, which have"
-    )
+    return is_number_array(value) and not value.system.overflows
 
 
 def multiply_by_root(x: Numbers, exponent: Any) -> Any:
@@ -68,8 +59,8 @@ def reduce_along(name: str, x: Numbers, axes: tuple[int, ...], split_every: int 
 
 
 def _reduce_block(block: Array, *, operation: str, system: FiniteFields, axes: tuple[int, ...]) -> Array:
-    elements = elements_of(system)
-    return (elements.sums_along if operation == "sum" else elements.products_along)(block, axes)
+    found: Array = system.apply(f"{operation}_along", block, axes=axes)
+    return found
 
 
 def _combine_parts(

@@ -1,19 +1,15 @@
 """Products of vectors and matrices, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.matmul`)."""
 
-from collections.abc import Callable
-from functools import partial, reduce, wraps
-from typing import Any, TypeAlias, TypeVar, cast
+from functools import partial, reduce
+from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
 
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
-from rnsdask.fields.elements import elements_of
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.growing import grown, of_products, of_sums
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks, unified
@@ -27,12 +23,9 @@ from rnsdask.lazy.operands import (
     with_axes,
 )
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
+from rnsdask.lazy.widening import by_table
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
-from rnsdask.rns.system import RNS
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 Systems: TypeAlias = tuple[Any, Any]
 """The systems of two operands, both RNS, which differ by their bounds alone, or both a Fermat field."""
@@ -41,56 +34,6 @@ Systems: TypeAlias = tuple[Any, Any]
 _SPLIT_EVERY = 4
 
 
-def _matmul_of_intervals(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Product of IntervalRNSArrays; that of two vectors is the only number of a matrix."""
-    find_lengths(*filter(is_number_array, (a, b)))
-    if not (is_number_array(a) and is_number_array(b) and a.words.ndim == b.words.ndim == 2):
-        return _wide_matmul(a, b, overflow=overflow)
-    _check_operands(a, b)
-    made_alike(a, b)
-    _as_matrices(a, b)  # for its errors, which shall name the shapes of the vectors
-    row = made_like((a,), a.words[:, None], a.system, "raise")
-    product = _wide_matmul(row, b, overflow=overflow)
-    if not isinstance(product, tuple):
-        return product[0]
-    result, mask = product
-    return result[0], mask[0] if isinstance(mask, da.Array) else bool(mask[0])
-
-
-def _bits_of_sums(a: Any, b: Any) -> int:
-    """Bits of a sum of as many products as a matrix product of IntervalRNSArrays adds."""
-    first = a if is_number_array(a) else b
-    return int(2 * first.system.moduli.bits + first.words.shape[-1].bit_length())
-
-
-def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Product of FieldArrays; in prime fields that of their residues modulo M."""
-    overflow_mode(overflow, a.system)
-    _check_operands(a, b)
-    made_alike(a, b)
-    find_lengths(a, b)
-    x, y, kept = _as_matrices(a, b)
-    if a.words.ndim == b.words.ndim == 2:
-        return _matmul_of_fields(made_like((a,), a.words[:, None], a.system, "raise"), b)[0]
-    if isinstance(a.system, FermatField):
-        words, _ = _words(x, y, (a.system, a.system), "wrap")
-        return made_like((a,), words[kept], a.system, "raise")
-    left, right = (Residues(x.words, RNS(x.system.moduli)) for x in (a, b))
-    product: Any = matmul(left, right, overflow="wrap")  # type: ignore[arg-type]  # of known lengths
-    return made_like((a,), product.words, a.system, "raise")
-
-
-def _taking_integers(function: F) -> F:
-    @wraps(function)
-    def of_operands(a: Any, b: Any, *, overflow: str | None = None) -> Any:
-        return function(*with_arrays(a, b), overflow=overflow)
-
-    return cast("F", of_operands)
-
-
-@_taking_integers
-@also_of(FiniteFields, _matmul_of_fields)
-@also_of_intervals(_matmul_of_intervals)
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Product ``a @ b`` of matrices or vectors, or of stacks of matrices, as NumPy's.
 
@@ -118,8 +61,29 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or `overflow` is no mode.
     """
-    _check_operands(a, b)
+    a, b = with_arrays(a, b)
+    for operand in (a, b):
+        if not is_number_array(operand):
+            raise TypeError(
+                f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
+                "(* multiplies by a number)"
+            )
+    entry_of("matmul", a, b)
     find_lengths(a, b)
+    if not a.words.ndim == b.words.ndim == 2:
+        return _product(a, b, overflow=overflow)
+    _as_matrices(a, b)  # for its errors, which name the shapes of the vectors
+    row = made_like((a,), a.words[:, None], a.system, "raise")
+    product = _product(row, b, overflow=overflow)
+    if not isinstance(product, tuple):
+        return product[0]
+    result, mask = product
+    return result[0], mask[0] if isinstance(mask, da.Array) else bool(mask[0])
+
+
+@by_table("matmul")
+def _product(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+    """Product of arrays of known lengths, which are not both vectors."""
     terms = int(a.words.shape[-1])
     (a, b), overflow = grown(lambda x, y: of_sums(of_products(x, y), terms), overflow, a, b)
     a, b = made_alike(a, b)
@@ -127,23 +91,15 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     mode = overflow_mode(overflow, whole)
     x, y, kept = _as_matrices(a, b)
     systems = (a.system, b.system)
-    reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
-    is_safe = products.is_known_to_fit(a.system, reach)
-    # What is out of range raises, so a bound of what is left holds for every result.
-    is_known = reach < a.system.greatest_magnitude and (mode == "raise" or is_safe)
-    system = whole.with_bound(reach if is_known else None)
+    known, is_safe = None, False
+    if whole.extends:
+        reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
+        is_safe = products.is_known_to_fit(a.system, reach)
+        # What is out of range raises, so a bound of what is left holds for every result.
+        known = reach if reach < a.system.greatest_magnitude and (mode == "raise" or is_safe) else None
     product, mask = _words(x, y, systems, "wrap" if is_safe and mode == "raise" else mode)
-    array_type: Any = type(a)
-    is_number = a.words.ndim == b.words.ndim == 2
-    result = array_type(product[:, 0] if is_number else product[kept], system)
-    result = result[0] if is_number else result
-    if mode != "flag":
-        return result
-    mask = mask[kept]
-    return result, mask if mask.ndim or isinstance(mask, da.Array) else bool(mask)
-
-
-_wide_matmul = through_rns(matmul, _bits_of_sums, overflows=True)
+    result = made_like((a,), product[kept], whole.with_bound(known), "raise")
+    return (result, mask[kept]) if mode == "flag" else result
 
 
 def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
@@ -164,7 +120,7 @@ def identity_like(x: Numbers) -> Any:
     """Identity matrices, modulo M, in the shape of an array of square matrices; lazy if it is."""
     system = x.system
     words = map_chunks(_identity_block, x.words, rows=system.rows, located=True, system=system)
-    return made_like((x,), words, system.with_bound(1) if isinstance(system, RNS) else system, "raise")
+    return made_like((x,), words, system.with_bound(1), "raise")
 
 
 def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
@@ -174,19 +130,10 @@ def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
         for start, length in zip(starts, block.shape[-2:], strict=True)
     )
     is_one = rows[:, None] == columns
-    if isinstance(system, RNS):
+    if system.extends:  # whose range may lack 1
         return np.broadcast_to(is_one.astype(np.uint32), block.shape)
     one, zero = (np.asarray(system.column(value, block.ndim - 1), like=block) for value in (1, 0))
     return np.broadcast_to(np.where(is_one, one, zero), block.shape)
-
-
-def _check_operands(a: Any, b: Any) -> None:
-    for operand in (a, b):
-        if not (is_number_array(operand) and isinstance(operand.system, RNS | IntervalRNS | FiniteFields)):
-            raise TypeError(
-                f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
-                "(* multiplies by a number)"
-            )
 
 
 def _as_matrices(a: Numbers, b: Numbers) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -232,9 +179,7 @@ def _words(x: Any, y: Any, systems: Systems, mode: str) -> Any:
 
 def _multiply(x: Any, y: Any, system: Any) -> Any:
     """Product of matrices of words, modulo M or p."""
-    if isinstance(system, FermatField):
-        return elements_of(system).matmul(x, y)
-    return products.multiply(x, y, system.moduli)
+    return system.apply("matmul", x, y)
 
 
 def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str) -> da.Array:
@@ -283,9 +228,8 @@ def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: 
 
 
 def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
-    if isinstance(system, FermatField):
-        add = elements_of(system).apply
-        total = reduce(lambda a, b: add("add", (a, b)), (part.residues for part in blocks.flat))
+    if not system.overflows:
+        total = reduce(partial(system.apply, "add"), (part.residues for part in blocks.flat))
         return boxed(Product(total, 0), blocks.ndim)
     return boxed(products.add(blocks.ravel().tolist(), system), blocks.ndim)
 

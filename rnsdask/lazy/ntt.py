@@ -4,13 +4,10 @@ from typing import Any, SupportsIndex
 
 import dask.array as da
 
-from rnsdask.backend import Array
 from rnsdask.core.axes import axis_index
-from rnsdask.fields.elements import elements_of
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy.elementwise import mapped
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.long_ntt import chunk_length, transform_in_chunks
-from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
 
 
@@ -77,7 +74,6 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
     k = check_transform(name, f, axis, negacyclic)
     words, system = f.words, f.system
     how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
-    options: dict[str, Any] = {"rows": system.rows, "system": system, "axis": k, **how}
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
     length = chunk_length(sum(chunks), max(chunks))
     if length < sum(chunks):
@@ -85,14 +81,7 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
     else:
         if len(chunks) > 1:
             words = words.rechunk({k + 1: -1})
-        words = map_chunks(_transform_block, words, token=f"field-{name}", **options)
+        words = mapped("transform", (words,), system, axis=k, **how)
     if len(chunks) > 1:
         words = words.rechunk({k + 1: chunks})
     return made_like((f,), words, system, "raise")
-
-
-def _transform_block(
-    block: Array, *, system: FiniteFields, axis: int, inverse: bool, negacyclic: bool
-) -> Array:
-    transformed: Array = elements_of(system).transform(block, axis, inverse, negacyclic)
-    return transformed

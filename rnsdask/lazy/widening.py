@@ -5,16 +5,11 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from rnsdask.backend import Array
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
-from rnsdask.core.place import Place
 from rnsdask.core.table import ThroughRNS
-from rnsdask.interval_rns import widening
-from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy.elementwise import check_one_kind, entry_of
-from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, common_system, is_number_array, made_alike
+from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped
+from rnsdask.lazy.operands import common_system, is_number_array, made_alike
 from rnsdask.rns.system import RNS
 
 Function = Callable[..., Any]
@@ -27,33 +22,6 @@ class Residues:
 
     words: Any
     system: RNS
-
-
-def of_intervals(value: Any) -> bool:
-    """Whether a value is an array of signed integers with intervals."""
-    return is_number_array(value) and isinstance(value.system, IntervalRNS)
-
-
-def also_of_intervals(function: Function) -> Callable[[F], F]:
-    """Decorate a function of RNSArrays: where an argument is an IntervalRNSArray, `function` is called."""
-    return also_of(IntervalRNS, function)
-
-
-def also_of(system: type[Any], function: Function) -> Callable[[F], F]:
-    """Decorate a function of RNSArrays: of arrays of another kind of system, `function` is called."""
-
-    def decorate(of_residues: F) -> F:
-        @wraps(of_residues)
-        def of_either(*args: Any, **options: Any) -> Any:
-            arrays = [value for value in (*args, *options.values()) if is_number_array(value)]
-            if not any(isinstance(array.system, system) for array in arrays):
-                return of_residues(*args, **options)
-            check_one_kind(*arrays)
-            return function(*args, **options)
-
-        return cast("F", of_either)
-
-    return decorate
 
 
 def by_table(row: str) -> Callable[[F], F]:
@@ -84,7 +52,7 @@ def through_rns(
     overflows: bool = False,
     make: Callable[[Any, RNS], Any] = Residues,
 ) -> Function:
-    """A function of IntervalRNSArrays made of one of RNSArrays.
+    """Make a function of arrays of another system, such as IntervalRNSArrays, of one of RNSArrays.
 
     Parameters
     ----------
@@ -102,15 +70,18 @@ def through_rns(
 
     @wraps(function)
     def through(*args: Any, **options: Any) -> Any:
-        arrays = [value for value in (*args, *options.values()) if of_intervals(value)]
+        arrays = list(filter(is_number_array, (*args, *options.values())))
+        check_one_kind(*arrays)
         made_alike(*arrays)
-        system: IntervalRNS = common_system(*arrays)
+        system: NumberSystem = common_system(*arrays)
         mode = overflow_mode(options.pop("overflow", None), system) if overflows else "raise"
-        moduli = system.moduli
-        wide = widening.wide_system(moduli, moduli.bits if bits is None else bits(*args, **options))
+        wide = system.apply("wide_system", bits=None if bits is None else bits(*args, **options))
 
         def widened(value: Any) -> Any:
-            return _widened(value, wide, make) if of_intervals(value) else value
+            if not is_number_array(value):
+                return value
+            words = mapped("widened", (value.words,), system, result=wide, wide=wide)
+            return make(words, wide.holding(system.value_range))
 
         with errstate(overflow="raise"):
             result = function(*map(widened, args), **{name: widened(v) for name, v in options.items()})
@@ -121,30 +92,25 @@ def through_rns(
     return through
 
 
-def _widened(x: Numbers, wide: RNS, make: Callable[[Any, RNS], Any]) -> Any:
-    moduli: ModuliSet = x.system.moduli
-    words = map_chunks(_widened_block, x.words, rows=wide.rows, moduli=moduli, wide=wide)
-    return make(words, wide.with_bound(moduli.product - 1))
+def of_residues(name: str, function: Function, *arrays: Any) -> Any:
+    """Call a function of RNSArrays, whose numbers are no longer than theirs, for arrays of one kind.
+
+    Raises
+    ------
+    TypeError
+        If the numbers are no residues, nor are brought to such.
+    """
+    entry_of("residues_modulo", *arrays, name=name)
+    return (function if arrays[0].system.extends else through_rns(function))(*arrays)
 
 
-def _narrowed(result: Any, array_type: Function, system: IntervalRNS, mode: str) -> Any:
-    """A result with the arrays of residues in it as arrays of intervals."""
+def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
+    """A result with the arrays of residues in it as arrays in the system."""
     if isinstance(result, tuple | list):
         return type(result)(_narrowed(part, array_type, system, mode) for part in result)
     if not is_number_array(result):
         return result
-    options: dict[str, Any] = {"wide": result.system, "own": system, "mode": mode}
-    rows = system.rows + (mode == "flag")
-    words = map_chunks(_narrowed_block, result.words, rows=rows, located=True, **options)
+    words = mapped("narrowed", (result.words,), system, mode=mode, wide=result.system)
     if mode == "flag":
         return array_type(words[:-1], system), words[-1] != 0
     return array_type(words, system)
-
-
-def _widened_block(columns: Array, *, moduli: ModuliSet, wide: RNS) -> Array:
-    return widening.widened(columns, moduli, wide)
-
-
-def _narrowed_block(residues: Array, *, wide: RNS, own: IntervalRNS, mode: str, place: Place) -> Array:
-    with own.naming_ways_out():
-        return widening.narrowed(residues, wide, own.moduli, mode, place.flat_index)

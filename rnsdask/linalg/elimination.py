@@ -11,7 +11,7 @@ from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import find_lengths, is_number_array, made_alike
-from rnsdask.lazy.widening import of_intervals, through_rns
+from rnsdask.lazy.widening import of_residues
 from rnsdask.rns.system import RNS
 
 
@@ -172,10 +172,8 @@ def _of_kind(
         raise TypeError(f"{name} {whose}, got moduli={system!r}")
     if of_fields(operands[0]):
         return fields(*operands)
-    if of_intervals(operands[0]):
-        find_lengths(*operands)  # which what they go through could not keep
-        integers = through_rns(integers)
-    found = integers(*operands)
+    find_lengths(*operands)  # which what they go through could not keep
+    found = of_residues(name, integers, *operands)
     if system is None:
         return found
     results = found if isinstance(found, tuple) else (found,)

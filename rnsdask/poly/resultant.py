@@ -4,12 +4,10 @@ from typing import Any
 
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, polynomials
-from rnsdask.lazy.elementwise import refuse
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.polynomials import checked_operands
-from rnsdask.lazy.widening import of_intervals, through_rns
-from rnsdask.positional.system import Positional
+from rnsdask.lazy.widening import of_residues
 
 
 def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
@@ -56,10 +54,8 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
         if count == 2:
             raise TypeError("resultant takes integers in two variables, got elements of fields")
         return polynomials.resultant(f, g)
-    if isinstance(f.system, Positional):
-        refuse("resultant", f)
     function = exact_polynomials.resultant if count == 1 else exact_polynomials.bivariate_resultant
-    return (through_rns(function) if of_intervals(f) else function)(f, g)
+    return of_residues("resultant", function, f, g)
 
 
 def discriminant(f: Any) -> Any:
@@ -87,7 +83,4 @@ def discriminant(f: Any) -> Any:
     checked_operands("discriminant", f)
     if of_fields(f):
         return polynomials.discriminant(f)
-    if isinstance(f.system, Positional):
-        refuse("discriminant", f)
-    function = exact_polynomials.discriminant
-    return (through_rns(function) if of_intervals(f) else function)(f)
+    return of_residues("discriminant", exact_polynomials.discriminant, f)

@@ -11,7 +11,6 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
 from rnsdask.positional import arithmetic, bits, divide, modular, order, reduce
-from rnsdask.positional.arithmetic import random_limbs
 from rnsdask.positional.order import ordering
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose
@@ -66,7 +65,7 @@ def _modular(function: Callable[..., Array]) -> Entry:
         found = function(*on_one, signed=system.signed, locate=locate, **options)
         return found.reshape(system.rows, *axes)
 
-    return Entry(of_blocks, located=True, arrays=4)
+    return Entry(of_blocks, located=True)
 
 
 def _mod_power_by_integer(x: Array, m: Array, *, exponent: int, **how: Any) -> Array:
@@ -114,15 +113,15 @@ TABLE: Table = {
     "absolute": Entry(_absolute, overflows=True, located=True),
     "compare": Entry(order.compare, np.int8),
     "sign": Entry(order.sign, np.int8),
-    "floor_divide": Entry(_floor_divide, located=True, arrays=4),
-    "floor_divide_by": Entry(_divide_by, located=True, check=_check_divisor, arrays=4),
+    "floor_divide": Entry(_floor_divide, located=True),
+    "floor_divide_by": Entry(_divide_by, located=True, check=_check_divisor),
     "invert": Entry(bits.invert),
     "bitwise_count": _count("ones"),
     "bit_length": _count("length"),
     "left_shift": Entry(bits.left_shift, overflows=True, located=True),
     "right_shift": Entry(bits.right_shift, located=True),
     "is_even": Entry(lambda x, system: x[0] % 2 == 0, np.bool_),  # noqa: ARG005
-    "random": Entry(random_limbs),
+    "random": Entry(arithmetic.random_limbs),
     "reduce": Entry(_reduce),
     "extrema": Entry(reduce.extrema),
     "sums": Entry(reduce.sums),
@@ -131,17 +130,17 @@ TABLE: Table = {
     "cumprod": Entry(reduce.PositionalProducts),
     "cummax": Entry(_running_extrema(minimum=False)),
     "cummin": Entry(_running_extrema(minimum=True)),
-    "axis_factors": Entry(_axis_factors, arrays=2),
+    "axis_factors": Entry(_axis_factors),
     "join_axis_factors": Entry(arithmetic.factors_along),
     "axis_products": Entry(arithmetic.finish),
     "factor_rows": Entry(lambda system, mode: system.rows + (mode != "wrap")),
-    "factors": Entry(_factors, arrays=2),
+    "factors": Entry(_factors),
     "join_factors": Entry(arithmetic.join),
     "product": Entry(_product),
     "ordering": Entry(ordering),
-    "gcd": Entry(arithmetic.gcd, overflows=True, located=True, arrays=4),
-    "lcm": Entry(lambda x, y, **how: of_pairs("lcm", x, y, **how), overflows=True, located=True, arrays=4),
-    "isqrt": Entry(_isqrt, located=True, arrays=4),
+    "gcd": Entry(arithmetic.gcd, overflows=True, located=True),
+    "lcm": Entry(lambda x, y, **how: of_pairs("lcm", x, y, **how), overflows=True, located=True),
+    "isqrt": Entry(_isqrt, located=True),
     **{
         function.__name__: _modular(function)
         for function in (
@@ -150,7 +149,7 @@ TABLE: Table = {
         )
     },
     "mod_power_by_integer": _modular(_mod_power_by_integer),
-    "power": Entry(_power, overflows=True, located=True, check=check_power, arrays=4),
-    "power_by_array": Entry(arithmetic.power, overflows=True, located=True, arrays=4),
+    "power": Entry(_power, overflows=True, located=True, check=check_power),
+    "power_by_array": Entry(arithmetic.power, overflows=True, located=True),
 }
 """Operations of limbs, by name; `exact` gives the system of exact sums and products of two others."""

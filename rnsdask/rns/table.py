@@ -17,6 +17,7 @@ from rnsdask.rns import (
     axis_scan,
     compare,
     divide,
+    matmul,
     modular_power,
     moments,
     number_theory,
@@ -84,7 +85,7 @@ def _join_axis_factors(factors: Array, *, system: RNS, axes: tuple[int, ...]) ->
 
 def _of_pairs(name: str) -> Entry:
     function = number_theory.of_pairs
-    return Entry(lambda x, y, **how: function(name, x, y, **how), overflows=True, located=True, arrays=4)
+    return Entry(lambda x, y, **how: function(name, x, y, **how), overflows=True, located=True)
 
 
 TABLE: Table = {
@@ -93,12 +94,11 @@ TABLE: Table = {
     "compare": Entry(compare.compare, np.int8),
     "differ": Entry(compare.differ, np.bool_),
     "sign": Entry(compare.sign, np.int8),
-    "floor_divide": Entry(_floor_divide, located=True, ranged=True, arrays=4),
+    "floor_divide": Entry(_floor_divide, located=True, ranged=True),
     "floor_divide_by": Entry(
         _divide_by,
         located=True,
         check=lambda system, divisor, **_: divide.check_divisor(divisor, system.signed),
-        arrays=3,
     ),
     "is_even": Entry(divide.is_even, np.bool_),
     "random": Entry(random_residues),
@@ -110,24 +110,25 @@ TABLE: Table = {
     "cumprod": Entry(axis_scan.AxisProducts),
     "cummax": Entry(_running_extrema(minimum=False)),
     "cummin": Entry(_running_extrema(minimum=True)),
-    "axis_factors": Entry(_axis_factors, arrays=2),
+    "axis_factors": Entry(_axis_factors),
     "join_axis_factors": Entry(_join_axis_factors),
     "axis_products": Entry(axis_products.finish),
     "factor_rows": Entry(lambda system, mode: system.rows + (mode != "wrap")),
-    "factors": Entry(products.factors_of_chunk, arrays=2),
+    "factors": Entry(products.factors_of_chunk),
     "join_factors": Entry(lambda a, b, system: products.combine(a, b, system.moduli)),
     "product": Entry(products.result_of),
+    "matmul": Entry(lambda x, y, system: matmul.multiply(x, y, system.moduli)),
     "ordering": Entry(sort.ordering),
     "select": Entry(topk.select),
     "telling_rows": Entry(lambda words, system: system.sufficient(words)[1]),
     "gcd": _of_pairs("gcd"),
     "lcm": _of_pairs("lcm"),
-    "bit_length": Entry(number_theory.bit_length, np.int64, arrays=2),
+    "bit_length": Entry(number_theory.bit_length, np.int64),
     "residues_modulo": Entry(lambda x, system: x),  # noqa: ARG005
-    "power": Entry(powers.power, overflows=True, located=True, plan=powers.plan, arrays=3),
-    "power_by_array": Entry(powers.power_by_array, overflows=True, located=True, arrays=4),
-    "power_modulo": Entry(modular_power.power_modulo, located=True, arrays=4),
-    "power_modulo_by_array": Entry(modular_power.power_modulo_by_array, located=True, arrays=4),
-    "inverse": Entry(_inverse, located=True, check=powers.check_inverses, arrays=3),
+    "power": Entry(powers.power, overflows=True, located=True, plan=powers.plan),
+    "power_by_array": Entry(powers.power_by_array, overflows=True, located=True),
+    "power_modulo": Entry(modular_power.power_modulo, located=True),
+    "power_modulo_by_array": Entry(modular_power.power_modulo_by_array, located=True),
+    "inverse": Entry(_inverse, located=True, check=powers.check_inverses),
 }
 """Operations of residues, by name."""
