@@ -196,7 +196,7 @@ void bind_sum(nb::module_& module) {
 
 // Whether a number other than 0 may have this header, as rnsdask/interval_rns/layout.py says; `width` is the
 // greatest relative one.
-bool follows_rules(const Header& header, i32 least_exponent, double width) {
+RNS_INLINE bool follows_rules(const Header& header, i32 least_exponent, double width) {
   const ExtendedInterval& x = header.interval;
   // Comparisons with what is not a number are false.
   const bool is_interval = (x.upp - x.low <= width * x.low) & (x.low > 0) & (x.low <= x.upp);
@@ -213,12 +213,19 @@ bool is_zero(const Header& header, const Columns& x, i64 j) {
   return zero;
 }
 
+RNS_VECTORISED bool all_follow(const HeaderTile& tile, i64 count, i32 least_exponent, double width) {
+  u32 wrong = 0;
+  for (i64 j = 0; j < count; ++j) wrong |= static_cast<u32>(!follows_rules(tile[j], least_exponent, width));
+  return wrong == 0;
+}
+
 // The first number whose header no number has, -1 if there is none.
 i64 first_invalid(const Columns& x, i32 least_exponent, double width) {
   HeaderTile tile;
   for (i64 first = 0; first < x.count(); first += kTile) {
     const i64 count = std::min(kTile, x.count() - first);
     tile.load(x, first, count);
+    if (all_follow(tile, count, least_exponent, width)) continue;
     for (i64 j = 0; j < count; ++j) {
       const Header header = tile[j];
       if (!follows_rules(header, least_exponent, width) && !is_zero(header, x, first + j)) return first + j;

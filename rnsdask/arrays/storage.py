@@ -58,13 +58,14 @@ def to_zarr(
         warning, as Dask does.
     mode : {"w-", "w", "a", "r+"}, optional
         As of Zarr. ``"w-"`` (without `append_dim` the default): nothing may be there. ``"w"``: an array
-        of this kind that is there is replaced; it stays until the new one is whole. ``"a"`` (with
-        `append_dim` the default): append if something is there. ``"r+"``: append to what is there.
+        that is there is replaced, and one that another job writes there is taken over; on a local disk
+        the old one stays until the new one is whole. ``"a"`` (with `append_dim` the default): append if
+        something is there. ``"r+"``: append to what is there.
     append_dim : int, optional
         The axis along which the array is appended to the one that is there, which is of the same moduli
         and range, and of the same shape along the others. Its chunks, codecs and attributes stay, and its
         bound becomes the greater of both. It stays as it is, and can be read, until the longer one is
-        whole and takes its place (docs/failures.md). Who has it open must open it again then.
+        whole and takes its place (docs/failures.md). Readers must reopen it then.
     overwrite : bool
         The same as mode ``"w"``.
     compute : bool

@@ -179,7 +179,6 @@ def prod(
 ) -> None:
     """Print the product of all integers of STORE; 1 of none."""
     from rnsdask.core.integer_text import to_decimal
-    from rnsdask.interval_rns.system import IntervalRNS
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
@@ -190,8 +189,7 @@ def prod(
     with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
         array = source.array_with("prod", part=part, backend=backend)
         check_overflow(path, array.system, overflow)
-        where: dict[str, Any] = {} if isinstance(array.system, IntervalRNS) else {"backend": backend}
-        found = array.prod(overflow=overflow, **where)
+        found = array.prod(overflow=overflow, backend=backend)
         wanted = list(found) if overflow == "flag" else [found]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
         with naming(f"prod of {path}"), measured() as cost:

@@ -34,7 +34,6 @@ from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source
 from rnsdask.jobs.sources import check_targets as check_places
 from rnsdask.jobs.writing import Transfer, continues, write_array
-from rnsdask.lazy.exact_elimination import groups_of_chunks
 from rnsdask.lazy.pieces import keeping
 from rnsdask.rns.lift import at_a_time
 
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 
 _COPIES = 4
 """Arrays as large as images modulo some primes that a task holds."""
-
-_PAIR_BYTES = 24
-"""Bytes of tables of primes for each pair of them."""
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
@@ -133,7 +129,7 @@ def _work(
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
     one = np.zeros(1, dtype=largest.words.dtype, like=largest.words._meta)
     images = at_a_time(np.broadcast_to(one, (rows, *chunks)))
-    words, each, tables = _COPIES * images * len(arrays), 0, 0
+    words, each = _COPIES * images * len(arrays), 0
     if operation == "rank":
         each = _RANK_BYTES
     elif isinstance(largest, RNSArray):
@@ -142,10 +138,9 @@ def _work(
         nbytes = factors * (2 + max(array.system.known_magnitude.bit_length() for array in arrays) // 8)
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * nbytes
         words += 2 * _lifted(operation, arrays, 8 * nbytes)
-        tables = 0 if operation == "resultant" else _of_primes(operation, arrays)
     direct = all(source.info.has_chunk_files for source in sources)
     held = each * sum(int(result.size) for result in results)
-    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held, "constants": tables}
+    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held}
     how["arrays"] = FOOTPRINTS[operation].arrays + -(-words // rows)
     entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and factors that are kept
     how["workspace"] = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
@@ -162,15 +157,6 @@ def _lifted(operation: str, arrays: Sequence[Any], bits: int) -> int:
     if operation not in ("det", "solve") or not is_quicker(matrices.words._meta, rows, columns, magnitude):
         return 0
     return Plan.of(1 << 2 * bits, rows, columns, rows * magnitude).primes
-
-
-def _of_primes(operation: str, arrays: Sequence[Any]) -> int:
-    """Bytes of the tables by which images of matrices, modulo the primes of a task, become integers."""
-    matrices, magnitude = arrays[0], max(array.system.known_magnitude for array in arrays)
-    batch = matrices.words.chunks[1:-2]
-    columns = int(arrays[1].shape[-1]) if len(arrays) > 1 and arrays[1].ndim > 1 else 1
-    groups = groups_of_chunks(operation, matrices.words, columns, magnitude, math.prod(map(max, batch)))
-    return _PAIR_BYTES * sum(size for _, size in groups) * max((size for _, size in groups), default=0)
 
 
 def integers(

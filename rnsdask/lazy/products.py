@@ -1,7 +1,7 @@
 """Products of all numbers of an array or along axes, exact: on Dask chunk by chunk, in a tree.
 
 Of all numbers by :mod:`.rns.products`, along axes by :mod:`.rns.axis_products`; of positional numbers both by
-:mod:`.positional.products`.
+:mod:`.positional.arithmetic`.
 """
 
 import math

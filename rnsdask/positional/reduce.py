@@ -217,7 +217,7 @@ class PositionalExtrema(Fold[Positional]):
 
 @dataclass(frozen=True)
 class PositionalProducts(Fold[Positional]):
-    """Running products along an axis (:mod:`.positional.products`)."""
+    """Running products along an axis (:mod:`.positional.arithmetic`)."""
 
     def join(self, first: Any, second: Any) -> Any:
         """Factors of both."""

@@ -37,10 +37,8 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
 
     Parameters
     ----------
-    info
-        The old store, as it was opened.
-    system
-        Its number system, with a bound that holds for what is appended too.
+    info, system
+        The old store, as it was opened; its number system, with a bound that holds for what is appended too.
     axis, length
         How many numbers more along which axis.
 

@@ -48,8 +48,6 @@ _VERSION_KEYS = (
 
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az"}
 
-_READ_ONLY = ("http", "https")
-
 # These can be told to put an object only where there is none.
 _CREATING = ("s3", "s3a", "gs", "gcs", "memory")
 
@@ -86,8 +84,8 @@ class Location(ABC):
 
     @property
     def lists(self) -> bool:
-        """Whether it can be asked what files there are."""
-        return True
+        """Whether it can be asked what files there are, and be written; HTTP servers can neither."""
+        return not self.path.startswith(("http://", "https://"))
 
     @property
     def staged(self) -> "Location":
@@ -107,9 +105,13 @@ class Location(ABC):
     def kind(self) -> str:
         """``"nothing"``, ``"file"`` or ``"folder"``: what is at the place itself."""
 
-    @abstractmethod
     def exists(self, name: str) -> bool:
         """Whether there is a file, or a folder."""
+        try:
+            self.version(name)
+        except FileNotFoundError:
+            return False
+        return True
 
     @abstractmethod
     def names(self) -> set[str]:
@@ -182,6 +184,8 @@ class Location(ABC):
 
     def check_writable(self) -> "Location":
         """Return it, or raise StoreError if nothing can be written there."""
+        if not self.lists:
+            raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
         return self
 
 
@@ -233,12 +237,6 @@ class _FileSystemLocation(Location):
                 return "nothing"
             return "folder" if file_system.isdir(root) else "file"
 
-    def exists(self, name: str) -> bool:
-        file_system, root = self._open()
-        with reaching(f"{self.path}: it cannot be read"):
-            file_system.invalidate_cache(root)
-            return bool(file_system.exists(f"{root}/{name}"))
-
     def names(self) -> set[str]:
         file_system, root = self._open()
         with reaching(f"{self.path}: it cannot be read"):
@@ -252,6 +250,8 @@ class _FileSystemLocation(Location):
         return {name.rpartition("/")[2] for entry in listed if (name := entry.rstrip("/")) != own}
 
     def versions(self) -> dict[str, tuple[Any, ...]]:
+        if not self.lists:
+            return {}
         file_system, root = self._open()
         with reaching(f"{self.path}: it cannot be listed"):
             file_system.invalidate_cache(root)
@@ -392,28 +392,12 @@ class RemoteLocation(_FileSystemLocation):
         return file_system, root
 
     @property
-    def lists(self) -> bool:
-        return self._protocol not in _READ_ONLY
-
-    @property
-    def _protocol(self) -> str:
-        return self.path.partition("://")[0]
-
-    @property
     def parent(self) -> Location | None:
         above, _, name = self.url.rpartition("/")
         return RemoteLocation(above, self.options) if name and not above.endswith((":", "/")) else None
 
     def child(self, name: str) -> Location:
         return RemoteLocation(f"{self.url}/{name}", self.options)
-
-    def check_writable(self) -> Location:
-        if self._protocol in _READ_ONLY:
-            raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
-        return self
-
-    def versions(self) -> dict[str, tuple[Any, ...]]:
-        return super().versions() if self.lists else {}
 
     def read(self, name: str, what: str, limit: int) -> bytes:
         file_system, root = self._open()
@@ -446,7 +430,8 @@ class RemoteLocation(_FileSystemLocation):
 
     def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         file_system, root = self._open()
-        mode = {"mode": "create"} if new and self._protocol in _CREATING else {}
+        protocol = self.path.partition("://")[0]
+        mode = {"mode": "create"} if new and protocol in _CREATING else {}
         try:
             file_system.pipe_file(f"{root}/{name}", content, **mode)
         except FileExistsError:

@@ -312,9 +312,7 @@ def _check_document(document: dict[str, Any], system: NumberSystem) -> tuple[str
     if len(shape) < 2:
         raise ValueError(f"it must have a residue axis and at least one axis of numbers, got shape {shape}")
     if shape[0] != system.rows:
-        raise ValueError(
-            f"its residue axis (axis 0) has {shape[0]} rows, not the {system.rows} of its moduli"
-        )
+        raise ValueError(f"its residue axis (axis 0) has {shape[0]} rows, its number system {system.rows}")
     grid = document["chunk_grid"]
     if (rows := grid["configuration"]["chunk_shape"][0]) != system.rows:
         raise ValueError(f"its residue axis (axis 0) of {system.rows} rows is cut into chunks of {rows}")

@@ -6,7 +6,6 @@ from typing import Any
 
 import obstore  # type: ignore[import-not-found, unused-ignore]
 
-from rnsdask.core.errors import StoreError
 from rnsdask.store.access import access_error
 from rnsdask.store.location import Location, reaching
 
@@ -43,15 +42,6 @@ class ObjectLocation(Location):
     prefix: str = ""
 
     @property
-    def lists(self) -> bool:
-        return not self.path.startswith(("http://", "https://"))
-
-    def check_writable(self) -> Location:
-        if not self.lists:
-            raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
-        return self
-
-    @property
     def parent(self) -> Location | None:
         if not self.prefix:
             return None
@@ -67,13 +57,6 @@ class ObjectLocation(Location):
     def kind(self) -> str:
         # Objects have no folders: a place is one if something is below it.
         return "folder" if self.lists and self.names() else "nothing"
-
-    def exists(self, name: str) -> bool:
-        try:
-            self.version(name)
-        except FileNotFoundError:
-            return False
-        return True
 
     def names(self) -> set[str]:
         with reaching(f"{self.path}: it cannot be listed"):

@@ -4,7 +4,7 @@ One array has the residues, and is a store of its own; the others have a value f
 writes one array of all words, and never a group.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -162,7 +162,7 @@ def decode_group_chunk(info: GroupInfo, index: Sequence[int]) -> NDArray[np.uint
     return words
 
 
-def content_of_group(info: GroupInfo, content_of: Any) -> str:
+def content_of_group(info: GroupInfo, content_of: Callable[[Location, Iterable[str]], str]) -> str:
     """Hash of the hashes that `content_of` makes of the chunks of each array."""
     keys = {name: [info.part_chunk_key(name, index) for index in info.indices()] for name, _ in info.parts}
     return json_hash({name: content_of(info.location, of_part) for name, of_part in keys.items()})

@@ -143,28 +143,21 @@ def resume(
     job_identity: str | None = None,
     any_job: bool = False,
 ) -> "StoreWriter":
-    """Open an incomplete store, to write the chunks that it still lacks.
-
-    The store is this writer's from now on: another one, of a job that is still running, can write no more.
-    What interrupted writes have left behind is removed.
+    """Open an incomplete store, to write the chunks that it still lacks; it is this writer's from now on.
 
     Parameters
     ----------
-    path
-        Anything that `rnsdask.store.locate` takes.
+    path, job_identity
+        As `create` takes them.
     check
         Called before anything changes; it may raise if the store is not what its caller wants.
-    job_identity
-        As `create` takes it.
     any_job
         Whether another job may have begun the store, because all chunks that it has are compared.
 
     Raises
     ------
     StoreError
-        If there is no valid store, or it is complete, or was created by another job.
-    StoreAccessError
-        If it cannot be written.
+        If there is no valid store, or it is complete, or was created by another job, or cannot be written.
     """
     location = locate(path)
     begun = find_begun(location)
@@ -288,15 +281,7 @@ class StoreWriter(ArrayWriter):
     info: StoreInfo
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
-        """Write a whole chunk, so that it appears at once or not at all.
-
-        Parameters
-        ----------
-        index
-            Index of the chunk in ``info.grid``.
-        residues
-            NumPy or CuPy array of the system's words, of the shape that `rnsdask.store.read_chunk` returns.
-            From a GPU it comes back while it is written.
+        """Write a whole chunk of the system's words, so that it appears at once or not at all.
 
         Raises
         ------
@@ -306,9 +291,7 @@ class StoreWriter(ArrayWriter):
             If `residues` has another type or shape, or a word is none of a number, such as a residue that is
             not below its modulus.
         StoreError
-            If another writer has begun to write the store.
-        StoreAccessError
-            If the chunk cannot be written.
+            If it cannot be written, or another writer has begun to write the store.
         """
         info, name = self.info, self.info.chunk_name(index)
         info.check_release()
@@ -369,25 +352,13 @@ class StoreWriter(ArrayWriter):
         return chunk_problems(self.info, index)
 
     def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
-        """Declare the store complete, and put it in its place.
+        """Declare the store complete, put it in its place, and return what it says about itself then.
 
         Parameters
         ----------
         bound
             Upper bound of the absolute value of every number, where it became known in writing; None keeps
-            the one that the store was created with.
-
-        Returns
-        -------
-        info : StoreInfo
-            The complete store.
-
-        Raises
-        ------
-        ValueError
-            If `bound` is not within the range of the moduli set.
-        StoreError
-            If a chunk is not written, or another writer has begun to write the store.
+            the one that the store was created with. ValueError if it is beyond the range of the moduli set.
         """
         system = self.info.system if bound is None else with_exact_bound(self.info.system, bound)
 

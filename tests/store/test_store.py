@@ -613,7 +613,10 @@ def edit(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object])
     ("fields", "message"),
     [
         ({"format": 3}, "it is of format 3; this version of rnsdask reads formats 1 and 2"),
-        ({"format": 2}, "system must be 'prime-fields', 'fermat-field' or 'positional', got None"),
+        (
+            {"format": 2},
+            "system must be 'prime-fields', 'fermat-field', 'interval-rns' or 'positional', got None",
+        ),
         ({"format": True}, "it is of format True"),
         ({"format": None}, "it is of format None"),
         ({"moduli": [4, 6, 7, 11]}, "moduli 4 (position 0) and 6 (position 1) are not coprime"),
@@ -622,7 +625,7 @@ def edit(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object])
         ({"moduli": [4, 3.0, 7, 11]}, "modulus at position 1 must be an integer, got 3.0"),
         ({"moduli": []}, "a moduli set needs at least one modulus"),
         ({"moduli": "7"}, "moduli must be a list, got '7'"),
-        ({"moduli": [2, 3, 5]}, "its residue axis (axis 0) has 4 rows for 3 moduli"),
+        ({"moduli": [2, 3, 5]}, "its residue axis (axis 0) has 4 rows, its number system 3"),
         ({"signed": 1}, "signed must be true or false, got 1"),
         ({"complete": "yes"}, "complete must be true or false, got 'yes'"),
         ({"bound": 17}, "bound must be null or a hexadecimal string like 0x1f, got 17"),
@@ -660,7 +663,7 @@ def test_a_bound_of_many_digits(tmp_path: Path) -> None:
         ({"dtype": "int32"}, "its dtype must be uint32, got int32"),
         ({"dtype": "float64"}, "its dtype must be uint32, got float64"),
         ({"shape": (4,), "chunks": (4,)}, "it must have a residue axis and at least one axis of numbers"),
-        ({"shape": (5, 300)}, "its residue axis (axis 0) has 5 rows for 4 moduli"),
+        ({"shape": (5, 300)}, "its residue axis (axis 0) has 5 rows, its number system 4"),
         ({"chunks": (2, 128)}, "its residue axis (axis 0) of 4 rows is cut into chunks of 2"),
         ({"chunks": (8, 128)}, "its residue axis (axis 0) of 4 rows is cut into chunks of 8"),
         (
