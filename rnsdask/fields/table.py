@@ -35,7 +35,6 @@ def _random_residues(*, system: Any, **how: Any) -> Array:
 
 PRIME_FIELDS: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
-    "random": Entry(_random_residues),
     "differ": Entry(_on("differ"), np.bool_),
     "matmul": Entry(_on("matmul")),
     "transform": Entry(_on("transform")),

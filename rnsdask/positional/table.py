@@ -11,7 +11,6 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
 from rnsdask.positional import arithmetic, bits, divide, modular, order, reduce
-from rnsdask.positional.arithmetic import random_limbs
 from rnsdask.positional.order import ordering
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose

@@ -231,7 +231,7 @@ def test_operands_that_do_not_fit() -> None:
 # ---- comparison -------------------------------------------------------------------------------------------
 
 
-def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
+def test_a_relation_decided_by_ranges_drops_no_error() -> None:
     x = IntervalRNSArray.from_ints([MODULI.product - 1] * 300, MODULI, chunks=128)
     zeros = IntervalRNSArray.from_ints([0] * 300, MODULI, chunks=128)
     for raising in (x * x, x // zeros, x % zeros, abs(x + x), -(x - (-x)), (x * x)[3:200]):
@@ -239,10 +239,6 @@ def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
             for value in (MODULI.product, -MODULI.product, 10**200):
                 with pytest.raises((OverflowError, ZeroDivisionError)):
                     print(relation, value, relation(raising, value).compute(scheduler="sync"))
-    x.to_zarr(tmp_path / "x")
-    for plain in (x, rd.open_zarr(tmp_path / "x"), rd.open_zarr(tmp_path / "x")[1:]):
-        mask = plain < MODULI.product
-        assert mask.compute().all()
 
 
 # ---- reductions -------------------------------------------------------------------------------------------

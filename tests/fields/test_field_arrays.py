@@ -369,7 +369,10 @@ def test_what_a_store_says_of_fields_is_checked(tmp_path: Path) -> None:
     for changes, message in (
         ({"moduli": [9, *PRIMES[1:]]}, "9 .* is not a prime"),
         ({"moduli": [3, *PRIMES[1:]]}, "the prime 3 is there more than once"),
-        ({"system": "rns"}, "system must be 'prime-fields', 'fermat-field' or 'positional', got 'rns'"),
+        (
+            {"system": "rns"},
+            "system must be 'prime-fields', 'fermat-field', 'interval-rns' or 'positional', got 'rns'",
+        ),
         ({"signed": True}, "no sign and no bound"),
         ({"bound": "0x7"}, "no sign and no bound"),
         ({"format": 3}, "it is of format 3; this version of rnsdask reads formats 1 and 2"),
