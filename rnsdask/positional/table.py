@@ -121,7 +121,7 @@ TABLE: Table = {
     "left_shift": Entry(bits.left_shift, overflows=True, located=True),
     "right_shift": Entry(bits.right_shift, located=True),
     "is_even": Entry(lambda x, system: x[0] % 2 == 0, np.bool_),  # noqa: ARG005
-    "random": Entry(random_limbs),
+    "random": Entry(arithmetic.random_limbs),
     "reduce": Entry(_reduce),
     "extrema": Entry(reduce.extrema),
     "sums": Entry(reduce.sums),
