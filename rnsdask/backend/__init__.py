@@ -195,7 +195,7 @@ def empty_like(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def contiguous(array: Array) -> Array:
-    """The same array in C order: itself if it is so, else a copy."""
+    """Copy an array to C order unless it is in that order."""
     if isinstance(array, np.ndarray):
         return np.ascontiguousarray(array)
     return array if array.flags.c_contiguous else padded(array, array.shape)

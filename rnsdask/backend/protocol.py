@@ -1,4 +1,4 @@
-"""What a processor's kernels are: names, arguments and results."""
+"""The kernels' protocol: names, arguments and results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class KeySums:
 
 @dataclass(frozen=True)
 class IntervalGoal:
-    """What a floating-point evaluation is to give: relative width, range, and a last factor.
+    """Goal of a floating-point evaluation: relative width, range, and a last factor.
 
     ``accuracy`` must be one that the moduli allow, for nothing else ends the refinement. The bounds are
     multiplied by ``[scale_low, scale_upp] * 2**scale_exponent``.
@@ -82,17 +82,17 @@ Bounds: TypeAlias = tuple[Array, Array, Array]
 """Lower and upper bounds (float64) and their common exponents (int32) of intervals, each (N,)."""
 
 INTERVAL_OPERATIONS = ("add", "subtract", "multiply", "divide")
-"""What ``Kernels.interval_arithmetic`` does, in the order of the kernels' numbers."""
+"""Operations of ``Kernels.interval_arithmetic``, in the order of the kernels' codes."""
 
 INTERVAL_RNS_ALGORITHMS = {1: 1, 2: 2, "digits": 3}
 """The algorithms of ``Kernels.interval_rns_add`` and their numbers in the kernels."""
 
 LIMB_COUNTS = ("length", "ones", "twos_length")
-"""What ``Kernels.positional_count`` counts, in the order of the kernels' numbers: bits of magnitudes, those
+"""Counts of ``Kernels.positional_count``, in the order of the kernels' codes: bits of magnitudes, those
 that are 1; bits of x, or of ~x if x is negative."""
 
 UNDECIDED = 2
-"""What ``Kernels.compare`` says of numbers whose keys are too near each other, or ambiguous."""
+"""Result of ``Kernels.compare`` for numbers whose keys are too close or ambiguous."""
 
 
 def power_window(bits: int) -> int:
@@ -101,7 +101,7 @@ def power_window(bits: int) -> int:
 
 
 FITS, OVERFLOWS, OPEN = 0, 1, 2
-"""What the keys say of a result: it is in range, it is not, or they do not tell."""
+"""Verdict of the keys on a result: in range, out of range, or open."""
 
 
 class Kernels(Protocol):
@@ -156,7 +156,7 @@ class Kernels(Protocol):
         """Write the residues modulo the targets to `result`; Boolean (N,): they may be wrong by M."""
 
     def bound_proof(self, moduli: ModuliSet, first: int, low: int, high: int) -> BoundProof | None:
-        """What proves that numbers are from ``low <= 0`` to ``high < M/4``.
+        """Constants of a proof that numbers are from ``low <= 0`` to ``high < M/4``.
 
         So many first moduli tell these numbers apart. None if the processor has no kernel for that.
         """
@@ -249,7 +249,7 @@ class Kernels(Protocol):
     def apply_checked(
         self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: SumCheck, out: Array
     ) -> Array | None:
-        """Of a sum or a difference, the keys of both operands decide whether the result is in range."""
+        """Apply a sum or a difference; the keys of both operands decide whether the result is in range."""
 
     def apply_windowed(
         self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
@@ -313,7 +313,7 @@ class Kernels(Protocol):
 
     @property
     def small_cramer(self) -> Callable[[Array, ModuliSet], tuple[Array, Array]] | None:
-        """Of [A b] (n, B, N, N + K) the numerators (n, B, N, K) of Cramer's rule, and determinants (n, B).
+        """Numerators (n, B, N, K) by Cramer's rule and determinants (n, B) of [A b] (n, B, N, N + K).
 
         It is quick for few rows, of which there is one at least, and takes odd primes. Where a determinant is
         0, numerators mean nothing. None if the processor has no such kernel.
@@ -461,11 +461,11 @@ class Kernels(Protocol):
 
     @property
     def most_product_limbs(self) -> int:
-        """Of the shorter operand of `positional_multiply`: longer products are quicker by transforms."""
+        """Most limbs of the shorter operand of `positional_multiply`; beyond it transforms are faster."""
 
     @property
     def most_montgomery_limbs(self) -> int:
-        """Of one odd modulus: products by longer ones are quicker as remainders."""
+        """Most limbs of one odd modulus for Montgomery products; longer ones are faster by remainders."""
 
     def by_integers(self, operation: str, limbs: int, count: int) -> bool:
         """Whether GMP on the host is quicker for "mod_power" or "mod_inverse" by moduli of so many limbs."""

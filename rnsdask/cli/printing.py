@@ -1,4 +1,4 @@
-"""What commands print: nothing that a terminal obeys, no secrets, and errors of the output by its name."""
+"""Printing of commands: no control characters, no secrets, and errors that name the output."""
 
 import json
 import os

@@ -13,7 +13,7 @@ from rnsdask.core.moduli import ModuliSet
 
 @lru_cache(CACHED_SETS)
 def modulus_table(moduli: ModuliSet) -> NDArray[np.uint32]:
-    """What a product of residues is reduced by, (n, 4): m - 1, the divisor, its reciprocal and the shift.
+    """Reduction constants for products of residues, (n, 4): m - 1, the divisor, its reciprocal and the shift.
 
     The divisor is m shifted left until bit 31 is set, the reciprocal ``floor((2**64 - 1) / divisor) - 2**32``
     (``Modulus`` in the kernels). For m = 2**32 all but m - 1 are 0.
@@ -30,7 +30,7 @@ def modulus_table(moduli: ModuliSet) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, eq=False)
 class SumCheck:
-    """What the keys of two numbers prove of their sum (difference).
+    """Constants by which the keys of two numbers prove their sum (difference) to fit or not.
 
     With the operands' keys U, ``h = (U_x >> 1) + (U_y >> 1)`` (minus, for a difference), and neither key
     below ``keys.ambiguous_below``: the result fits if h is in `fits`, and overflows if h is not in `open`.
@@ -77,7 +77,7 @@ def sum_check(moduli: ModuliSet, signed: bool, subtract: bool) -> SumCheck:
 
 @dataclass(frozen=True, eq=False)
 class WindowCheck:
-    """What the key of one operand proves, as first and last keys of two windows.
+    """Windows of one operand's key, as first and last keys, that prove a result to fit or not.
 
     A result fits if the key of the operand at the index `deciding` is in the window `fits`, and overflows if
     it is not in the window `open`, nor below ``keys.ambiguous_below``. A window whose first key is beyond

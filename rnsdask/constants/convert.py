@@ -68,7 +68,7 @@ class ForwardConstants:
 
     @property
     def digits(self) -> ForwardDigits | None:
-        """Those by digits of 100 bits, for processors that have them; None of limbs of another base."""
+        """Constants in 100-bit digits, or None without IFMA or for limbs of another base."""
         return None
 
 
@@ -77,7 +77,7 @@ class BinaryForwardConstants(ForwardConstants):
 
     @kept_property
     def digits(self) -> ForwardDigits | None:
-        """Those by digits of 100 bits, for processors that have them."""
+        """Constants in 100-bit digits, or None without IFMA."""
         return forward_digits(self.moduli, self.limb_count, self.flip != 0)
 
 
@@ -168,7 +168,7 @@ class ReverseConstants:
 
     @kept_property
     def digits(self) -> ReverseDigits | None:
-        """Those by digits of 100 bits, for processors that have them."""
+        """Constants in 100-bit digits, or None without IFMA."""
         return reverse_digits(self.moduli, self.limb_count, self.signed)
 
 
@@ -222,7 +222,7 @@ class ExtensionConstants:
 
     @kept_property
     def digits(self) -> ExtensionDigits | None:
-        """Those by digits of 100 bits, for processors that have them."""
+        """Constants in 100-bit digits, or None without IFMA."""
         return extension_digits(self.moduli, self.targets)
 
 

@@ -72,7 +72,7 @@ class ExtensionDigits:
 
 @dataclass(frozen=True, eq=False)
 class DivisionDigits:
-    """What division of residues by residues takes: what both are converted by, and the results back."""
+    """Constants of division of residues by residues: conversion of operands, and of results back."""
 
     dividends: ReverseDigits
     divisors: ReverseDigits
@@ -228,7 +228,7 @@ def _digits_of(residues: NDArray[Any], moduli: ModuliSet) -> Words:
 
 
 def _bounds(moduli: ModuliSet) -> list[int]:
-    """Where groups begin, and the end: as many moduli to a group as its product allows."""
+    """Starts of groups, and the end; a group has as many moduli as its product allows."""
     bounds, product = [0], 1
     for i, m in enumerate(moduli):
         if product * m > 2**_GROUP_BITS or i - bounds[-1] == _MOST_IN_GROUP:

@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class _Slot(Generic[T]):
-    """Where one table will be."""
+    """Slot of a table that is built once."""
 
     def __init__(self) -> None:
         self._made: list[T] = []

@@ -21,7 +21,7 @@ LEAST_RADIX, GREATEST_RADIX = 2**8, 2**64 - 2
 
 @dataclass(frozen=True)
 class FermatConstants:
-    """What kernels know of p = r^k + 1: the radix r = 2^a + 2^b or 2^a - 2^b, and k digits.
+    """Kernel parameters of p = r^k + 1: the radix r = 2^a + 2^b or 2^a - 2^b, and k digits.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class FermatConstants:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the digits: words of 32 bits where the radix is less than 2^32, else of 64."""
+        """Type of the digits: 32-bit words for radices below 2^32, else 64-bit ones."""
         return np.dtype(np.uint32 if self.radix < 2**32 else np.uint64)
 
     @cached_property

@@ -50,7 +50,7 @@ _MIDDLE = 3 * 2**22 - 256
 
 @dataclass(frozen=True, eq=False)
 class Int8Constants:
-    """What takes residues modulo each m to those modulo the first small moduli, and sums of products back.
+    """Constants that take residues modulo each m to the first small moduli, and sums of products back.
 
     ``left``, ``negative`` and ``right`` (count, 7) are the kernels' ``SmallModulus`` of left matrices of
     products, of those of negative products, and of right matrices, ``weights`` (n, 28) their

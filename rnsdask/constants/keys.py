@@ -18,7 +18,7 @@ KEY_BITS = 64
 
 @dataclass(frozen=True, eq=False)
 class KeyConstants:
-    """What a reduction needs to evaluate ``2**64 * Y/M`` from above, for ``Y = 2**scale * X + offset``.
+    """Constants of a reduction to evaluate ``2**64 * Y/M`` from above, for ``Y = 2**scale * X + offset``.
 
     For every Y, ``0 <= Y < M``, the evaluated key U satisfies ``U - slack <= 2**64 * Y/M <= U``, modulo
     2**64. Without a wrap-around this orders numbers; a key below ``ambiguous_below`` may have wrapped. The

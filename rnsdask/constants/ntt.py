@@ -44,7 +44,7 @@ def transform_constants(moduli: ModuliSet, length: int, inverse: bool) -> Transf
 
 @dataclass(frozen=True, eq=False)
 class TwiddleFactors:
-    """What the element at (i, r) of a matrix of R columns is multiplied by: ``a**i * b**r * c**(i r)``.
+    """Factors of the elements at (i, r) of a matrix of R columns: ``a**i * b**r * c**(i r)``.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ Their product is above 2**90, so that sums of 2**26 products of any two 32-bit w
 
 @dataclass(frozen=True, eq=False)
 class ThreePrimeConstants:
-    """What takes residues modulo `THREE_PRIMES` to those modulo each m.
+    """Constants that take residues modulo `THREE_PRIMES` to each modulus m.
 
     ``primes`` is the kernels' ``ThreePrimes``, 9 words; ``weights`` (n, 6) their ``PrimeWeights``.
     """

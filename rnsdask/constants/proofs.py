@@ -49,7 +49,7 @@ _BYTE_ROOM_BITS = 40
 
 @dataclass(frozen=True, eq=False)
 class ByteProofTables:
-    """What depends on the moduli alone: on those whose residues are extended, and on the others.
+    """Constants that depend on the moduli alone: those whose residues are extended, and the others.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class ByteProofTables:
 
     @property
     def quotients(self) -> int:
-        """As how many residues the quotient comes behind the others; it is below 2**48, or 2**32 if short."""
+        """Residues that the quotient occupies after the others; it is below 2**48, or 2**32 if short."""
         return -(-(2 + 2 * self.words) // self.bytes)
 
     @property
@@ -124,7 +124,7 @@ class ByteProofTables:
 
     @property
     def tests(self) -> NDArray[np.uint32]:
-        """What residues are compared by (struct ResidueTest); what fills up the last pass always fits."""
+        """Constants that residues are compared with (struct ResidueTest); padding of the last pass always fits."""
         tests = np.zeros((self.passes * self.tests_of_pass, 4), dtype=np.uint32)
         for test, m in zip(tests, self.others, strict=False):
             test[:3] = m, pow(m, -1, 2**32), (2**32 - 1) // m
@@ -331,7 +331,7 @@ def _digit_constants(moduli: ModuliSet, others: ModuliSet) -> ProofConstants | N
 
 
 def _groups(moduli: ModuliSet) -> list[list[int]]:
-    """As many neighbours to a group as its product and their number allow."""
+    """Group neighbouring moduli, as many as their product and number allow."""
     groups: list[list[int]] = []
     for m in moduli:
         if not groups or not _fits([*groups[-1], m]):

@@ -37,7 +37,7 @@ class RemainderConstants:
 
     @cached_property
     def digits(self) -> RemainderDigits | None:
-        """Those by digits of 100 bits, for processors that have them."""
+        """Constants in 100-bit digits, or None without IFMA."""
         divisor = int.from_bytes(self.divisor[0].astype("<u4").tobytes(), "little")
         return remainder_digits(self.moduli, divisor)
 

@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, moduli sets, layouts, places, exact scalars."""
+"""The values that all packages share: errors, moduli sets, layouts, places, exact scalars."""

@@ -115,7 +115,7 @@ def greedy_coprime(first: int, step: int, stop: int) -> Iterator[int]:
 
 
 class _Sieve:
-    """What is known of the candidates taken so far."""
+    """Residues of the moduli taken so far, by which candidates are sieved."""
 
     def __init__(self, small: NDArray[np.int64], taken: list[int]) -> None:
         self._unused = small

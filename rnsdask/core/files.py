@@ -73,7 +73,7 @@ def _opened(part: Path, target: Path) -> BinaryIO:
 
 
 def _sync(stream: BinaryIO) -> None:
-    """Have a file on the disk: a full one behind a network may say so only here."""
+    """Flush a file to the disk: a full disk behind a network may report its error only here."""
     stream.flush()
     try:
         os.fsync(stream.fileno())
@@ -109,7 +109,7 @@ def private(path: str | os.PathLike[str], flags: int) -> int:
 
 @contextmanager
 def naming_file(path: str | os.PathLike[str], part: Path | None = None) -> Iterator[None]:
-    """Have an OSError that names no file, as that of a write, or the one named `part`, name this one."""
+    """Name this file in an OSError that names none, as a failed write does, or that names `part`."""
     try:
         yield
     except OSError as error:

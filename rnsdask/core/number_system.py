@@ -26,19 +26,19 @@ class NumberSystem(ABC):
     """The class of arrays of the system, which puts itself here."""
 
     range_kind: str = ""
-    """What an error calls the range, such as "signed"."""
+    """Name of the range in errors, such as "signed"."""
 
     words_are: str = "words"
-    """What an error calls the words."""
+    """Name of the words in errors."""
 
     table_name: ClassVar[str]
-    """Where the table of operations is, such as ``rnsdask.rns.table:TABLE``, which imports this value."""
+    """Name of the table of operations, such as ``rnsdask.rns.table:TABLE``; the table imports this value."""
 
     ways_out: ClassVar[str] = "it has no such operation"
-    """What an error says of an operation that the table lacks, and which other numbers have it."""
+    """Ways out that an error names for an operation that the table lacks."""
 
     conversions: ClassVar[str] = ""
-    """What turns numbers of this system and of others into one another, as an error says it."""
+    """Conversions between this system and others, as errors name them."""
 
     wider: ClassVar[str] = "no other integers have words"
     """How to hold an integer that is out of range, as an error beside an array says it."""
@@ -174,7 +174,7 @@ class NumberSystem(ABC):
         """Whether words of the other system mean the same numbers: what is known of their size may differ."""
 
     def mismatch(self, other: Any) -> str:
-        """What an error says of operands in this system and in another one of its kind."""
+        """Text of an error for operands in this system and in another one of its kind."""
         return f"operands are of different number systems: {self!r} and {other!r}"
 
     @abstractmethod
@@ -192,11 +192,11 @@ class NumberSystem(ABC):
 
     @abstractmethod
     def __dask_tokenize__(self) -> Any:
-        """What tells this system from others, for Dask; numbers of any length in text that stays short."""
+        """Identity of the system for Dask's tokens; numbers of any length become short text."""
 
     @abstractmethod
     def __str__(self) -> str:
-        """What an array's repr says of the system."""
+        """Text of the system in an array's repr."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
@@ -219,7 +219,7 @@ class NumberSystem(ABC):
 
     @abstractmethod
     def details(self) -> dict[str, str]:
-        """What people want to know of the system: names and values, in a few words each."""
+        """Properties of the system for people: names and values, a few words each."""
 
     def out_of_range(self, what: str, owner: str = "the moduli set") -> ValueError:
         """The error of a number outside the range, named as in ``operand 5``."""

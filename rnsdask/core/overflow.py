@@ -1,4 +1,4 @@
-"""What happens on overflow, set for a block of code as NumPy's ``errstate`` does."""
+"""Overflow mode for a block of code, set as NumPy's ``errstate`` does."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Where the chunks of an array lie in the whole, for indices of numbers and messages that name one."""
+"""Places of chunks in an array, for indices of numbers and for messages that name one."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ Locate: TypeAlias = Callable[[int], int]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a chunk lies.
+    """Place of a chunk in its array.
 
     Attributes
     ----------

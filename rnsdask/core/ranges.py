@@ -179,7 +179,7 @@ def bitwise_count(a: Range) -> Range:
 
 
 def truth(*_operands: Range) -> Range:
-    """What a comparison gives."""
+    """Range of a comparison's result."""
     return 0, 1
 
 

@@ -87,7 +87,7 @@ class ScalarInt(int):
 
 
 def _plain(value: Any) -> Any:
-    """The same with arrays of no axes in place of each ScalarInt, in lists and tuples too."""
+    """Replace each ScalarInt by an array without axes, in lists and tuples too."""
     if isinstance(value, ScalarInt):
         return value.as_array()
     return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value

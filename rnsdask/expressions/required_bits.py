@@ -64,7 +64,7 @@ def bits_of(found: Range) -> int:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a value before it is computed.
+    """Range and system of a value before it is computed.
 
     Attributes
     ----------

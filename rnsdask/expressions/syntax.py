@@ -85,7 +85,7 @@ def parse(text: str) -> Expression:
 
 
 def _in_hexadecimal(match: re.Match[str]) -> str:
-    """The same integer in as many characters, so that all columns stay."""
+    """Write an integer in as many characters, so that all columns stay."""
     value = gmpy2.mpz(match[0].replace("_", ""))
     return "0x" + str(value.digits(16)).zfill(len(match[0]) - 2)
 

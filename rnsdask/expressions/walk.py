@@ -23,7 +23,7 @@ Key: TypeAlias = tuple[int | slice | EllipsisType, ...]
 
 
 class Meaning(Protocol[V]):
-    """What the values of an expression are, besides integers.
+    """Operations on the values of an expression that are no integers.
 
     What a method raises, a TypeError, ValueError, IndexError or ZeroDivisionError, is told with the column of
     the node.

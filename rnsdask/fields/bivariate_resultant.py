@@ -36,7 +36,7 @@ RootDegree = tuple[int, Fraction | None]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What the resultants of B pairs of polynomials are computed from.
+    """Input of the resultants of B pairs of polynomials.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Image:
 
     @cached_property
     def points(self) -> GeometricPoints:
-        """Where it is evaluated."""
+        """Points at which the resultant is evaluated."""
         return GeometricPoints(self.moduli, self.task.degree + 1, self.task.f)
 
     @cached_property
@@ -186,7 +186,7 @@ class Image:
 
     @cached_property
     def formal_degrees(self) -> tuple[Array, Array]:
-        """Those of all these in y, (n, B * points) each."""
+        """Degrees in y of all pairs at all points, (n, B * points) each."""
         f, g = (np.repeat(d, self.points.count) for d in self.task.degrees)
         shape = len(self.moduli), len(f)
         x, y = (np.asarray(np.broadcast_to(d, shape).copy(), like=self.task.f) for d in (f, g))

@@ -228,7 +228,7 @@ def cyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
 
 
 def _negacyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
-    """The same of negacyclic convolutions, where 2N divides each p - 1: cyclic ones of ``x_i psi**i``."""
+    """Negacyclic convolutions, where 2N divides each p - 1: cyclic ones of ``x_i psi**i``."""
     products = cyclic_products(twisted(x, moduli, False), twisted(y, moduli, False), moduli)
     return twisted(products, moduli, True)
 

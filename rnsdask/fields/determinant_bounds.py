@@ -136,7 +136,7 @@ def hadamard(matrices: Elements) -> int:
 
 
 def determinant_bound(matrix: Elements) -> int:
-    """The same of one matrix A (N, N), which is nearly its determinant if it is well-conditioned.
+    """Bound of the determinant of one matrix A (N, N), close to it if A is well-conditioned.
 
     For any upper triangular X the determinant is that of A X over the product of X's diagonal, and Hadamard's
     inequality bounds the former. X is about the inverse of R of A = Q R, so that A X is about orthogonal.

@@ -1,4 +1,4 @@
-"""What arithmetic asks of chunks of field elements, for each kind of fields. No Dask in here."""
+"""Arithmetic of chunks of field elements, a class for each kind of fields. No Dask here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Elements(Protocol):
 
 @dataclass(frozen=True)
 class PrimeElements:
-    """What :func:`elements_of` gives for prime fields."""
+    """Arithmetic of chunks of elements of prime fields."""
 
     moduli: ModuliSet
 

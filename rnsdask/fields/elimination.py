@@ -39,7 +39,7 @@ class _Echelon:
 
 
 def _stack(words: Array) -> Array:
-    """The same with one axis for all matrices: (n, B, rows, columns)."""
+    """Join the axes of the batch to one: (n, B, rows, columns)."""
     return words.reshape(len(words), math.prod(words.shape[1:-2]), *words.shape[-2:])
 
 
@@ -50,7 +50,7 @@ def _echelon(words: Array, moduli: ModuliSet, pivot_columns: int) -> _Echelon:
 
 
 def _pivots_and_products(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Of matrices the columns of pivots (n, B, K), -1 where there is none, and products of pivots (n, B)."""
+    """Columns of pivots (n, B, K), -1 where there is none, and products of pivots (n, B)."""
     x = _stack(words)
     return kernels_of(x).eliminate(x, x.shape[-1], moduli, None)[1:]
 
@@ -158,7 +158,7 @@ def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
 
 
 def solutions_and_determinants(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Of chunks [A b] the solutions (n, *batch, N, K), and determinants (n, *batch, 1, 1).
+    """Solutions (n, *batch, N, K) and determinants (n, *batch, 1, 1) of chunks [A b].
 
     Where a determinant is 0, the solutions mean nothing.
     """
@@ -176,7 +176,7 @@ def solutions_and_determinants(words: Array, moduli: ModuliSet) -> tuple[Array, 
 
 
 def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Of chunks [A b] the numerators (n, *batch, N, K) of Cramer's rule, and determinants (n, *batch, 1, 1).
+    """Numerators (n, *batch, N, K) by Cramer's rule, and determinants (n, *batch, 1, 1), of chunks [A b].
 
     A numerator is the solution times the determinant. Where that is 0, numerators mean nothing.
     """
@@ -189,7 +189,7 @@ def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
 
 
 def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None:
-    """The same of small matrices where there is a kernel for them; else None."""
+    """Cramer's numerators of small matrices by their own kernel; None where there is none."""
     kernel = kernels_of(words).small_cramer
     rows, columns = words.shape[-2:]
     if kernel is None or not 0 < rows <= MOST_SMALL_ROWS or columns > 2 * MOST_SMALL_ROWS:
@@ -213,7 +213,7 @@ def check_regular(regular: Array, moduli: ModuliSet, place: Place) -> None:
 
 
 def matrix_at(flat_index: int, batch: tuple[int, ...], place: Place) -> str:
-    """What an error calls a matrix of a chunk: by its index in the array, if it has one."""
+    """Name of a chunk's matrix in errors, with its index in the array if it has one."""
     index = np.unravel_index(flat_index, batch)
     starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
     where = tuple(int(i) + start for i, start in zip(index, starts, strict=True))

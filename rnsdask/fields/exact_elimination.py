@@ -126,7 +126,7 @@ _IMAGES: dict[str, tuple[Image, Callable[[Array, RNS], int]]] = {
 
 
 def part_of_primes(words: Array, system: RNS, name_of: str, group: tuple[int, int]) -> NDArray[np.object_]:
-    """What a group of primes says of the results of a chunk: (1, *batch, ...) as :func:`.part_of` gives it.
+    """Part of a chunk's results from a group of primes: (1, *batch, ...), as :func:`.part_of` gives it.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def _discriminants_by_elimination(f: NDArray[np.object_]) -> NDArray[np.object_]
 
 
 def part_of_primes(f: Array, g: Array, system: RNS, group: tuple[int, int]) -> NDArray[np.object_]:
-    """What a group of primes says of resultants, (1, *batch, 2), as :func:`.part_of` gives it."""
+    """Part of resultants from a group of primes, (1, *batch, 2), as :func:`.part_of` gives it."""
     image, joined, bound = _problem(f, g, system)
     start, size = group
     count = min(size, count_beyond(2 * bound + 1) - start)
@@ -124,7 +124,7 @@ def integers_of(residues: list[Array], primes_of: Callable[[int, int], ModuliSet
 
 
 def _lifted(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
-    """As :func:`.lift`, of any number of primes."""
+    """Lift images modulo any number of primes, as :func:`.lift`."""
     return integers_of(images(image, words, system, 0, count_beyond(2 * bound + 1)), primes)
 
 

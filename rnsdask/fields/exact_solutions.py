@@ -183,7 +183,7 @@ class Equations:
 
     @property
     def prime_count(self) -> int:
-        """Of how many primes the images are enough, if none of these divides a determinant."""
+        """Number of primes that suffice if none of them divides a determinant."""
         return count_beyond(2 * self.bounds[1] + 1)
 
     def images(self, moduli: ModuliSet) -> tuple[Array, Array]:
@@ -219,7 +219,7 @@ class Equations:
         return found[:size].reshape(shape), found[size:].reshape(*shape[:-2], 1, 1)
 
     def part(self, start: int, count: int) -> NDArray[np.object_]:
-        """What `count` primes after the first `start` say.
+        """Part from `count` primes after the first `start`.
 
         One that divides a determinant of the chunk says nothing of numerators.
         """
@@ -322,7 +322,7 @@ def _lifted(equations: Equations, place: Place) -> NDArray[np.object_]:
 
 
 def _place_of(index: tuple[int, ...], place: Place) -> Place:
-    """Where in the array a matrix of a chunk lies."""
+    """Place of a chunk's matrix in the array."""
     starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
     location = tuple((start + i, start + i + 1) for start, i in zip(starts, index, strict=True))
     return Place((), location, place.shape)

@@ -31,7 +31,7 @@ _FEW = 32
 
 @dataclass(frozen=True)
 class FermatElements:
-    """What :func:`.elements_of` gives for a Fermat field."""
+    """Arithmetic of chunks of elements of a Fermat field."""
 
     field: FermatField
 

@@ -232,7 +232,7 @@ class FermatField(FiniteFields):
         return kernels_of(matrix).fermat_first_invalid(matrix, self.constants)
 
     def fault_of(self, digits: list[int]) -> str:
-        """What is wrong with the digits of an element, as in ``has the digit 9``."""
+        """Fault of an element's digits, for an error, as in ``has the digit 9``."""
         row = next(i for i, digit in enumerate(digits) if digit >= self.radix)
         if row < self.digits - 1 or digits[row] > self.radix:
             return f"has the digit {digits[row]} (row {row}), which is not below the radix {self.radix}"

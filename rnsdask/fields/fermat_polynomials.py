@@ -143,7 +143,7 @@ class _Pairs:
         return part
 
     def leading(self) -> NDArray[np.bool_]:
-        """Where the leading coefficient of g is not 0, (B,), on the host."""
+        """Mark the polynomials g whose leading coefficient is not 0, (B,), on the host."""
         found: NDArray[np.bool_] = to_backend(self.g[..., self.n].any(axis=0), "cpu")
         return found
 

@@ -1,4 +1,4 @@
-"""What number systems of field elements have in common."""
+"""The base of number systems of field elements."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, SupportsIndex
@@ -20,7 +20,7 @@ class FiniteFields(NumberSystem):
     overflows: ClassVar[bool] = False
 
     def mismatch(self, other: Any) -> str:
-        """What an error says of elements of two fields."""
+        """Text of an error for elements of two fields."""
         return f"operands are of different fields: {self!r} and {other!r}"
 
     @abstractmethod

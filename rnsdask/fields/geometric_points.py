@@ -192,7 +192,7 @@ class _Progression:
         return result
 
     def _coefficients(self, ahead: Array, factorials: Array, inverses: Array) -> Array:
-        """Those of M below x^N, by the q-binomial theorem: (-1)^(N - k) q^C(N - k) times N over k."""
+        """Coefficients of M below x^N by the q-binomial theorem: (-1)^(N - k) q^C(N - k) times N over k."""
         count = self._count
         factors = inverses[:, :count], inverses[:, :0:-1], factorials[:, count:], ahead[:, :0:-1]
         return self._signed(_product(self._moduli, *factors), 1 - count % 2)

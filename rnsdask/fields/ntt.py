@@ -17,7 +17,7 @@ _WORDS_AT_A_TIME = 2**18
 
 
 class Factors(Protocol):
-    """What the element at (i, r) of a matrix of R columns is multiplied by: ``a**i * b**r * c**(i r)``."""
+    """Factors of the elements at (i, r) of a matrix of R columns: ``a**i * b**r * c**(i r)``."""
 
     @property
     def table(self) -> NDArray[Any]:
@@ -86,7 +86,7 @@ def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyc
 
 
 def contiguous(words: Array) -> Array:
-    """The same array in C order: itself if it is, on either processor."""
+    """Copy an array to C order, on either processor, unless it is in that order."""
     return words if words.flags.c_contiguous else words.copy(order="C")
 
 

@@ -60,7 +60,7 @@ _SHORT_BITS, _TRIALS = 192, 8
 
 @dataclass(frozen=True)
 class Plan:
-    """Of how many primes the base is, and of how many digits solutions are."""
+    """Number of primes in the base, and of digits in solutions."""
 
     primes: int
     digits: int
@@ -391,7 +391,7 @@ def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int
 def short_solution(
     words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]
 ) -> tuple[Any, int] | None:
-    """The same as :func:`solution` if numerators and denominator are short; else None."""
+    """Solve as :func:`solution` if numerators and denominator are short; else return None."""
     rows, columns = right.shape[1:]
     plan = Plan.of_short(rows, columns, reach_of(rows, magnitudes))
     return _expanded(words, right, system, magnitudes, plan)
@@ -466,5 +466,5 @@ def _common(image: int, denominator: int, modulus: int, limits: tuple[int, int])
 
 
 def _around_zero(numbers: Any, modulus: int) -> Any:
-    """The same modulo an integer, of least magnitude."""
+    """Reduce numbers modulo an integer to residues of least magnitude."""
     return np.where(numbers > modulus // 2, numbers - modulus, numbers)

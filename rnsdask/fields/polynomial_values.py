@@ -40,7 +40,7 @@ def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
 
 
 def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
-    """The same of few coefficients or points.
+    """Evaluate polynomials with few coefficients or at few points.
 
     Coefficients are taken in groups of S: the groups times the powers of the points below S are a product of
     matrices, and their values the coefficients of a polynomial in the power S, which is evaluated by Horner's
@@ -98,7 +98,7 @@ def powers(points: Array, count: int, fields: FiniteFields) -> Array:
 
 
 def _values_by_tree(f: Array, points: Array, fields: FiniteFields) -> Array:
-    """The same by a tree of products of polynomials (A. Bostan, G. Lecerf and E. Schost, ISSAC 2003).
+    """Evaluate by a tree of products of polynomials (A. Bostan, G. Lecerf and E. Schost, ISSAC 2003).
 
     With Q the product of all 1 - x_k t, a value is the sum of the coefficients of Q / (1 - x_k t) times v_i,
     the sums of all f_j c_(j - i) with the coefficients c of the series 1 / Q. Each half of the points takes

@@ -63,7 +63,7 @@ class PrimeFields(FiniteFields):
         object.__setattr__(self, "moduli", ModuliSet(values))
 
     def mismatch(self, other: "PrimeFields") -> str:
-        """What an error says of elements of other fields."""
+        """Text of an error for elements of other fields."""
         return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
 
     @property

@@ -81,7 +81,7 @@ def floor_divide(
 def divide_by_integer(
     columns: Array, divisor: int, moduli: ModuliSet, parts: Sequence[Part], locate: Locate = int
 ) -> Array:
-    """As :func:`floor_divide` by an integer of any size.
+    """Divide by an integer of any size, as :func:`floor_divide`.
 
     Raises
     ------

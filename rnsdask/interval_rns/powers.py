@@ -66,6 +66,6 @@ def power_by_array(
 
 
 def inverse(columns: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
-    """Of each number of a chunk the inverse modulo M that has its sign."""
+    """Inverse modulo M of each number of a chunk, with the number's sign."""
     inverses = powers.inverse(layout.residues_of(columns, moduli), moduli, locate)
     return layout.evaluated(inverses, moduli, layout.is_negative(columns, moduli))

@@ -13,7 +13,7 @@ from rnsdask.rns.system import RNS
 
 
 def factors_of_chunk(columns: Array, system: IntervalRNS, mode: str) -> Factors:
-    """What the numbers of a chunk (n + 6, *shape) contribute to a product; `wrapped` is of its magnitude."""
+    """Factors that a chunk (n + 6, *shape) contributes to a product; `wrapped` is of its magnitude."""
     moduli = system.moduli
     sizes = products.factors_of_chunk(layout.residues_of(columns, moduli), RNS(moduli), mode)
     if int(layout.is_negative(columns, moduli).sum()) % 2 == 0:

@@ -1,4 +1,4 @@
-"""What signed integers with stored intervals are sorted by: sign, and keys of the magnitudes."""
+"""Sort keys of signed integers with stored intervals: the sign, and keys of the magnitudes."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rnsdask.rns.system import RNS
 
 
 def ordering(columns: Array, moduli: ModuliSet) -> sort.Ordering:
-    """What columns (n + 6, *shape) are sorted by.
+    """Sort keys of columns (n + 6, *shape).
 
     Half the key U of a magnitude, rounded down, is the key of a number of either sign: 2**63 and this, or for
     numbers below 0 as much before 2**63. The error of U halves, and rounding adds 1 on either side.

@@ -106,7 +106,7 @@ class IntervalRNS(NumberSystem):
         return isinstance(other, IntervalRNS) and self.moduli == other.moduli
 
     def mismatch(self, other: "IntervalRNS") -> str:
-        """What an error says of operands in two systems."""
+        """Text of an error for operands in two systems."""
         return (
             f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}; "
             "x.extend(y.moduli) makes them alike"

@@ -1,4 +1,4 @@
-"""What a job writes, chunk by chunk: all of an array, or what an interrupted job has left to write."""
+"""Chunks that a job writes: all of an array, or those that an interrupted job has left."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -28,7 +28,7 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Transfer:
-    """What a job has read, and what it has written.
+    """Totals of what a job has read and written.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Transfer:
 
     @property
     def resumed_text(self) -> str:
-        """What was found of an interrupted job, in words; empty if there was none."""
+        """Text about an interrupted job that was found; empty if there was none."""
         kept, rewritten = self.chunks_kept, self.chunks_rewritten
         if not kept + rewritten:
             return ""
@@ -249,7 +249,7 @@ def written_chunks(
 
 @dataclass(frozen=True)
 class _Comparison:
-    """What compares chunks with those that are written, in the place of what writes them."""
+    """Writer that compares chunks with stored ones instead of writing them."""
 
     writer: store.ArrayWriter
 

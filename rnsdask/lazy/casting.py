@@ -62,7 +62,7 @@ def _cast_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], plac
 
 
 def without_bound(system: Any) -> Any:
-    """The same system of numbers of which nothing is known."""
+    """Return the system without a bound."""
     return system.with_bound(None)
 
 

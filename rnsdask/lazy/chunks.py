@@ -100,7 +100,7 @@ def store_chunks(
 
 
 def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
-    """What is wanted along each axis, as Dask's `rechunk` spreads it."""
+    """Chunks wanted along each axis, spread as Dask's `rechunk` does."""
     kept: Sequence[Any] = (-1,) * ndim if current is None else current
     if isinstance(chunks, Mapping):
         given = {axis_index(axis, ndim, "axis of chunks"): chunks[axis] for axis in chunks}

@@ -176,7 +176,7 @@ def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> i
 
 
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
-    """The same of arrays, of known lengths and of the same numbers."""
+    """Convolve arrays of known lengths and of one system."""
     if not a.system.overflows:
         return (_convolve_fields if hasattr(a.system, "moduli") else _convolve_fermat)(
             a, b, mode, axis, overflow=overflow

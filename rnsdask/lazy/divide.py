@@ -101,7 +101,7 @@ def _extended(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> t
 
 
 def _range_of_divisor(divisor: Operand, system: NumberSystem) -> Range:
-    """What is known of an integer that may be beyond the range; more than that of a lazy one."""
+    """Range of an integer that may lie outside the system's range, also of a lazy one."""
     if not is_lazy_integer(divisor):
         return (scalar(divisor),) * 2
     beyond = 4 * max(map(abs, system.value_range))

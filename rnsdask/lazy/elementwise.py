@@ -218,12 +218,12 @@ def finished(row: str, values: Sequence[Operand], words: Any, system: Any, mode:
 
 
 def ranges_of(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
-    """What is known of operands in a system: the least and the greatest number of each."""
+    """Least and greatest number of each operand in a system."""
     return tuple([range_of(value, system) for value in values])
 
 
 def range_of(value: Operand, system: NumberSystem) -> Range:
-    """What is known of an operand beside arrays in a system: its least and its greatest number."""
+    """Least and greatest number of an operand beside arrays in a system."""
     if is_number_array(value):
         known: Range = value.system.known_range
         return known
@@ -310,7 +310,7 @@ def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
 
 
 def relate(a: Numbers, relation: str, b: Operand) -> Any:
-    """Where ``a relation b`` holds, for an array and an array or any integer: a Boolean array."""
+    """Compare an array with an array or any integer: a Boolean array, true where ``a relation b`` holds."""
     is_equality = relation in ("==", "!=")
     entry_of("differ" if is_equality and has("differ", a, b) else "compare", a, b, name=relation)
     if has("compare", a):

@@ -231,7 +231,7 @@ def checked(name: str, x: Any) -> Any:
 
 
 def square(name: str, x: Any) -> Any:
-    """The same of square matrices."""
+    """Prepare square matrices."""
     words = checked(name, x)
     if words.shape[-1] != words.shape[-2]:
         raise ValueError(f"{name} takes square matrices, got shape {tuple(words.shape[1:])}")

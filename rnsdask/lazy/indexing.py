@@ -310,7 +310,7 @@ def _is_number(item: Any) -> bool:
 
 
 def _normal_slice(item: slice, length: int) -> slice:
-    """The same slice with bounds from 0 to the length, as Dask reads them right."""
+    """Return a slice with bounds from 0 to the length, which Dask reads correctly."""
     if item == _WHOLE:
         return item
     start, stop, step = item.indices(int(length))
@@ -326,7 +326,7 @@ def _normal_slice(item: slice, length: int) -> slice:
 def _taken(
     words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
 ) -> tuple[da.Array, int]:
-    """What arrays in memory choose from the axes, as new axes behind that of the words; their number."""
+    """Select by arrays in memory, as new first axes of the numbers; return also how many."""
     indices: list[NDArray[Any]] = []
     places: list[int | None] = []
     for part in arrays:
@@ -371,7 +371,7 @@ def _positive(index: NDArray[Any], length: int) -> NDArray[np.intp]:
 
 
 def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Array, int]:
-    """What a lazy array chooses, as :func:`_taken`."""
+    """Select numbers by a lazy array, as :func:`_taken`."""
     index = part.item
     words = da.moveaxis(words, axes, list(range(1, 1 + len(axes))))
     if index.dtype == np.bool_:
@@ -392,7 +392,7 @@ def _merged(words: da.Array, count: int, axes: int) -> da.Array:
 
 
 def _taken_at(words: da.Array, index: da.Array) -> da.Array:
-    """What a lazy array of positions from 0 on chooses from the axis behind that of the words."""
+    """Select from the first axis of the numbers by a lazy array of positions from 0 on."""
     if words.shape[1] == 0 and of_known_lengths(index).size:
         raise IndexError("an index is out of bounds: there are no numbers along its axis")
     if 0 in (words.shape[1], index.size):  # where Dask's indexing fails
@@ -407,7 +407,7 @@ def _taken_at(words: da.Array, index: da.Array) -> da.Array:
 def _taken_jointly(
     words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
 ) -> tuple[da.Array, int]:
-    """What several arrays choose together, some of them lazy, as :func:`_taken`.
+    """Select by several arrays together, some of them lazy, as :func:`_taken`.
 
     Their axes are merged to one, in which the arrays' positions are counted. Lengths of lazy arrays that are
     unknown, as those of masks are, are computed.

@@ -105,7 +105,7 @@ class LazyInts(da.Array):
 
 
 class _ExactResults(LazyInts):
-    """Such that compute to arrays of plain Python ints, as results in memory are."""
+    """Lazy arrays that compute to arrays of plain Python ints, like results in memory."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ def number(found: Any) -> Any:
 
 
 def _nameable(operand: Any) -> Any:
-    """The same operand; of a Python int too long for Dask to write into a name, an array that has a name."""
+    """Wrap a Python int that is too long for Dask's names in an array that has a name."""
     if type(operand) is not int or operand.bit_length() < _LONG_BITS:
         return operand
     name = f"int-{tokenize(hex(operand))}"

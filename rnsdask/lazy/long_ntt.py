@@ -62,7 +62,7 @@ def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = N
 
 
 def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
-    """What the steps have made, as an axis again in its order, in chunks of length C."""
+    """Join the steps' result to one axis in its order, in chunks of length C."""
     ordered = _mapped(_order, parts, steps, token="field-ntt-order")
     last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-2], steps.length), -1, axis + 1)
     return last

@@ -29,7 +29,7 @@ from rnsdask.lazy.promotion import in_common
 
 
 class Numbers(Protocol):
-    """What an operand that is an array of numbers offers; :class:`.NumberArray` does."""
+    """Interface of an operand that is an array of numbers, such as :class:`.NumberArray`."""
 
     @property
     def words(self) -> Any:
@@ -123,7 +123,7 @@ def check_no_array(operand: Operand) -> None:
 
 
 def is_true(value: Any) -> bool:
-    """Tell whether a truth value, which may be lazy, is true; computes a lazy one."""
+    """Return whether a truth value is true; compute a lazy one."""
     return bool(value.compute() if isinstance(value, da.Array) else value)
 
 

@@ -21,6 +21,6 @@ def telling_rows(words: Array, system: NumberSystem) -> Array:
 
 
 def places(a: Array, v: Array, system: NumberSystem, side: str) -> Array:
-    """Where the numbers of words (rows, m) would be inserted among sorted ones (rows, N): int64 (m,)."""
+    """Positions at which words (rows, m) keep sorted ones (rows, N) sorted: int64 (m,)."""
     sorter = partial(sorted_indices, system=system, axis=0)
     return sort.search(a, v, partial(system.apply, "compare"), sorter, side)

@@ -21,7 +21,7 @@ _keep: ContextVar[Keep | None] = ContextVar("keep", default=None)
 
 @contextmanager
 def keeping(keep: Keep) -> Iterator[None]:
-    """Have functions that are called in the context give their pieces to another one first."""
+    """Pass the pieces of functions called in the context to another function first."""
     token = _keep.set(keep)
     try:
         yield

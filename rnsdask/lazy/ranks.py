@@ -191,7 +191,7 @@ def _part(block: Any, chosen: Any, before: int, system: NumberSystem, place: Pla
 
 
 def _edges(parts: da.Array, cuts: da.Array, system: NumberSystem, group: range) -> da.Array:
-    """Where each part is cut for the chunks of a group: int64 (2, chunks) for each chunk that has a part."""
+    """Cuts of each part for the chunks of a group: int64 (2, chunks) for each chunk that has a part."""
     chunks = ((len(group),) * parts.numblocks[1],)
     like = np.empty(0)
     edges: da.Array = map_chunks(

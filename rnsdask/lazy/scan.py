@@ -90,7 +90,7 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
 
 
 def made_again(words: da.Array, time: int = 0) -> da.Array:
-    """The same array under other keys, so that a chunk is made twice and not kept from first use to last.
+    """Repeat an array's tasks under other keys, so that chunks are made twice instead of being kept.
 
     Each `time` has keys of its own. Where Dask's arrays are expressions, it is the array itself.
     """
@@ -119,7 +119,7 @@ def made_again(words: da.Array, time: int = 0) -> da.Array:
 
 
 def _is_task(value: Any) -> bool:
-    """Tell whether a value of a graph is yet to be computed: not a chunk in memory, and no future."""
+    """Return whether a graph's value is yet to be computed: no chunk in memory, and no future."""
     return istask(value) or bool(hasattr(value, "func") or getattr(value, "dependencies", ()))
 
 

@@ -32,7 +32,7 @@ _INSIDE, _BELOW, _ABOVE = 0, 1, 2
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where numbers would be inserted into a sorted array to keep it sorted, as ``numpy.searchsorted``.
+    """Positions at which numbers keep a sorted array sorted, as ``numpy.searchsorted``.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 
 def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
-    """Where a number is one of some values, as ``numpy.isin``.
+    """Mark the numbers that are among some values, as ``numpy.isin``.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _in_order(words: Any, sorter: Any) -> Any:
 
 
 def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
-    """What is looked for in an array, as that of numbers that it could hold.
+    """Values to look for in an array, restricted to those that it can hold.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def model(shape: tuple[Any, ...]) -> NDArray[np.int8]:
 
 
 def reshape(words: Any, shape: Any) -> Any:
-    """As ``numpy.reshape`` in C order; ValueError if the sizes differ."""
+    """Give another shape in C order, as ``numpy.reshape``; ValueError if the sizes differ."""
     new = (words.shape[0], *model(words.shape[1:]).reshape(shape).shape)
     if isinstance(words, da.Array) and not words.size:
         return da.zeros_like(words, shape=new, chunks=new)
@@ -47,7 +47,7 @@ def reshape(words: Any, shape: Any) -> Any:
 
 
 def transpose(words: Any, axes: tuple[Any, ...]) -> Any:
-    """As ``ndarray.transpose(*axes)``: no axes, all of them, or a tuple of all."""
+    """Permute axes, as ``ndarray.transpose(*axes)``: no axes, all of them, or a tuple of all."""
     ndim = words.ndim - 1
     model(words.shape[1:]).transpose(*axes)
     given = axes[0] if len(axes) == 1 and (axes[0] is None or np.ndim(axes[0])) else axes or None
@@ -56,7 +56,7 @@ def transpose(words: Any, axes: tuple[Any, ...]) -> Any:
 
 
 def swapaxes(words: Any, axis1: int, axis2: int) -> Any:
-    """As ``numpy.swapaxes``."""
+    """Swap two axes, as ``numpy.swapaxes``."""
     order = list(range(words.ndim - 1))
     first = axis_index(axis1, len(order), "axis1")
     second = axis_index(axis2, len(order), "axis2")
@@ -65,7 +65,7 @@ def swapaxes(words: Any, axis1: int, axis2: int) -> Any:
 
 
 def squeeze(words: Any, axis: Any) -> Any:
-    """As ``numpy.squeeze``; without numbers' axes if all have length 1."""
+    """Remove axes of length 1, as ``numpy.squeeze``; no axis of numbers is left if all have length 1."""
     lengths = words.shape[1:]
     if axis is None:
         axes = tuple(k for k, length in enumerate(lengths) if length == 1)
@@ -76,7 +76,7 @@ def squeeze(words: Any, axis: Any) -> Any:
 
 
 def expand_dims(words: Any, axis: Any) -> Any:
-    """As ``numpy.expand_dims``."""
+    """Insert axes of length 1, as ``numpy.expand_dims``."""
     count = words.ndim - 1 + (len(axis) if isinstance(axis, tuple | list) else 1)
     axes = axis_indices(axis, count)
     return words[(_WHOLE, *(None if k in axes else _WHOLE for k in range(count)))]
@@ -95,14 +95,14 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 
 
 def flip(words: Any, axis: Any) -> Any:
-    """As ``numpy.flip``."""
+    """Reverse the order along axes, as ``numpy.flip``."""
     ndim = words.ndim - 1
     axes = range(ndim) if axis is None else axis_indices(axis, ndim)
     return words[(_WHOLE, *(slice(None, None, -1 if k in axes else None) for k in range(ndim)))]
 
 
 def roll(words: Any, shift: Any, axis: Any) -> Any:
-    """As ``numpy.roll``; TypeError if a shift is no integer."""
+    """Shift numbers cyclically, as ``numpy.roll``; TypeError if a shift is no integer."""
     if axis is None:
         return reshape(roll(reshape(words, -1), shift, 0), words.shape[1:])
     axes = axis_indices(axis, words.ndim - 1, allow_duplicate=True)
@@ -117,7 +117,7 @@ def roll(words: Any, shift: Any, axis: Any) -> Any:
 
 
 def take(words: Any, indices: Any, axis: int | None) -> Any:
-    """As ``numpy.take``, where Booleans count as 0 and 1; without numbers' axes for one index of one axis."""
+    """Take numbers by indices, as ``numpy.take``; Booleans count as 0 and 1."""
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
     axis = axis_index(axis, words.ndim - 1)
     array = indices if hasattr(indices, "dtype") else np.asarray(indices)
@@ -129,7 +129,7 @@ def take(words: Any, indices: Any, axis: int | None) -> Any:
 
 
 def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
-    """As ``numpy.repeat``; TypeError if a count is no integer."""
+    """Repeat numbers, as ``numpy.repeat``; TypeError if a count is no integer."""
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
     axis = axis_index(axis, words.ndim - 1)
     length, counts = words.shape[axis + 1], np.asarray(repeats)
@@ -144,7 +144,7 @@ def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
 
 
 def broadcast_to(words: Any, shape: Any) -> Any:
-    """As ``numpy.broadcast_to``; on Dask a new length is cut where a chunk would pass 64 MiB."""
+    """Broadcast to a shape, as ``numpy.broadcast_to``; on Dask chunks of new lengths stay below 64 MiB."""
     new = np.broadcast_to(model(words.shape[1:]), shape).shape
     words = with_axes(words, len(new))
     target = (words.shape[0], *new)
@@ -171,7 +171,7 @@ def _check_count(chunks: Sequence[tuple[int, ...]]) -> None:
 
 
 def tile(words: Any, reps: Any) -> Any:
-    """As ``numpy.tile``."""
+    """Repeat the whole array, as ``numpy.tile``."""
     counts = [as_integer(count, "reps") for count in (reps if np.iterable(reps) else (reps,))]
     if any(count < 0 for count in counts):
         raise ValueError(f"reps must not be negative, got {brief(reps)}")
@@ -240,7 +240,7 @@ def filled(words: Any, column: Any) -> Any:
 
 
 def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
-    """As ``numpy.split``."""
+    """Split into parts along an axis, as ``numpy.split``."""
     np.split(model(words.shape[1:]), indices_or_sections, axis)
     axis = axis_index(axis, words.ndim - 1)
     length = words.shape[axis + 1]
@@ -255,7 +255,7 @@ def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
 
 
 def diagonal(words: Any, offset: int, axis1: int, axis2: int) -> Any:
-    """As ``numpy.diagonal``."""
+    """Return diagonals, as ``numpy.diagonal``."""
     model(words.shape[1:]).diagonal(offset, axis1, axis2)
     first, second = (1 + axis_index(axis, words.ndim - 1) for axis in (axis1, axis2))
     function = da.diagonal if isinstance(words, da.Array) else np.diagonal

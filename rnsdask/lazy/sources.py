@@ -38,5 +38,5 @@ def _held(value: Any) -> Iterator[Location]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _held(item)
-    elif hasattr(value, "func"):  # a task
+    elif all(hasattr(value, name) for name in ("func", "args", "kwargs")):  # a task
         yield from _held([value.func, value.args, value.kwargs])

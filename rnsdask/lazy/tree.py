@@ -103,7 +103,7 @@ def combine_groups(
 def grouped(
     blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
 ) -> da.Array:
-    """What :func:`combine_groups` gives, as an array of one block for each group."""
+    """Combine groups of blocks to an array of one block a group."""
     name = f"rns-groups-{tokenize(blocks, [*map(list, groups)], combine)}"
     keys = keys_of(blocks)
     tasks = {(i,): (combine, [keys[number] for number in group]) for i, group in enumerate(groups)}

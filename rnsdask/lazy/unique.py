@@ -73,7 +73,7 @@ def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, A
 
 
 def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
-    """The same of a Dask array. The inverse takes a graph of its own, which is made if it is asked for."""
+    """Unique numbers of a Dask array. The inverse has a graph of its own, made on demand."""
     if not words.size:
         nothing = words[0].astype(np.int64)
         return words, nothing, nothing, nothing
@@ -109,7 +109,7 @@ def _indices_block(packed: Any) -> Any:
 
 
 def _begins_block(packed: Any, previous: Any, *, system: NumberSystem, place: Place) -> Any:
-    """Where another number begins than the one before, of which that of the first is in another chunk."""
+    """Mark the starts of runs of equal numbers; the number before the first one is in another chunk."""
     rows = telling_rows(np.concatenate([previous, packed], axis=1), system)
     begins = begin_groups(rows, np.arange(rows.shape[1], dtype=np.int64, like=rows))[1:]
     if place.location[0][0] == 0:

@@ -23,7 +23,7 @@ from rnsdask.lazy.map import map_chunks, reduce_chunks
 
 
 class ChunkWriter(Protocol):
-    """What writes chunks: a `store.StoreWriter`, or a `store.PlainWriter`."""
+    """Interface of writers of chunks."""
 
     def write_chunk(self, index: Sequence[int], block: Any, /) -> None:
         """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all."""

@@ -158,7 +158,7 @@ def _of_kind(
     *operands: Any,
     moduli: ModuliSet | RNS | None = None,
 ) -> Any:
-    """What the function for the operands' kind of numbers returns; results of integers under some moduli."""
+    """Apply the function for the operands' kind of numbers; integer results may go under given moduli."""
     operands = with_arrays(*operands)
     for x in operands:
         if not is_number_array(x):

@@ -1,4 +1,4 @@
-"""What functions of polynomials over fields take."""
+"""Operands of functions of polynomials over fields."""
 
 from typing import Any
 

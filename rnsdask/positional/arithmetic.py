@@ -329,7 +329,7 @@ def _wrapped(words: Array, system: Positional) -> Array:
 
 
 def _opposite(words: Array, system: Positional) -> Array:
-    """The same of the opposite numbers."""
+    """Factors of the opposite numbers."""
     zero = np.zeros((len(words), *(1,) * (words.ndim - 1)), np.uint32)
     return apply("subtract", (zero, words), (system, system), system, "wrap")
 

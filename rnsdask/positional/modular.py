@@ -101,7 +101,7 @@ def _minus(x: Array, y: Array, width: int) -> Array:
 
 
 def _trailing_zeros(matrix: Array) -> tuple[Array, Array]:
-    """Of numbers that are not 0: the first limb that is not, and its lower bits that are."""
+    """Index of the first limb that is not 0, and its trailing zero bits, for numbers that are not 0."""
     limb = (matrix != 0).argmax(axis=0)
     value = np.take_along_axis(matrix, limb[np.newaxis], axis=0)[0]
     lowest = value & (~value + np.uint32(1))

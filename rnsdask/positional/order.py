@@ -38,7 +38,7 @@ _SIGN = np.uint32(1 << 31)
 
 
 def ordering(words: Array, system: Positional) -> Ordering:
-    """What words (k, *shape) are sorted by: the two highest limbs that any number uses, then all."""
+    """Sort keys of words (k, *shape): the two highest limbs that any number uses, then all."""
     matrix = _used_rows(as_matrix(words), system)
     flip = _SIGN if system.signed else np.uint32(0)
     keys = (matrix[-1] ^ flip).astype(np.uint64)

@@ -83,7 +83,7 @@ class Positional(NumberSystem):
 
     @property
     def range_kind(self) -> str:  # type: ignore[override]
-        """What an error calls the range."""
+        """Name of the range in errors."""
         return "signed" if self.signed else "unsigned"
 
     def encode(self, values: Any) -> NDArray[np.uint32]:
@@ -110,7 +110,7 @@ class Positional(NumberSystem):
         return value
 
     def limbs_of(self, words: Any) -> Any:
-        """The same limbs, those of one number side by side."""
+        """Limbs with those of one number side by side."""
         limbs = np.empty_like(words, shape=(words.shape[1], self.rows), order="C")
         kernels_of(words).transpose(words, limbs)
         return limbs
@@ -137,7 +137,7 @@ class Positional(NumberSystem):
         return int(wrong.argmax()) if bool(wrong.any()) else None
 
     def fault_of(self, limbs: list[int]) -> str:
-        """What is wrong with the limbs of a number, as in ``has the highest limb 9``."""
+        """Fault of a number's limbs, for an error, as in ``has the highest limb 9``."""
         bits = "copies of the sign" if self.signed else "0"
         return (
             f"has the highest limb {limbs[-1]:#x} (row {self.rows - 1}), whose bits beyond {self.top_bits} "
@@ -149,7 +149,7 @@ class Positional(NumberSystem):
         return isinstance(other, Positional) and (self.bits, self.signed) == (other.bits, other.signed)
 
     def mismatch(self, other: "Positional") -> str:
-        """What an error says of operands in two systems."""
+        """Text of an error for operands in two systems."""
         return (
             f"operands have different precisions: {self} and {other}; x.to_positional(bits) makes them alike"
         )
@@ -162,7 +162,7 @@ class Positional(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> PrecisionOverflowError:
-        """The same of a result whose two's complement has so many bits, or more, without that of the sign."""
+        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
         needed = length + int(self.signed or negative)
         return PrecisionOverflowError(index, needed, self.bits, self.signed, negative, at_least)
 

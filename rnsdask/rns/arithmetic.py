@@ -187,7 +187,7 @@ def _overflows_beside_keys(
     system: RNS,
     ranges: tuple[Range, ...],
 ) -> Array:
-    """As :func:`_overflows`, for numbers that keys leave open: if they are many, most likely small ones."""
+    """Mark overflows among numbers that keys leave open; if they are many, most are likely small."""
     if operation.name == "subtract" and not system.signed:
         minuend, subtrahend = operands
         below: Array = compare(minuend, subtrahend, system.with_bound(max(high for _, high in ranges))) < 0
@@ -245,7 +245,7 @@ def _is_within(inner: Range, outer: Range) -> bool:
 
 @lru_cache(CACHED_SETS)
 def deciding_window(name: str, system: RNS, ranges: tuple[Range, ...]) -> WindowCheck | None:
-    """What the keys of one operand prove of the result, given ranges of all operands; None if that is little.
+    """Windows of one operand's keys that prove a result to fit or not; None if they prove little.
 
     A result is s x y + z, where x is the operand, s a sign, y the product of the other factors of its term
     and z the sum of the other terms. Of the operands, that one decides whose keys prove the most results to
@@ -275,7 +275,7 @@ def _windows(
     allowed: Range,
     ranges: tuple[Range, ...],
 ) -> tuple[Range, Range]:
-    """Where operand k must lie for the result to fit whatever the others are, and for it to fit at all."""
+    """Ranges of operand k in which the result fits whatever the others are, and fits at all."""
     y = (sign, sign)
     for other in factors:
         if other != k:

@@ -50,7 +50,7 @@ class Scan(ABC, Generic[S]):
 
     @abstractmethod
     def total(self, block: Array) -> Any:
-        """What a chunk (n, *shape) of at least one number along the axis contributes: in NumPy or Python."""
+        """Contribution of a chunk (n, *shape) with at least one number along the axis, in NumPy or Python."""
 
     @abstractmethod
     def join(self, first: Any, second: Any) -> Any:
@@ -144,7 +144,7 @@ class Fold(Scan[S]):
         return self.finish(found, place)
 
     def begin(self, block: Array) -> Array:
-        """What stands for the numbers of a chunk: here they do themselves."""
+        """Values that stand for the numbers of a chunk: here the numbers themselves."""
         return block
 
     def finish(self, found: Array, place: Place) -> Array:  # noqa: ARG002

@@ -176,7 +176,7 @@ def find_open(matrix: Array, system: RNS) -> Array | None:
 
 
 def find_those_beyond(matrix: Array, left_open: Array | None, system: RNS) -> Array:
-    """As :func:`find_beyond`, of the numbers that :func:`find_open` has left."""
+    """Find numbers beyond the bound among those that :func:`find_open` has left."""
     if left_open is None:
         return _find_by_extension(matrix, system)
     step, found = _piece_length(matrix), [left_open[:0]]
@@ -189,7 +189,7 @@ def find_those_beyond(matrix: Array, left_open: Array | None, system: RNS) -> Ar
 
 
 def _find_by_extension(matrix: Array, system: RNS) -> Array:
-    """As :func:`find_beyond`, with no proof in one pass."""
+    """Find numbers beyond the bound by base extension, where no kernel proves it in one pass."""
     step = _piece_length(matrix)
     pieces = ((start, matrix[:, start : start + step]) for start in range(0, matrix.shape[1] or 1, step))
     return np.concatenate([start + _exceeds(piece, system).nonzero()[0] for start, piece in pieces])
@@ -211,7 +211,7 @@ def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, 
 
 
 def _few_exceed(matrix: Array, system: RNS) -> NDArray[np.bool_]:
-    """As :func:`_exceeds`, on the host, by their integers."""
+    """Mark numbers that exceed the bound on the host, by their integers."""
     integers = system.decode(to_backend(matrix, "cpu"))
     return np.fromiter((abs(x) > system.known_magnitude for x in integers), np.bool_, len(integers))
 

@@ -396,7 +396,7 @@ def _with_shape(values: Any) -> Any:
 
 
 def _flat_array(values: Any) -> tuple[Any, tuple[int, ...]]:
-    """As :func:`flat_values`, of an array of one axis or more."""
+    """Flatten an array of one axis or more, as :func:`flat_values`."""
     if np.ma.is_masked(values):
         first = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
         raise ValueError(f"values are masked, the first at {place_of(first, values.shape)}; fill them first")
@@ -414,7 +414,7 @@ def _is_row(value: Any) -> bool:
 
 
 def _flat_rows(rows: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """As :func:`flat_values`, of nested lists."""
+    """Flatten nested lists, as :func:`flat_values`."""
     flat: list[Any] = []
     shapes: set[tuple[int, ...]] = set()
     for row in rows:

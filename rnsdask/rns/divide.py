@@ -112,7 +112,7 @@ def divide_by_integer(
     parts: Sequence[Part] = ("quotient", "remainder"),
     locate: Locate = int,
 ) -> Array:
-    """As :func:`floor_divide` by an integer, without long division by one of at least 2 that is in the range.
+    """Divide by an integer as :func:`floor_divide`, without long division by 2 or more in the range.
 
     Fewer moduli take part if the system has a bound. Where the processor has no kernel for long remainders, a
     quotient by a power of two beyond 32 bits takes several divisions, as many as are faster than a long one.

@@ -34,7 +34,7 @@ def value_of(residues: Sequence[SupportsIndex], moduli: ModuliSet, signed: bool 
 
 
 def value_of_checked(residues: Sequence[int], moduli: ModuliSet, signed: bool = False) -> int:
-    """The same of residues that are as they should be, such as those of a kernel."""
+    """Integer of residues that need no check, such as a kernel's."""
     if len(moduli) >= _FEWEST_MODULI:
         column = np.array(residues, dtype=np.uint32)[:, None]
         return remainder_tree(moduli).values_of(column, signed)[0]

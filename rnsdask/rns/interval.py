@@ -95,7 +95,7 @@ def _evaluate(residues: Array, system: RNS, accuracy: float) -> tuple[Array, Arr
 
 
 def _goal(prefix: ModuliSet, system: RNS, accuracy: Any) -> IntervalGoal:
-    """What the kernel is to do, with P the product of `prefix`: evaluate X/P and multiply by P/M."""
+    """Task of the kernel, with P the product of `prefix`: evaluate X/P and multiply by P/M."""
     if not isinstance(accuracy, Real):
         raise TypeError(f"accuracy must be a number, got {brief(accuracy)} of type {type(accuracy).__name__}")
     accuracy, moduli = float(accuracy), system.moduli

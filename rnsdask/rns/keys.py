@@ -124,7 +124,7 @@ def _near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array
 
 
 def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
-    """Of each number that occurs one place, and for each place the number that is there.
+    """One place of each distinct number, and for each place the number there.
 
     Numbers are grouped by a hash of their words, and compared with one of their group. Where hashes collide,
     which costs time only, a number may have several places.

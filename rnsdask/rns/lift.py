@@ -51,7 +51,7 @@ class _Primes:
         self._lock = threading.Lock()
 
     def between(self, start: int, stop: int) -> list[int]:
-        """Those from number `start` to `stop`; fewer if there are no more."""
+        """Primes from number `start` to `stop`; fewer if no more exist."""
         with self._lock:
             self._found.extend(itertools.islice(self._more, max(0, stop - len(self._found))))
             return self._found[start:stop]
@@ -145,7 +145,7 @@ def _extension(system: RNS, part: ModuliSet) -> ExtensionConstants | None:
 
 
 def part_of(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
-    """What images (n, *shape) modulo primes say of integers: a part (*shape), the last axis longer by 1.
+    """Part (*shape) of integers from their images (n, *shape) modulo primes; its last axis is longer by 1.
 
     Of each row along the last axis it has the integers, modulo the product of the primes, and last the
     product.

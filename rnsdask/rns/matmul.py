@@ -112,7 +112,7 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
 
 
 def _multiply_stacks(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-    """The same to contiguous memory, of matrices that are broadcast to its batch."""
+    """Multiply stacks of matrices, broadcast to the batch of `out`, into contiguous memory."""
     last = out.ndim - 4
     axis = next((k for k in range(1, last + 1) if _is_one_axis(a, k) and _is_one_axis(b, k)), None)
     if last <= 0:
@@ -140,7 +140,7 @@ def _is_one_axis(x: Array, axis: int) -> bool:
 
 
 def _multiply_small(a: Array, b: Array, moduli: ModuliSet) -> Array:
-    """The same of more matrices than sums have terms: one term of all results at a time."""
+    """Multiply more matrices than sums have terms: one term of all results at a time."""
     total = None
     for k in range(a.shape[-1]):
         factors = a[..., k : k + 1], b[..., k : k + 1, :]
@@ -168,7 +168,7 @@ def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
 def measure_sums(
     a: Array, b: Array, terms: int, systems: Sequence[RNS], *, differences: bool = False
 ) -> tuple[tuple[RNS, RNS], ModuliSet, int]:
-    """What holds all sums of at most `terms` products of a number of `a` and one of `b`.
+    """Moduli that hold all sums of at most `terms` products of a number of `a` and one of `b`.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def measured_bound(
 
 
 def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int | None) -> int | None:
-    """As :func:`measured_bound`; None where the bound is beyond `enough`."""
+    """Measure the bound; None where it is beyond `enough`."""
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
     bound = sampled_bound(matrix, system) if sampled is None else sampled

@@ -45,7 +45,7 @@ class Factors:
 
 
 def factors_of_chunk(residues: Array, system: RNS, mode: str) -> Factors:
-    """What the numbers of a chunk (n, *shape) contribute to a product."""
+    """Factors that the numbers of a chunk (n, *shape) contribute to a product."""
     matrix, moduli, signed = as_matrix(residues), system.moduli, system.signed
     wrapped = None if mode == "raise" else _product_modulo(matrix, moduli)
     if mode == "wrap":

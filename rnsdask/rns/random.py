@@ -63,7 +63,7 @@ def uniform_limbs(greatest: int, count: int, generator: np.random.Generator) -> 
 
 
 def _exceed(limbs: NDArray[np.uint32], limit: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Where limbs (count, L) are greater than a limit (L), both with the least first."""
+    """Mark limbs (count, L) greater than a limit (L), both least significant first."""
     greater, equal = np.zeros(len(limbs), dtype=np.bool_), np.ones(len(limbs), dtype=np.bool_)
     for column, top in zip(limbs.T[::-1], limit[::-1], strict=True):
         greater |= equal & (column > top)

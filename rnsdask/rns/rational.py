@@ -49,7 +49,7 @@ def rational(
 
 
 def _leading_steps(a: gmpy2.mpz, b: gmpy2.mpz) -> tuple[gmpy2.mpz, gmpy2.mpz, gmpy2.mpz, gmpy2.mpz]:
-    """What steps of Euclid's algorithm make of a and b, of which these are the leading bits: u, v, w, x.
+    """Multipliers u, v, w, x of steps of Euclid's algorithm, from the leading bits of a and b.
 
     The two remainders are ``u a + v b`` and ``w a + x b``. The multipliers of b are never less than those of
     a, which have the other sign. So the bits that are missing change a remainder by less than one multiplier

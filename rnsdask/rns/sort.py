@@ -32,7 +32,7 @@ Sorter = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Ordering:
-    """What numbers, flat, are sorted by.
+    """Sort keys of numbers, flattened.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Ordering:
 
 
 def ordering(residues: Array, system: RNS) -> Ordering:
-    """What residues (n, *shape) are sorted by; fewer moduli are read if the system has a bound."""
+    """Sort keys of residues (n, *shape); a bound lets fewer moduli be read."""
     numbers = keyed(as_matrix(residues), system)
     words, constants = numbers.residues, numbers.constants
     return Ordering(numbers.keys, constants.slack, words, partial(_limbs, words, constants))
@@ -217,7 +217,7 @@ def begin_groups(words: Array, indices: Array) -> Array:
 
 
 def search(a: Array, v: Array, compare: Compare, sorter: Sorter, side: str) -> Array:
-    """Where numbers would be inserted among sorted ones, to keep these sorted.
+    """Positions at which numbers keep sorted ones sorted.
 
     Few are searched for by halving; many are sorted together with those that are sorted already.
 

@@ -87,7 +87,7 @@ class RNS(NumberSystem):
 
     @property
     def range_kind(self) -> str:  # type: ignore[override]
-        """What an error calls the range."""
+        """Name of the range in errors."""
         return "signed" if self.signed else "unsigned"
 
     @property
@@ -116,7 +116,7 @@ class RNS(NumberSystem):
         return self.greatest_magnitude if self.bound is None else self.bound
 
     def with_bound(self, bound: int | None) -> "RNS":
-        """The same system with another bound, or none."""
+        """Replace the bound; None removes it."""
         return self if bound is self.bound else RNS(self.moduli, self.signed, bound, self.source, self.grows)
 
     def sufficient(self, words: Any) -> tuple["RNS", Any]:
@@ -159,7 +159,7 @@ class RNS(NumberSystem):
         return isinstance(other, RNS) and (self.moduli, self.signed) == (other.moduli, other.signed)
 
     def mismatch(self, other: "RNS") -> str:
-        """What an error says of operands in two systems."""
+        """Text of an error for operands in two systems."""
         return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
 
     @property

@@ -52,7 +52,7 @@ def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
 
 
 def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offset: int) -> Selection:
-    """The same of numbers of any system, words (rows, N), by their ordering.
+    """Select the k best numbers of any system, words (rows, N), by their sort keys.
 
     Keys choose the candidates: the numbers not proved to be worse than k others. These alone are sorted, and
     the best of them alone become Python ints, so the cost beside one pass is that of about k numbers, and

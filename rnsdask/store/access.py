@@ -1,4 +1,4 @@
-"""What goes wrong between a store and its reader, whatever library reports it, told in one way."""
+"""Errors between a store and its reader in one form, whatever library reports them."""
 
 import errno
 import re

@@ -27,16 +27,16 @@ FIELDS_FORMAT = 2
 """Number of the format of stores of other words than residues: with the name of their number system."""
 
 _PRIME_FIELDS = "prime-fields"
-"""What the attribute of a store of field elements calls their number system."""
+"""Name of PrimeFields in the attribute of a store."""
 
 _FERMAT_FIELD = "fermat-field"
-"""The same of elements of a Fermat field."""
+"""Name of FermatField in the attribute."""
 
 _INTERVAL_RNS = "interval-rns"
-"""The same of signed integers as residues and intervals."""
+"""Name of IntervalRNS in the attribute."""
 
 _POSITIONAL = "positional"
-"""The same of integers as limbs."""
+"""Name of Positional in the attribute."""
 
 ATTRIBUTE = "rnsdask"
 """Key of the Zarr attribute that makes an array a store."""
@@ -153,7 +153,7 @@ def with_exact_bound(system: RNS, bound: SupportsIndex) -> RNS:
 
 
 def begun_fields(writer: str, job_identity: str | None) -> dict[str, Any]:
-    """What an array says that a writer is about to write: whose it is, and what its values follow from."""
+    """Fields of an array that is being written: its writer's token, and the identity of its job."""
     return {"complete": False, "writer": writer, "recipe": job_identity}
 
 

@@ -35,7 +35,7 @@ def _extend_without_lock(checksum: int, content: NDArray[np.uint8]) -> int:
 
 
 address: int | None = ctypes.cast(_extend, ctypes.c_void_p).value if _extend else None
-"""Of that function, ``uint32_t extend(uint32_t, const uint8_t *, size_t)``; None where it cannot be had."""
+"""Address of google-crc32c's ``uint32_t extend(uint32_t, const uint8_t *, size_t)``, or None."""
 
 extend: Callable[[int, NDArray[np.uint8]], int] = _extend_without_lock if _extend else google_crc32c.extend
 """The checksum of what `checksum` is of, 0 of nothing, with the bytes of a contiguous array after it."""

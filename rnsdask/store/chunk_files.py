@@ -285,7 +285,7 @@ def _read_checksummed(
 def _read_by_pieces(
     stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
 ) -> tuple[int, bool]:
-    """The same where the checksum is computed by a function of Python."""
+    """Write a chunk with a checksum that a function of Python computes."""
     checksum, valid = 0, last is not None
     for part, columns in _pieces(*rows.shape):
         piece = rows[part, columns]
@@ -491,7 +491,7 @@ def _checksum_of_zeros(count: int) -> int:
 
 
 def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
-    """The same of an array of a GPU, which computes the checksum."""
+    """Write a chunk of a GPU's array; the GPU computes the checksum."""
     checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
     if checksum == _checksum_of_zeros(words.nbytes) and not to_backend(words, "cpu").any():
         _write_zeros(stream, words.nbytes)

@@ -195,7 +195,7 @@ def codecs_of(metadata: bytes) -> ChunkCodecs:
 
 
 def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
-    """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
+    """Encode a chunk by Zarr, given the array's metadata document and the part that the chunk covers."""
     files: Files = {METADATA_KEY: Buffer.from_bytes(revealed(metadata))}
     array = zarr.open_array(MemoryStore(files), mode="r+")
     # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.

@@ -38,7 +38,7 @@ def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
 def make_document(
     shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike, codecs: Iterable[Any] = (), **options: Any
 ) -> bytes:
-    """Have Zarr make the metadata document of an array whose chunks end with a checksum.
+    """Make the metadata document of an array whose chunks end with a checksum by Zarr.
 
     `codecs` come before it; `options` are of ``zarr.create_array``.
     """
@@ -76,7 +76,7 @@ def make_strict_document(
 
 
 def new_group(attributes: dict[str, Any]) -> bytes:
-    """Have Zarr make the metadata document of a group."""
+    """Make the metadata document of a group by Zarr."""
     files: Files = {}
     zarr.create_group(store=MemoryStore(files), attributes=attributes)
     return files[METADATA_KEY].to_bytes()
@@ -100,7 +100,7 @@ def concealed(metadata: bytes) -> bytes:
 
 
 def revealed(metadata: bytes) -> bytes:
-    """The same document so that Zarr opens it."""
+    """Return a metadata document as Zarr opens it: without the mark of an incomplete array."""
     document = parse_document(metadata) if _INCOMPLETE.encode() in metadata else {}
     if document.pop(_INCOMPLETE, None) is None:
         return metadata
@@ -113,7 +113,7 @@ def with_attributes(location: Location, attributes: dict[str, Any]) -> bytes:
 
 
 def with_fields(metadata: bytes, attribute: str, **fields: Any) -> bytes:
-    """The same metadata document with other values of some fields of an attribute."""
+    """Replace some fields of an attribute in a metadata document."""
     document = parse_document(metadata)
     document["attributes"][attribute] |= fields
     return json.dumps(document).encode()

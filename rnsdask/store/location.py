@@ -1,4 +1,4 @@
-"""Where a store is, and how its files get there and back: the local disk, or what fsspec or obstore reach."""
+"""Places of stores and access to their files: the local disk, or what fsspec or obstore reach."""
 
 import errno
 import os
@@ -72,7 +72,7 @@ class Location(ABC):
 
     @property
     def canonical(self) -> str:
-        """The same for the same place, whatever way leads there."""
+        """Identity of the place, the same whatever path leads there."""
         if self.is_local:
             return os.path.realpath(self.path)
         protocol, _, rest = self.path.partition("://")
@@ -126,10 +126,10 @@ class Location(ABC):
 
     @abstractmethod
     def version(self, name: str) -> tuple[Any, ...]:
-        """What `versions` tells of one file; FileNotFoundError if there is none."""
+        """Return the version of one file; FileNotFoundError if there is none."""
 
     def found(self, names: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-        """What `versions` tells of those of some files that are there, also behind links."""
+        """Return the versions of those files that exist, also behind links."""
         listed = self.versions()
         return {name: listed[name] for name in names if name in listed}
 
@@ -196,7 +196,7 @@ def chunk_key(index: Sequence[int]) -> str:
 
 @contextmanager
 def reaching(what: str) -> Iterator[None]:
-    """Tell all that goes wrong with a remote place as a StoreAccessError; but a missing file as it is."""
+    """Turn errors of a remote place into StoreAccessErrors, but for a missing file."""
     try:
         yield
     except (FileNotFoundError, StoreError, MemoryError):
@@ -286,7 +286,7 @@ class _FileSystemLocation(Location):
 
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
-    """Tell what goes wrong with a local file as a StoreAccessError; but a missing file as it is."""
+    """Turn errors of a local file into StoreAccessErrors, but for a missing file."""
     try:
         yield
     except NotADirectoryError as error:

@@ -1,4 +1,4 @@
-"""What a store says about itself, read and checked."""
+"""Metadata of stores, read and checked."""
 
 import hashlib
 import math
@@ -85,7 +85,7 @@ def _written(location: Location) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """What there is to know about an array of numbers, or of values, before its chunks are read.
+    """Metadata of an array of numbers or of values.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class StoreInfo(ArrayInfo):
-    """What there is to know about a store before its chunks are read.
+    """Metadata of a store.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class StoreInfo(ArrayInfo):
 
     @property
     def file_shape(self) -> tuple[int, ...]:
-        """The same counted in words of 32 bits, as which files are read."""
+        """Shape of a chunk in 32-bit words, as files are read."""
         *outer, last = self.chunk_shape
         return *outer, last * self.system.word_dtype.itemsize // RESIDUE_DTYPE.itemsize
 

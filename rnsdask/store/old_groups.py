@@ -25,12 +25,12 @@ _RESIDUES = "residues"
 """Name of the array of residues in a group."""
 
 _KIND = "mpint"
-"""What the attribute of a group says that it holds."""
+"""Kinds of old groups, by their attribute."""
 
 
 @dataclass(frozen=True)
 class GroupInfo(StoreInfo):
-    """What there is to know about a group, as of a store of the same numbers.
+    """Metadata of an old group, as of a store of the same numbers.
 
     Attributes
     ----------

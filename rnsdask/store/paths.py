@@ -1,4 +1,4 @@
-"""What users name a store by, and the place that it stands for."""
+"""Paths by which users name stores, and the places that they stand for."""
 
 import os
 from collections.abc import Mapping

@@ -38,7 +38,7 @@ _DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
 @dataclass(frozen=True)
 class PlainInfo(ArrayInfo):
-    """What there is to know about a plain array before its chunks are read.
+    """Metadata of a plain array.
 
     Attributes
     ----------

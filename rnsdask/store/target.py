@@ -1,4 +1,4 @@
-"""Where an array is written, whose it is meanwhile, and how it gets to its place.
+"""Targets of writers: where an array is written, the token of its writer, and the swap to its place.
 
 A local array is written beside its place, and renamed when it is whole. In an object store it is written in
 its place, and incomplete until its last object, the metadata. Meanwhile the metadata hold a random token of

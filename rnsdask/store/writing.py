@@ -372,7 +372,7 @@ class StoreWriter(ArrayWriter):
 
 
 def load_own(target: Target) -> StoreInfo:
-    """What the store that a writer has just begun, or taken over, says about itself."""
+    """Metadata of the store that a writer has just begun or taken over."""
     info = load(target.staged)[0]
     target.check()
     return info

@@ -51,7 +51,7 @@ _QUICKER = {
 }
 
 MOST_PRODUCT_LIMBS = {GMP: 2**32, "avx2": 4095, "ifma": 9216}
-"""Of products that are quicker than by transforms."""
+"""Most limbs of the shorter operand for which a product is faster than by transforms."""
 
 
 def positional_methods() -> list[str]:

@@ -85,7 +85,7 @@ def parse_lines(
 def parse_decimal_lines(
     text: bytes, start: int, longest: int, spaces: int, signed: bool, limbs: NDArray[np.uint32]
 ) -> tuple[int, int]:
-    """As :func:`parse_lines`, of decimal integers only, of any length, into limbs in base 10**9.
+    """Parse decimal integers of any length into limbs in base 10**9, as :func:`parse_lines`.
 
     When `signed`, the last of L limbs is 1 for a negative number; it counts ``-10**(9 (L - 1))``.
     """

@@ -84,7 +84,7 @@ def _stream_ahead() -> Any:
 
 @dataclass(frozen=True)
 class Side:
-    """What is below the diagonal, or, of the transposed matrices, what was right of it.
+    """Part below the diagonal, or, transposed, right of it.
 
     Its factors become an image, which is multiplied by the other side's; so does what is to be multiplied by
     the inverse of a block.
@@ -131,7 +131,7 @@ class Blocks:
         self.ahead = _stream_ahead()
 
     def _no_pivots(self, blocks: int, size: int) -> Found:
-        """Of so many blocks."""
+        """Order, pivots and products of blocks before elimination."""
         order = cupy.empty((blocks, *self.words.shape[:2], size), dtype=cupy.int32)
         order[...] = cupy.arange(size, dtype=cupy.int32)
         pivots = cupy.full(order.shape, -1, dtype=cupy.int32)
@@ -190,7 +190,7 @@ class Blocks:
             int8_product.split(part, (0, 0, 0), (size, size), c, c.left, image)
 
     def _reduced(self, side: Side, start: int, stop: int) -> Array:
-        """Of a side of a block what has lost all that is due to the pivots before, as residues."""
+        """Residues of a block's side after elimination by all earlier pivots."""
         rows, c = side.words.shape[2], self.short
         image = int8_product.empty_image(self.count, c.count, rows - stop, stop - start)
         if start:

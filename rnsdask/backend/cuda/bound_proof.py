@@ -80,7 +80,7 @@ def _division(is_kept: bool) -> tuple[int, int]:
 
 
 def _shape(tables: ByteProofTables) -> _Shape:
-    """As many warps of a block as there is memory for, or 0."""
+    """Shape of a block with as many warps as its memory allows, or 0."""
     is_kept = tables.vectors <= _MOST_KEPT
     own = 8 * WARP * tables.steps  # words of a warp: its numbers' bytes
     common = 4 * tables.vectors if is_kept else 0

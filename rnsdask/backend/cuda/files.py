@@ -21,7 +21,7 @@ from rnsdask.backend.protocol import Array
 
 _SLOTS = 2
 _SLOT_BYTES = 2**21
-"""Of pieces on their way. A copy takes 4 us beside those of its bytes, and to pin a MiB takes 0.6 ms."""
+"""Bytes of a piece in flight. A copy costs 4 us besides its bytes, and pinning a MiB 0.6 ms."""
 
 _READERS = 12
 """Threads that read all files of a process for one GPU: as many as its bus needs."""
@@ -91,7 +91,7 @@ def _files_of_device() -> Any:
 
 @functools.cache
 def _files(_device: int) -> Any:
-    """What moves files to a device and back, which must be the current one."""
+    """Transfers between files and the current device."""
     cupy.cuda.runtime.free(0)  # a thread that has done nothing on a GPU has no context yet
     driver = ctypes.CDLL("libcuda.so.1")
     functions = [ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in _FUNCTIONS]

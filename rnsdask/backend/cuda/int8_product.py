@@ -48,7 +48,7 @@ from rnsdask.constants import (
 from rnsdask.core.moduli import ModuliSet
 
 REPLACE, ADD, SUBTRACT = 0, 1, -1
-"""What is done with the numbers that a product goes to."""
+"""How a product is combined with the numbers at its destination."""
 
 assert INT8_TERMS <= MOST_TERMS
 _PAD = 16  # sides of the 8-bit matrices are multiples of it
@@ -86,7 +86,7 @@ class Part:
         return cls(words, (0, words.shape[2]), (0, words.shape[3]))
 
     def turned(self) -> "Part":
-        """Of the transposed matrices."""
+        """Part of the transposed matrices."""
         return Part(self.words.transpose(0, 1, 3, 2), self.columns, self.rows)
 
     def task(
@@ -96,7 +96,7 @@ class Part:
         padded: tuple[int, int],
         small: NDArray[np.int32],
     ) -> Parameter:
-        """Of a block: the first matrix, row and column, how many, and sides of its 8-bit matrices."""
+        """Parameter of a block: first matrix, row and column, size, and sides of its 8-bit matrices."""
         return Parameter(
             INT8_TASK,
             x=(self.words, *(stride // self.words.itemsize for stride in self.words.strides)),
@@ -133,7 +133,7 @@ def _bound(bound: Bound) -> tuple[Bound, int]:
 
 @functools.lru_cache(256)
 def _small(small: bytes) -> NDArray[Any]:
-    """As many of the structure SmallModulus as a task has."""
+    """Array of the structure SmallModulus, as long as a task's."""
     table = np.zeros(MOST_SMALL_MODULI, dtype=SMALL_MODULUS)
     given = np.frombuffer(small, dtype=SMALL_MODULUS)
     table[: len(given)] = given
@@ -243,7 +243,7 @@ def _tile(down: int) -> tuple[int, int]:
 
 
 def _tiles(rows: int, columns: int) -> int:
-    """Of a product."""
+    """Number of tiles of a product."""
     height, width = _tile(_warps_down(rows))
     return -(-rows // height) * -(-columns // width)
 

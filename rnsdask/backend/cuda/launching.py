@@ -77,7 +77,7 @@ def _kernel(module: str, name: str, defines: tuple[str, ...], device: int) -> An
 
 
 def load(module: str, name: str) -> None:
-    """Have a kernel ready on the current device, as its first launch would."""
+    """Load a kernel on the current device, as its first launch would."""
     _kernel(module, name, (), cupy.cuda.runtime.getDevice())
 
 
@@ -177,7 +177,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _allow(kernel: Any, shared: int) -> None:
-    """Have a kernel take so much shared memory; never less than before, for another thread may launch it."""
+    """Raise a kernel's limit of shared memory; never lower it, since another thread may launch the kernel."""
     with compiling:
         if kernel.max_dynamic_shared_size_bytes < shared:
             kernel.max_dynamic_shared_size_bytes = shared
@@ -213,7 +213,7 @@ def on_device(constants: Any, field: str) -> Any:
 
 @functools.lru_cache(256)
 def modulus_table_on(moduli: ModuliSet, device: int) -> Any:
-    """What arithmetic needs of the moduli, on a device, copied once."""
+    """Table of the moduli for arithmetic on a device, copied once."""
     return table_on_gpu(modulus_table(moduli))
 
 
@@ -256,7 +256,7 @@ _EXTREMUM = EXTREMUM.itemsize // 8
 
 
 class Results:
-    """What one launch at a time writes its results to, and what its blocks share.
+    """Memory for results and for what blocks share, used by one launch at a time.
 
     It is taken by :func:`results`, and lent again when :meth:`read` has returned. If it never comes to that,
     the memory is given back when the GPU is idle.

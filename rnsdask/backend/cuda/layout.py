@@ -1,4 +1,4 @@
-"""What Python and the CUDA sources must agree on: structures, as dtypes, and sizes; needs no CuPy.
+"""Structures, as dtypes, and sizes that Python and the CUDA sources share; needs no CuPy.
 
 ``scripts/check_kernels.py`` compiles each source together with its :func:`assertions`.
 """
@@ -20,7 +20,7 @@ def fermat_side(field: FermatConstants) -> int:
 
 
 def fermat_options(field: FermatConstants) -> tuple[str, ...]:
-    """What says to the compiler of a source of Fermat fields which field it is."""
+    """Compiler options for a Fermat field."""
     *radix, digits = field.parameters
     return (
         f"-DRNS_FERMAT_BITS={8 * field.dtype.itemsize}",
@@ -35,7 +35,7 @@ MOST_LIMBS = 128
 
 
 def limb_options(limbs: int) -> tuple[str, ...]:
-    """What says to the compiler of a source how many limbs positional numbers have; 0 is any number."""
+    """Compiler options for the number of limbs of positional numbers; 0 means any."""
     return (f"-DRNS_LIMBS={limbs if limbs <= MOST_LIMBS else 0}",)
 
 
@@ -353,13 +353,13 @@ MOST_POWER_WINDOW = 5
 def product_options(
     x_limbs: int, y_limbs: int, columns: int, is_plain: bool, is_sum: bool = False
 ) -> tuple[str, ...]:
-    """What says to the compiler of products of positional numbers which limbs there are."""
+    """Compiler options for the limbs in products of positional numbers."""
     limbs = (f"-DRNS_X_LIMBS={x_limbs}", f"-DRNS_Y_LIMBS={y_limbs}", f"-DRNS_COLUMNS={columns}")
     return *limbs, f"-DRNS_IS_PLAIN={int(is_plain)}", f"-DRNS_IS_SUM={int(is_sum)}"
 
 
 def lane_options(limbs: int, lanes: int, rows: int) -> tuple[str, ...]:
-    """What says to the compiler how many limbs of a positional number a lane takes, and its lanes.
+    """Compiler options for the lanes of a positional number, and the limbs of a lane.
 
     And how many rows of products are added without a loop, or 0 where these do not go by rows.
     """
@@ -367,14 +367,14 @@ def lane_options(limbs: int, lanes: int, rows: int) -> tuple[str, ...]:
 
 
 def int8_options(down: int) -> tuple[str, ...]:
-    """What says to the compiler of products of 8-bit matrices how many warps a tile's rows are for."""
+    """Compiler options for the warps along a tile's rows in products of 8-bit matrices."""
     return (f"-DRNS_DOWN={down}",)
 
 
 def proof_options(
     size: int, words: int, is_wide: bool, is_kept: bool, threads: int, blocks: int
 ) -> tuple[str, ...]:
-    """What says to the compiler of the proof of a bound how large residues, fractions and sums are.
+    """Compiler options for the sizes of residues, fractions and sums in the proof of a bound.
 
     And whether coefficients are kept in shared memory, how many threads a block has at most, and how many
     blocks a processor.
@@ -385,7 +385,7 @@ def proof_options(
 
 
 def cluster_options(blocks: int) -> tuple[str, ...]:
-    """What says to the compiler of elimination how many blocks work on a matrix together."""
+    """Compiler options for the number of blocks that eliminate a matrix together."""
     return (f"-DRNS_CLUSTER={blocks}",)
 
 

@@ -60,7 +60,7 @@ class _Rows:
     def parameter(
         self, x: Array, out: Array, shape: Shape, tiles: int, tables: dict[str, Array], **fields: int
     ) -> Parameter:
-        """Of a pass with so many tiles a row; `tables` are of all rows."""
+        """Parameter of a pass with `tiles` tiles a row; `tables` are of all rows."""
         device = cupy.cuda.runtime.getDevice()
         tables = {
             "moduli": modulus_table_on(self.constants.moduli, device),

@@ -44,7 +44,7 @@ class Shape:
         return 4 * (self.slots * (words + spread) + table)
 
     def defines(self, moduli: ModuliSet) -> tuple[str, ...]:
-        """What the kernels are compiled for."""
+        """Shape for which the kernels are compiled."""
         field = "NarrowField" if is_narrow(list(moduli)) else "MontgomeryField"
         blocks = max(1, _THREADS_PER_PROCESSOR // self.block)
         return (
@@ -58,13 +58,13 @@ class Shape:
 
 
 def row_shape(log_length: int) -> Shape:
-    """Of whole transforms: at least 8 elements a thread that are side by side with others'."""
+    """Shape for whole transforms, with at least 8 elements a thread adjacent to others'."""
     values = log_length if log_length <= 4 else 3 if log_length <= 6 else 4 if log_length <= 12 else 5
     return Shape(log_length, 0, values, max(log_length - values, 7))
 
 
 def matrix_shape(log_length: int, log_width: int) -> Shape:
-    """Of columns of a matrix, 32 side by side where they fit: 128 bytes, a line of memory; at least 8."""
+    """Shape for columns of a matrix: 32 side by side, a 128-byte line, where they fit; at least 8."""
     for log_size in (14, 13):
         columns = min(5, log_width, log_size - log_length)
         values = min(4, log_length) if log_length <= 10 else 5

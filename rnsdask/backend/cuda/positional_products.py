@@ -35,7 +35,7 @@ _MOST_PRODUCTS_IN_REGISTERS = 2500
 """Limbs of factors that one thread takes, and products of limbs whose code fits the cache of instructions."""
 
 _MOST_PRODUCTS_BY_COLUMNS = 600
-"""The same where it takes nearly all products of limbs: more are quicker by rows."""
+"""Tiles where nearly all products of limbs are taken; beyond that, rows are faster."""
 
 _LEAST_LANES_OF_HALVES = 2
 """Lanes that products of halves by A. Karatsuba's method pay from: of 32 limbs they do not."""

@@ -1,4 +1,4 @@
-"""Where the CUDA sources lie and how they are compiled; needs neither CuPy nor a GPU."""
+"""Paths and compiler options of the CUDA sources; needs neither CuPy nor a GPU."""
 
 import functools
 import hashlib
@@ -13,7 +13,7 @@ host.
 """
 
 NVRTC_OPTIONS: tuple[str, ...] = (*COMPILE_OPTIONS, "--device-int128")
-"""The same for NVRTC, to which 128-bit integers are an option; nvcc has them by itself."""
+"""Compiler options for NVRTC, where 128-bit integers are an option; nvcc has them by default."""
 
 
 @functools.cache

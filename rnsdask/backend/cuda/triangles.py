@@ -1,4 +1,4 @@
-"""What elimination takes and finds, inverses of small triangular matrices, and solutions of systems."""
+"""Operands and results of elimination, inverses of small triangular matrices, and solutions of systems."""
 
 import cupy
 
@@ -15,7 +15,7 @@ Found = tuple[Array, Array, Array]
 
 
 def no_pivots(x: Array, pivot_columns: int) -> Found:
-    """What is known before there are pivots."""
+    """Order, pivots and products before elimination."""
     n, count, rows, _ = x.shape
     order = cupy.empty((n, count, rows), dtype=cupy.int32)
     order[...] = cupy.arange(rows, dtype=cupy.int32)
@@ -70,7 +70,7 @@ def invert(x: Array, moduli: ModuliSet, lower: Array, upper: Array) -> None:
 
 
 def lower_inverses(x: Array, ranks: tuple[Array, Array], size: int, moduli: ModuliSet) -> Array:
-    """Of the factors L in rows and columns from the first rank to the second, at most `size`."""
+    """Inverses of the factors L in rows and columns from the first rank to the second, at most `size`."""
     lower = cupy.empty((*x.shape[:2], size, size), dtype=cupy.uint32)
     _invert(x, moduli, first=ranks[0], last=ranks[1], lower=lower)
     return lower
