@@ -17,7 +17,7 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
-from rnsdask.lazy.chunks import as_lazy, normalize_chunks, without_empty_chunks
+from rnsdask.lazy.chunks import as_lazy, normalize_chunks, rechunked, without_empty_chunks
 from rnsdask.lazy.number_chunks import joined, joined_alone, numbers_of, rebuilt, words_in_chunk, words_of
 from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
 
@@ -259,7 +259,7 @@ class NumberCollection(DaskMethodsMixin):
             self._find_lengths()
             return self.rechunk(chunks)
         return self._with_words(
-            self._words.rechunk(lengths) if self._is_lazy else as_lazy(self._words, lengths)
+            rechunked(self._words, lengths) if self._is_lazy else as_lazy(self._words, lengths)
         )
 
     map_blocks = casting.map_blocks

@@ -124,7 +124,7 @@ class ByteProofTables:
 
     @property
     def tests(self) -> NDArray[np.uint32]:
-        """Constants that residues are compared with (struct ResidueTest); padding of the last pass always fits."""
+        """Constants to compare residues with (struct ResidueTest); padding of the last pass always fits."""
         tests = np.zeros((self.passes * self.tests_of_pass, 4), dtype=np.uint32)
         for test, m in zip(tests, self.others, strict=False):
             test[:3] = m, pow(m, -1, 2**32), (2**32 - 1) // m

@@ -6,8 +6,10 @@ from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.utils import parse_bytes
 
+from rnsdask.backend import backend_name
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
@@ -24,6 +26,16 @@ def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
         return array
     lazy: da.Array = da.from_array(array, chunks=chunks, asarray=False)
     return lazy
+
+
+def rechunked(words: da.Array, chunks: Any) -> da.Array:
+    """Give words other chunks, as Dask's ``rechunk``.
+
+    Chunks of GPUs go from task to task: Dask's other way to exchange parts takes NumPy's arrays only.
+    """
+    method = "tasks" if backend_name(meta_from_array(words)) == "cuda" else None
+    result: da.Array = words.rechunk(chunks, method=method)
+    return result
 
 
 def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None) -> Lengths:

@@ -17,7 +17,7 @@ from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
+from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
 from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
@@ -277,9 +277,9 @@ def _is_long(x: Any, y: Any, axis: int, mode: str) -> bool:
 
 def _with_chunks(x: da.Array, y: da.Array, axis: int, mode: str) -> tuple[da.Array, da.Array, int]:
     """Words in chunks that go together, and how many numbers of the one before chunks of `x` begin with."""
-    y, is_long = y.rechunk({axis + 1: -1}), _is_long(x, y, axis, mode)
+    y, is_long = rechunked(y, {axis + 1: -1}), _is_long(x, y, axis, mode)
     if x.numblocks[axis + 1] == 1 or is_long:
-        return x.rechunk({axis + 1: -1}), y, 0
+        return rechunked(x, {axis + 1: -1}), y, 0
     overlap = int(y.shape[axis + 1]) - 1
     if overlap:
         depth = {axis + 1: (overlap, 0)}

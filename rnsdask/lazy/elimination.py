@@ -13,7 +13,7 @@ from rnsdask.backend import Array
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.map import map_chunks
@@ -127,7 +127,7 @@ def joined_words(a: Any, b: Any) -> tuple[Any, int, bool]:
         library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both
     ]
     joined = library.concatenate(arrays, axis=-1)
-    return joined.rechunk({-2: -1, -1: -1}) if is_lazy else joined, rows, is_vector
+    return rechunked(joined, {-2: -1, -1: -1}) if is_lazy else joined, rows, is_vector
 
 
 def inv(x: Any) -> Any:

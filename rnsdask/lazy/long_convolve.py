@@ -6,6 +6,7 @@ import dask.array as da
 
 from rnsdask.fields.fermat_convolution import has_cyclic_transform
 from rnsdask.fields.fermat_field import FermatField
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.long_ntt import chunk_length
 from rnsdask.lazy.ntt import intt, ntt
@@ -63,5 +64,5 @@ def _padded(array: Numbers, axis: int, length: int, chunk: int) -> Any:
     chunks = [*words.chunks]
     chunks[axis + 1] = (chunk,) * (shape[axis + 1] // chunk) + (shape[axis + 1] % chunk,)
     zeros = da.zeros_like(words, shape=shape, chunks=tuple(chunks))
-    padded = da.concatenate([words, zeros], axis=axis + 1).rechunk({axis + 1: chunk})
+    padded = rechunked(da.concatenate([words, zeros], axis=axis + 1), {axis + 1: chunk})
     return made_like((array,), padded, array.system, "raise")

@@ -13,6 +13,7 @@ from rnsdask.backend import Array, naming_gpu_memory, to_backend
 from rnsdask.core.place import Place
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import map_chunks
 
 
@@ -47,7 +48,7 @@ def transform_in_chunks(
 
 def divided(words: da.Array, axis: int, steps: FourStep) -> da.Array:
     """Chunks of an axis as rows: (n, *batch, K, C)."""
-    last = da.moveaxis(words, axis + 1, -1).rechunk({-1: steps.chunk})
+    last = rechunked(da.moveaxis(words, axis + 1, -1), {-1: steps.chunk})
     rows: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.chunk)
     return rows
 
@@ -70,7 +71,7 @@ def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
 
 def _mapped(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
     """A function of what each chunk has for one of the next step, which makes a row of it."""
-    given = parts.rechunk({-2: -1, -1: steps.part}).swapaxes(-2, -1)
+    given = rechunked(parts, {-2: -1, -1: steps.part}).swapaxes(-2, -1)
     chunks = (*given.chunks[1:-2], (1,) * steps.parts, (steps.chunk,))
     mapped: da.Array = map_chunks(
         function, given, rows=len(given), chunks=chunks, dtype=given.dtype, steps=steps, **options

@@ -5,6 +5,7 @@ from typing import Any, SupportsIndex
 import dask.array as da
 
 from rnsdask.core.axes import axis_index
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import mapped
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.long_ntt import chunk_length, transform_in_chunks
@@ -80,8 +81,8 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
         words = transform_in_chunks(words, system, k, length, **how)
     else:
         if len(chunks) > 1:
-            words = words.rechunk({k + 1: -1})
+            words = rechunked(words, {k + 1: -1})
         words = mapped("transform", (words,), system, axis=k, **how)
     if len(chunks) > 1:
-        words = words.rechunk({k + 1: chunks})
+        words = rechunked(words, {k + 1: chunks})
     return made_like((f,), words, system, "raise")

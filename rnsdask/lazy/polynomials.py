@@ -14,7 +14,7 @@ from rnsdask.core.place import Place
 from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
@@ -54,7 +54,7 @@ def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
     parts = []
     for words, last in ((f.words, every + one), (g.words, one + every)):
         if isinstance(words, da.Array):
-            words = words.rechunk(dict.fromkeys(range(words.ndim - axes, words.ndim), -1))
+            words = rechunked(words, dict.fromkeys(range(words.ndim - axes, words.ndim), -1))
         own = words.ndim - axes
         parts.append(words[(slice(None), *(None,) * (ndim - own), *(slice(None),) * (own - 1), *last)])
     if not any(isinstance(part, da.Array) for part in parts):
@@ -111,7 +111,7 @@ def discriminant(f: Any) -> Any:
 
 def one_chunk(f: Any) -> Any:
     """Words with the axis of coefficients in one chunk."""
-    return f.words.rechunk({f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
+    return rechunked(f.words, {f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
 
 
 def common_divisor(f: Any, g: Any) -> Any:

@@ -13,6 +13,7 @@ from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import ranks, shape
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.convert import to_ints
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import map_chunks, map_values
@@ -90,7 +91,7 @@ def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool =
             if indices:
                 return map_chunks(_index_block, packed, dtype=np.int64)
             return map_chunks(_number_block, packed, rows=system.rows)
-        words = words.rechunk({k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
+        words = rechunked(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
     options: dict[str, Any] = {"system": system, "axis": axis}
     if indices:
         return map_chunks(_argsort_block, words, dtype=np.int64, **options)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -134,3 +135,16 @@ def test_chunks_elsewhere_are_reduced_one_by_one(client: Client, rng: np.random.
     local = rd.from_residues(da.from_array(whole.residues, chunks=(-1, 5)), MODULI, signed=True)
     assert workers.chunks_by_worker(local.words) is None
     assert int(local.max().compute(scheduler="sync")) == int(lazy.max()) == ints.max()
+
+
+@pytest.mark.gpu
+def test_chunks_of_gpus_are_exchanged_by_tasks(client: Client) -> None:
+    import cupy
+
+    fields = rd.PrimeFields(rd.ModuliSet([2013265921]))
+    ints = np.random.default_rng().integers(0, fields.moduli[0], 2**12)
+    words = da.from_array(cupy.asarray(ints.astype(np.uint32)[None]), chunks=(1, 2**8), asarray=False)
+    with client.as_current(), dask.config.set({"array.rechunk.method": "p2p"}):
+        x = rd.FieldArray(words, fields)
+        assert x.rechunk(300).to_ints().tolist() == ints.tolist()
+        assert rd.intt(rd.ntt(x)).to_ints().tolist() == ints.tolist()
