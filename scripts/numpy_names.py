@@ -263,7 +263,7 @@ OWN = {
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
         "from_rns from_words plot to_numpy to_pandas to_arrow to_parquet to_rns to_positional bits lift "
-        "inverse multiply_by_root create_store storable_lengths with_storable_chunks storage"
+        "inverse multiply_by_root create_store storable_lengths with_storable_chunks"
     ),
 }
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""

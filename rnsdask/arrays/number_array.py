@@ -1,13 +1,14 @@
 """NumberArray: what arrays of every number system have: indexing, shapes, ring operators, conversion."""
 
 from collections.abc import Callable, Iterable, Iterator
+from types import EllipsisType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import dask.array as da
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rnsdask.arrays import conversion, protocols, storage, tables
+from rnsdask.arrays import conversion, protocols, showing, storage, tables
 from rnsdask.arrays.collection import NumberCollection
 from rnsdask.arrays.protocols import both_ways, comparison
 from rnsdask.core.axes import axis_indices
@@ -15,6 +16,7 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import convert, foreign, functions, indexing, matmul
 from rnsdask.lazy import shape as shapes
+from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.operands import is_true
 from rnsdask.lazy.tree import checked_split
@@ -22,13 +24,14 @@ from rnsdask.lazy.tree import checked_split
 Axis: TypeAlias = int | tuple[int, ...]
 Made = TypeVar("Made", bound="NumberArray")
 
+_CUT_AT_ONCE = 2**20
+"""Bytes of a slice of an array in memory that is cut at once, at most."""
+
 
 class NumberArray(NumberCollection):
     """An array of numbers with NumPy's indexing and shapes, ``+ - *``, ``@``, ``== !=``, and ways out."""
 
     __slots__ = ()
-
-    """How arrays of the class are stored."""
 
     def __bool__(self) -> bool:
         """Whether the only number is not 0, as in NumPy; computes a lazy array.
@@ -87,6 +90,15 @@ class NumberArray(NumberCollection):
             words = indexing.select(self._words, key)
         except indexing.UnknownLengthError:
             return self.compute_chunk_sizes()[key]
+        parts = key if isinstance(key, tuple) else (key,)
+        if (
+            isinstance(words, da.Array)
+            and words.ndim > 1
+            and all(isinstance(part, int | slice | EllipsisType | None) for part in parts)
+            and words.nbytes <= _CUT_AT_ONCE
+            and showing.is_in_memory(self._words)
+        ):  # such a part shows its numbers too
+            words = as_lazy(words.compute(scheduler="sync"), words.chunks)
         return self._part(words)
 
     @property

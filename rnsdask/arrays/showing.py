@@ -34,6 +34,9 @@ _MOST_WORDS = 2**16
 _BATCH = 8
 """Numbers that are converted together: so few of many moduli need no tables."""
 
+_MOST_CHUNKS = 64
+"""Chunks of an array whose slices are cut at once."""
+
 _EDGE_ITEMS = (3, 2, 1)
 """Numbers at either end of an axis that is too long to be shown, as many of these as fit."""
 
@@ -181,6 +184,13 @@ def _column(words: Any, index: tuple[int, ...]) -> Any:
         index = tuple(i - (along[k - 1] if k else 0) for along, i, k in zip(ends, index, place, strict=True))
         words = _chunk_in_memory(words, (0, *place))
     return None if words is None else words[(slice(None), *index)]
+
+
+def is_in_memory(words: Any) -> bool:
+    """Whether all chunks of a Dask array of few chunks are in this process's memory."""
+    return words.npartitions <= _MOST_CHUNKS and all(
+        _chunk_in_memory(words, index) is not None for index in np.ndindex(words.numblocks)
+    )
 
 
 def _chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:

@@ -88,7 +88,7 @@ def _system_rows(found: "StoreInfo") -> dict[str, str]:
 
 def _magnitude(system: Any) -> dict[str, str]:
     """Describe what is known of the numbers, where a store may know more than the range."""
-    if not hasattr(system, "bound"):
+    if not system.extends:
         return {}
     from rnsdask.core.errors import bits_text
 

@@ -103,7 +103,8 @@ class NumberSystem(ABC):
         if not self.extends:
             return self
         bound = max(abs(end) for ends in ranges for end in ends)
-        return self.with_bound(bound if bound < self.value_range[1] else None)
+        low, high = self.value_range
+        return self.with_bound(bound if bound < max(-low, high) else None)
 
     def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
         """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""

@@ -14,7 +14,7 @@ from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.core.errors import ChangedStoreError, StoreError
+from rnsdask.core.errors import ChangedStoreError
 from rnsdask.store.metadata import Opened
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
@@ -188,15 +188,6 @@ def test_write_never_mixes_with_a_store_that_took_the_place(
     assert store.open_info("x.zarr").system.bound == 2**100
     assert list(store.verify(store.open_info("x.zarr"))) == []
     assert sorted(path.name for path in Path().iterdir()) == ["x.zarr"]
-
-
-def test_a_job_that_is_to_overwrite_fails_when_the_bound_was_written() -> None:
-    write([7] * 300)
-    writer = store.create("x.zarr", rd.RNS(MODULI), (0,), overwrite=True)
-    store.write_bound(store.open_info("x.zarr"), 7)
-    with pytest.raises(StoreError, match="it was changed while"):
-        writer.finish()
-    assert rd.open_zarr("x.zarr").to_ints().tolist() == [7] * 300
 
 
 def test_write_bound_refuses_what_is_no_bound() -> None:

@@ -119,7 +119,8 @@ def test_counting(reads: Counter[Any]) -> None:
     found = as_json("eval", "(a < b) & (a % 2 == 1)", "a=a.zarr", "b=b.zarr", "--count")
     assert found["results"]["count"]["value"] == str(sum(a < b and a % 2 for a, b in zip(A, B, strict=True)))
     assert reads == all_chunks("a.zarr", "b.zarr")
-    assert as_json("eval", f"a < {2**1000}", "a=a.zarr", "--count")["bytes_read"] == 0
+    found = as_json("eval", f"a < {2**1000}", "a=a.zarr", "--count")
+    assert found["results"]["count"]["value"] == str(len(A))
 
 
 def test_a_comparison_decided_by_ranges_drops_no_error() -> None:
@@ -421,8 +422,8 @@ def test_compare_with_an_integer(integer: str, reads: Counter[Any]) -> None:
     assert found["less"] == sum(a < value for a in A)
     assert found["greater"] == sum(a > value for a in A)
     assert found["equal"] == A.count(value)
-    assert found["bytes_read"] == (0 if value > MS.product else rd.open_zarr("a.zarr").nbytes)
-    assert bool(reads) == bool(found["bytes_read"])
+    assert found["bytes_read"] == rd.open_zarr("a.zarr").nbytes
+    assert reads == all_chunks("a.zarr")
 
 
 def test_compare_of_two_axes() -> None:

@@ -58,6 +58,6 @@ def test_what_is_asked_for() -> None:
     assert (numbers.to_ints().tolist(), counts.compute().tolist()) == ([1, 3], [1, 2])
     assert numbers.compute_chunk_sizes().shape == (2,)
     assert numbers.bound == x.bound
-    with pytest.raises(TypeError, match="takes an RNSArray"):
+    with pytest.raises(TypeError, match="takes at least one array of numbers, got list"):
         rd.unique([1, 2])
     assert rd.unique(x[x > 1]).to_ints().tolist() == [3]

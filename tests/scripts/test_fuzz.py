@@ -74,7 +74,8 @@ def test_an_overflow_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_error_of_an_operation_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(rd.RNSArray, "is_even")
+    owner = next(kind for kind in rd.RNSArray.__mro__ if "is_even" in vars(kind))
+    monkeypatch.delattr(owner, "is_even")
     failures = [runner.run(seed, 0, only="is_even").failure for seed in range(8)]
     assert any(failure is not None and "AttributeError" in failure for failure in failures)
 

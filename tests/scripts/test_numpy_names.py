@@ -68,7 +68,8 @@ def is_refused(function: Any) -> bool:
         else:
             x.__array_function__(function, (RNSArray,), (x,), {})
     except TypeError as error:
-        return "takes no RNSArray" in str(error) or "std of" in str(error)
+        is_of_limbs = "to_positional" in str(error)
+        return ("takes no RNSArray" in str(error) and not is_of_limbs) or "std of" in str(error)
     except (ValueError, IndexError, AttributeError, ArithmeticError):
         return False
     return False
