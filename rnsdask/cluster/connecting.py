@@ -1,9 +1,11 @@
 """Connections to where a job runs: threads of this process, GPUs of this host, or a Dask cluster."""
 
+import asyncio
 import json
 import logging
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -204,6 +206,8 @@ def _client(address: Any, name: str, security: "Security | None") -> Iterator["C
     try:
         if isinstance(address, str):
             _check_encryption(address, security)
+            with ThreadPoolExecutor(1) as thread:  # this one may run an event loop, as in a notebook
+                thread.submit(asyncio.run, _answer_from(address, security)).result()
         client = Client(address, **options)
     except (OSError, ValueError) as error:
         raise JobError(f"no Dask scheduler answers at {name}: {error}") from error
@@ -212,6 +216,23 @@ def _client(address: Any, name: str, security: "Security | None") -> Iterator["C
     finally:
         with suppress(OSError):  # a scheduler that is silent now, or gone: the answer is there
             client.close()
+
+
+async def _answer_from(address: str, security: "Security | None") -> None:
+    """Raise OSError unless a scheduler answers in time.
+
+    A client's own limit ends once it is connected, and a frozen scheduler still takes connections.
+    """
+    from distributed.comm.core import connect as connected
+    from distributed.security import Security
+
+    how = (security or Security()).get_connection_args("client")
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS + 1):  # after Dask's own limit, which says more
+            comm = await connected(address, timeout=CONNECT_SECONDS, **how)
+    except TimeoutError as error:
+        raise OSError(f"it takes connections, and says nothing for {CONNECT_SECONDS} s") from error
+    await comm.close()
 
 
 def _check_encryption(address: str, security: "Security | None") -> None:

@@ -6,8 +6,7 @@ adds what Dask leaves to its user: which errors are worth another try, and when 
 """
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -100,18 +99,24 @@ def run(
     if not isinstance(retries, int) or retries < 0:
         raise ValueError(f"the setting rnsdask.retries must be a non-negative integer, got {retries!r}")
     meter = meter or Meter("job")
-    if client is not None:
-        return _run_on_cluster(client, pieces, done, meter, retries)
-    remaining, tries = dict(enumerate(pieces)), 0
-    while True:
-        try:
-            _run_on_threads(remaining, done, meter)
-            return tries
-        except Exception as error:
-            if tries == retries or not can_pass(error):
-                raise
-        tries += 1
+    remaining, again = dict(enumerate(pieces)), 0
+    for tries_left in range(retries, -1, -1):
+        if client is not None:
+            error = _run_on_cluster(client, remaining, len(pieces), done, meter)
+        else:
+            error = None
+            try:
+                _run_on_threads(remaining, done, meter)
+            except Exception as raised:
+                error = raised
+        if error is None:
+            break
+        if not tries_left or not can_pass(error):
+            raise error
+        # On a cluster all others are finished by now.
+        again += 1 if client is None else len(remaining)
         time.sleep(PAUSE_SECONDS)
+    return again
 
 
 def _run_on_threads(remaining: dict[int, Any], done: Done, meter: Meter) -> None:
@@ -146,42 +151,49 @@ def _run_on_threads(remaining: dict[int, Any], done: Done, meter: Meter) -> None
             finish(i, result)
 
 
-def _run_on_cluster(client: "Client", pieces: Sequence[Any], done: Done, meter: Meter, retries: int) -> int:
+def _run_on_cluster(
+    client: "Client", remaining: dict[int, Any], count: int, done: Done, meter: Meter
+) -> Exception | None:
+    """Compute pieces, and remove those that are finished; return an error that can pass, after all others."""
     from distributed import as_completed
 
-    tries: Counter[int] = Counter()
-    left = len(pieces)
-    with _computing(client, pieces) as numbers:
+    failed = None
+    with _computing(client, remaining) as numbers:
         completed = as_completed(numbers, loop=client.loop, with_results=True, raise_errors=False)
         for batch in _batches(client, completed):
-            again: list[Future[Any]] = []
             for future, result in batch:
-                i = numbers[future]
                 if future.status == "finished":
-                    left -= 1
-                    meter.update(len(pieces) - left, len(pieces))
+                    i = numbers[future]
+                    del remaining[i]
+                    meter.update(count - len(remaining), count)
                     done(i, result)
                     continue
-                error = _error_of(client, future, result)
-                if tries[i] == retries or not can_pass(error):
-                    raise error
-                tries[i] += 1
-                again.append(future)
-            if again:
-                time.sleep(PAUSE_SECONDS)
-                client.retry(again)
-                completed.update(again)
-    return tries.total()
+                failed = _error_of(client, future, result)
+                if not can_pass(failed):
+                    raise failed
+        if failed is not None:
+            _forget(client, numbers)
+    return failed
+
+
+def _forget(client: "Client", futures: Iterable["Future[Any]"]) -> None:
+    """Let go of futures, so that their tasks are computed anew when they come again.
+
+    Dask's own ``Client.retry`` fails if it was not a future's task that failed but one that it depends on.
+    """
+    for future in futures:
+        future.release()
+    ask(client, client.nthreads)  # answered after the client has let go of all
 
 
 @contextmanager
-def _computing(client: "Client", pieces: Sequence[Any]) -> Iterator[dict["Future[Any]", int]]:
+def _computing(client: "Client", pieces: Mapping[int, Any]) -> Iterator[dict["Future[Any]", int]]:
     """Start to compute pieces; give their numbers by future, and cancel in the end what is not done."""
     futures: list[Future[Any]] = []
     try:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": _GRAPH_WARNING}):
-            futures = client.compute(list(pieces))
-        yield {future: i for i, future in enumerate(futures)}
+            futures = client.compute(list(pieces.values()))
+        yield dict(zip(futures, pieces, strict=True))
     finally:
         if client.status == "running":
             with suppress(Exception):  # what ended the job is what matters
