@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import dask
@@ -93,9 +92,9 @@ def test_random_numbers(kind: str) -> None:
             assert int(client.compute(x.argmin()).result()) == results["min"].index
 
 
-def chunk_with_greatest(chunk: int, lengths: tuple[int, ...], moduli: rd.ModuliSet, gpu: bool) -> Any:
+def chunk_with_greatest(chunk: int, lengths: tuple[int, ...], moduli: rd.ModuliSet, *, gpu: bool) -> Any:
     """The numbers of `chunk_of_known`, but the very last of the array is M - 1."""
-    residues = chunk_of_known(chunk, lengths, moduli, gpu)
+    residues = chunk_of_known(chunk, lengths, moduli, gpu=gpu)
     if chunk == len(lengths) - 1:
         greatest = np.array([m - 1 for m in moduli], dtype=np.uint32)
         residues[:, -1] = np.asarray(greatest, like=residues)
@@ -109,7 +108,7 @@ def test_maximum_last(kind: str, last: str) -> None:
     lengths = (chunk,) * 8 + (1,)
     known = known_results(moduli, lengths)
     (greatest, index, count), total = known["max"], known["sum"][0]
-    make = partial(chunk_of_known if last == "planted" else chunk_with_greatest, gpu=kind == "gpu")
+    make = chunk_of_known if last == "planted" else chunk_with_greatest
     if last == "M - 1":
         greatest, total = moduli.product - 1, total + moduli.product - 1 - greatest
     pattern = [int(value) for value in rd.RNSArray(random_on_cpu(moduli, PERIOD), rd.RNS(moduli)).to_ints()]
@@ -117,7 +116,8 @@ def test_maximum_last(kind: str, last: str) -> None:
         assert count == 2**28 + 1
     first: dict[str, ReductionResult] = {}
     for client in clusters(kind):
-        with resident(client, make, moduli, lengths) as x:
+        with resident(client, kind == "gpu", make, moduli, lengths, len(moduli)) as words:
+            x = rd.RNSArray(words, rd.RNS(moduli))
             results = {op: reduced(client, x, op, kind) for op in ("max", "min", "sum")}
             argmax = int(client.compute(x.argmax()).result())
             if kind == "gpu":  # chunks of GiB are reduced where they are; small ones may move
