@@ -41,6 +41,7 @@ PRIME_FIELDS: Table = {
     "transform": Entry(_on("transform")),
     "sum_along": Entry(_on("sums_along")),
     "prod_along": Entry(_on("products_along")),
+    "random": Entry(_random_residues),
     "inverse": Entry(_on("inverse"), located=True),
     "reciprocal": Entry(_on("reciprocal")),
     "power": Entry(_on("power"), located=True),
