@@ -34,7 +34,6 @@ def _random_residues(*, system: Any, **how: Any) -> Array:
 
 
 PRIME_FIELDS: Table = {
-    "random": Entry(_random_residues),
     **{name: _sum_of_products(name) for name in OPERATIONS},
     "differ": Entry(_on("differ"), np.bool_),
     "matmul": Entry(_on("matmul")),
