@@ -118,17 +118,24 @@ def test_most_numbers_are_proved_whatever_their_lengths(
     """Few are left to base extension, which takes many times as long."""
     if on_each_processor is CPU and not cpu.MULTIPLIES_WORDS:
         pytest.skip("this processor does not multiply words of 52 bits")
-    extended = []
+    extended = [0, 0, 0]
     exceeds = bounds._exceeds
-    monkeypatch.setattr(bounds, "_exceeds", lambda x, *rest: extended.append(x.shape[1]) or exceeds(x, *rest))
-    values = [rng.bytes(125 if k % 32 else 120) for k in range(4096)]
-    if lengths == "some far apart":
-        values = [value[: (4, 30, 60, 125)[k % 4]] for k, value in enumerate(values)]
-    numbers = [int.from_bytes(value, "little") for value in values]
-    numbers = [-v if signed and k % 3 else v for k, v in enumerate(numbers)]
-    x = array_of(on_each_processor, numbers, LONG, signed)
-    assert x.measure_bound() == tight(numbers, LONG, signed)
-    assert sum(extended) <= 256
+    for drawing in range(3):
+
+        def counted(x: Any, *rest: Any, drawing: int = drawing) -> Any:
+            extended[drawing] += x.shape[1]
+            return exceeds(x, *rest)
+
+        monkeypatch.setattr(bounds, "_exceeds", counted)
+        values = [rng.bytes(125 if k % 32 else 120) for k in range(4096)]
+        if lengths == "some far apart":
+            values = [value[: (4, 30, 60, 125)[k % 4]] for k, value in enumerate(values)]
+        numbers = [int.from_bytes(value, "little") for value in values]
+        numbers = [-v if signed and k % 3 else v for k, v in enumerate(numbers)]
+        x = array_of(on_each_processor, numbers, LONG, signed)
+        assert x.measure_bound() == tight(numbers, LONG, signed)
+    # The sample of one drawing in some hundred is a bit too short.
+    assert sorted(extended)[1] <= 256
 
 
 @BOTH_RANGES
