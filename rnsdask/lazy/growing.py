@@ -123,16 +123,6 @@ def of_power(base: Range, exponent: int) -> Range:
     return (0 if is_even and base[0] <= 0 <= base[1] else ends[0]), ends[1]
 
 
-def of_common_divisors(a: Range, b: Range) -> Range:
-    """Range of greatest common divisors."""
-    return ranges.gcd(a, b)
-
-
-def of_common_multiples(a: Range, b: Range) -> Range:
-    """Range of least common multiples, of bounded length."""
-    return 0, of_products(ranges.absolute(a), ranges.absolute(b))[1]
-
-
 def greatest_exponent(exponents: Any) -> int:
     """The greatest of an array of exponents, which must be in memory; 0 of none."""
     exponents = of_any_library(exponents)

@@ -86,12 +86,6 @@ def _is_number_type(kind: type) -> bool:
     return hasattr(kind, "words") and hasattr(kind, "system")
 
 
-def check_rns_array(operand: Operand) -> None:
-    """Raise TypeError unless an operand is an array of residues."""
-    if not (is_number_array(operand) and operand.system.extends):
-        raise TypeError(f"the operand must be an RNSArray, got {type(operand).__name__}")
-
-
 def scalar(operand: Operand) -> int:
     """Return an operand that is a single integer as a Python int.
 

@@ -338,21 +338,6 @@ def check_divisor(divisor: int, signed: bool) -> None:
         raise ValueError(f"unsigned numbers need a positive divisor, got {abbreviate(divisor)}")
 
 
-def bounds_by_integer(divisor: int, system: RNS) -> dict[Part, int | None]:
-    """Bounds of the magnitudes of quotients and remainders by an integer, from those of the numbers."""
-    greatest, size = system.known_magnitude, abs(divisor)
-    if system.signed:
-        return {"quotient": -(-greatest // size), "remainder": size - 1}
-    return {"quotient": greatest // size, "remainder": min(size - 1, greatest)}
-
-
-def bounds_by_array(bound: int | None, divisor_bound: int | None, signed: bool) -> dict[Part, int | None]:
-    """Bounds of the magnitudes of quotients and remainders by an array, from those of both arrays."""
-    below = None if divisor_bound is None else max(divisor_bound - 1, 0)
-    known = [b for b in (below, None if signed else bound) if b is not None]
-    return {"quotient": bound, "remainder": min(known, default=None)}
-
-
 def _divisor_rows(matrix: Array, divisor: int | Array) -> Array:
     """The divisors' residues as a matrix."""
     if isinstance(divisor, int):
