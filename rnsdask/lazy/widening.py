@@ -50,7 +50,6 @@ def through_rns(
     bits: Callable[..., int] | None = None,
     *,
     overflows: bool = False,
-    make: Callable[[Any, RNS], Any] = Residues,
 ) -> Function:
     """Make a function of arrays of another system, such as IntervalRNSArrays, of one of RNSArrays.
 
@@ -64,8 +63,6 @@ def through_rns(
         way. Without it, results are no longer than the numbers.
     overflows : bool
         Whether the function takes ``overflow=``. Else results out of range are an error.
-    make : callable
-        Makes an array for the function, of words and system.
     """
 
     @wraps(function)
@@ -81,7 +78,7 @@ def through_rns(
             if not is_number_array(value):
                 return value
             words = mapped("widened", (value.words,), system, result=wide, wide=wide)
-            return make(words, wide.holding(system.value_range))
+            return Residues(words, wide.holding(system.value_range))
 
         with errstate(overflow="raise"):
             result = function(*map(widened, args), **{name: widened(v) for name, v in options.items()})

@@ -1,4 +1,4 @@
-"""What arrays show of their numbers: by repr, in notebooks, in xarray, in pictures."""
+"""Display of arrays: repr, notebooks, xarray, pictures."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What eval writes of comparisons and signs, described, and exported as text and records; and intervals."""
+"""Arrays of values that eval writes, such as comparisons and signs: described and exported; and intervals."""
 
 import json
 import re

@@ -71,7 +71,7 @@ def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) ->
 
 
 _COMMANDS: dict[int, Commands] = {}
-"""What runs commands on so many threads, without their start."""
+"""Processes that run commands, by their number of threads, so that each starts once."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -308,7 +308,7 @@ def test_job_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_chunks_that_an_import_finds_are_read_one_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many as its plan counts, however many threads there could be."""
+    """Threads that run are as many as the plan counts."""
     monkeypatch.chdir(tmp_path)
     how = ["import", "lines", "x.zarr", "--bits", 62, "--chunk", 128]
     Path("lines").write_text("".join(f"{i}\n" for i in range(1024)))
