@@ -41,7 +41,7 @@ from benchmarking import (
     time_in_turn,
     write_results,
 )
-from distributed import Client, Future, LocalCluster, wait
+from distributed import Client, Future, LocalCluster, futures_of, wait
 from scaling_results import Call, determinants, long_transform, products, transforms
 
 import rnsdask as rd
@@ -143,30 +143,32 @@ def resident(
     Each worker makes and keeps as many as any other, neighbours of one another. In the end all are forgotten.
     """
     addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    homes = [addresses[i * len(addresses) // len(lengths)] for i in range(len(lengths))]
+    name = f"resident-{time.monotonic_ns()}"
+    # The chunk's key is its task's, as `persist` has it: by another name, a worker counts its bytes twice.
+    keys = [(name, 0, i) + (0,) * len(more) for i in range(len(lengths))]
     futures = [
-        client.submit(make, i, lengths, given, gpu=gpu, workers=[home], pure=False)
-        for i, home in enumerate(homes)
+        client.submit(
+            make, i, lengths, given, gpu=gpu, workers=[addresses[i * len(addresses) // len(keys)]], key=key
+        )
+        for i, key in enumerate(keys)
     ]
     try:
         for future in futures:
             if (error := future.exception()) is not None:  # it waits, and fetches no words
                 raise error
-        # As `persist` gives it. Of joined arrays, chunks may go to another worker before they are used.
-        name, tail = f"resident-{time.monotonic_ns()}", (0,) * len(more)
-        chunks: dict[Any, Any] = {(name, 0, i, *tail): future for i, future in enumerate(futures)}
         meta = np.empty((0,) * (2 + len(more)), dtype=np.uint32)
+        chunks: dict[Any, Any] = dict(zip(keys, futures, strict=True))
         yield da.Array(chunks, name, ((rows,), lengths, *((axis,) for axis in more)), meta=meta)
     finally:
         forget(client, futures)
 
 
 def forget(client: Client, futures: list[Future]) -> None:
-    """Release results, and wait until a client holds them no more; RuntimeError if something else does."""
-    end = time.monotonic() + RELEASE_SECONDS
+    """Release results, and wait until no worker holds them; RuntimeError if something else does."""
+    keys, end = [future.key for future in futures], time.monotonic() + RELEASE_SECONDS
     for future in futures:
         future.release()
-    while any(future.key in client.futures for future in futures):
+    while any(client.who_has(keys).values()):
         if time.monotonic() > end:
             raise RuntimeError(f"results are still held after {RELEASE_SECONDS:.0f} s")
         time.sleep(1e-3)
@@ -220,6 +222,9 @@ def result_seconds(client: Client, call: Call, checked: list[str]) -> float:
             checked.append(call.name)
             if not call.check(result):
                 raise RuntimeError(f"{call.name} is wrong: {result!r}")
+        futures = futures_of(result)
+        del result
+        forget(client, futures)  # or the next call of the same name finds them done
     return seconds
 
 
