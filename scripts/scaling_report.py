@@ -8,6 +8,7 @@ Row = dict[str, Any]
 
 def plots(rows: list[Row]) -> dict[str, Callable[[], Any]]:
     """A plot if there is more than one number of workers."""
+    rows = [row for row in rows if "scaling" in row["table"]]
     several = len({row["workers"] for row in rows}) > 1
     return {"scaling": lambda: draw_speedups(rows)} if several else {}
 
