@@ -6,7 +6,7 @@
 MAX and SUM of resident and of stored data; and of resident data products, batches of transforms, one long
 transform over all workers, and determinants, whose results stay on the workers (scaling_results.py).
 "resident" data are chunks that the workers hold in the memory of their GPU, or in their own; "storage" is a
-local store, which a warm-up has brought into the page cache; GPUs read it by KvikIO where that is installed.
+local store, which a warm-up has brought into the page cache.
 Strong scaling is of --gib (--store-gib, --result-gib) in all, weak scaling of so much for each worker. A
 call is what a user's is: it builds the graph, has the cluster compute it, and fetches the result or waits
 until it is there; the result is compared with the one known. "with hardly any data" is MAX and SUM of as
