@@ -18,7 +18,7 @@ from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
-from rnsdask.interval_rns.proof import find_wrong_header
+from rnsdask.interval_rns.layout import find_wrong_header
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
