@@ -258,7 +258,8 @@ OWN = {
         "InputError JobError poly __version__"
     ),
     "rd.linalg": "lu nullspace charpoly",
-    "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant",
+    "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
+    "log_series exp_series compose power_mod",
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
