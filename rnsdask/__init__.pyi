@@ -27,6 +27,8 @@ from .arrays.functions import tile as tile
 from .arrays.functions import vstack as vstack
 from .arrays.interval_rns_array import IntervalRNSArray as IntervalRNSArray
 from .arrays.positional_array import PositionalArray as PositionalArray
+from .arrays.reconstruction import Fractions as Fractions
+from .arrays.reconstruction import rational_reconstruct as rational_reconstruct
 from .arrays.rns_array import RNSArray as RNSArray
 from .arrays.tables import read_parquet as read_parquet
 from .core.errors import ChangedStoreError as ChangedStoreError

@@ -2,36 +2,33 @@
 
 from typing import Any
 
-from rnsdask.lazy import polynomials
-from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.poly.operands import check_fields
+from rnsdask.lazy import integer_polynomials, polynomials
+from rnsdask.lazy.integer_polynomials import by_kind
 
 
 def evaluate(f: Any, points: Any) -> Any:
-    """Values of polynomials at points, in each field.
+    """Values of polynomials at points, in each field or over the integers.
 
     Parameters
     ----------
-    f : FieldArray, shape (..., A)
+    f : FieldArray, RNSArray or IntervalRNSArray, shape (..., A)
         Coefficients, ascending.
-    points : FieldArray of the same fields, shape (..., P)
+    points : array of the same kind, shape (..., P)
         The other axes broadcast with those of `f`: one array of points serves for all polynomials.
 
     Returns
     -------
-    FieldArray, shape (..., P)
-        Lazy if an operand is.
+    FieldArray or object array, shape (..., P)
+        Of integers Python ints of any size. Lazy if an operand is.
 
     Raises
     ------
     TypeError
-        If the operands are no FieldArrays, or on different processors.
+        If the operands are no such arrays, or on different processors.
     ValueError
         If fields or shapes do not fit, or there are no coefficients or points.
     """
-    f, points = with_arrays(f, points)
-    check_fields("evaluate", f, points)
-    return polynomials.evaluate(f, points)
+    return by_kind("evaluate", polynomials.evaluate, integer_polynomials.evaluate, f, points)
 
 
 def interpolate(points: Any, values: Any) -> Any:
@@ -39,22 +36,23 @@ def interpolate(points: Any, values: Any) -> Any:
 
     Parameters
     ----------
-    points, values : FieldArray of the same fields, shape (..., N)
-        The other axes broadcast: one array of points serves for all polynomials.
+    points, values : FieldArray, RNSArray or IntervalRNSArray, shape (..., N)
+        Of one kind. The other axes broadcast: one array of points serves for all polynomials.
 
     Returns
     -------
     FieldArray, shape (..., N)
         Coefficients, ascending. Lazy if an operand is.
+    numerators, denominators : object arrays, shapes (..., N) and (...)
+        Of integers: Python ints, of which the quotients are the coefficients. Each polynomial has one
+        denominator, the least, positive. Lazy if an operand is.
 
     Raises
     ------
     ValueError
-        If two points of a polynomial are equal in a field; it names the index of the first that is, and the
-        prime. On Dask when it is computed.
+        If two points of a polynomial are equal, in a field or over the integers; it names the index of the
+        first that is, and the prime. On Dask when it is computed.
     TypeError, ValueError
         As of :func:`evaluate`.
     """
-    points, values = with_arrays(points, values)
-    check_fields("interpolate", points, values)
-    return polynomials.interpolate(points, values)
+    return by_kind("interpolate", polynomials.interpolate, integer_polynomials.interpolate, points, values)
