@@ -14,54 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend.protocol import (
-    FITS,
-    INTERVAL_OPERATIONS,
-    INTERVAL_RNS_ALGORITHMS,
-    OPEN,
-    OVERFLOWS,
-    UNDECIDED,
-    Array,
-    BoundProof,
-    Bounds,
-    Extremum,
-    IntervalGoal,
-    Kernels,
-    KeySums,
-)
+from rnsdask.backend.protocol import FITS as FITS
+from rnsdask.backend.protocol import INTERVAL_OPERATIONS as INTERVAL_OPERATIONS
+from rnsdask.backend.protocol import INTERVAL_RNS_ALGORITHMS as INTERVAL_RNS_ALGORITHMS
+from rnsdask.backend.protocol import OPEN as OPEN
+from rnsdask.backend.protocol import OVERFLOWS as OVERFLOWS
+from rnsdask.backend.protocol import UNDECIDED as UNDECIDED
+from rnsdask.backend.protocol import Array as Array
+from rnsdask.backend.protocol import BoundProof as BoundProof
+from rnsdask.backend.protocol import Bounds as Bounds
+from rnsdask.backend.protocol import Extremum as Extremum
+from rnsdask.backend.protocol import IntervalGoal as IntervalGoal
+from rnsdask.backend.protocol import Kernels as Kernels
+from rnsdask.backend.protocol import KeySums as KeySums
 from rnsdask.core.errors import GPUMemoryError, NoGPUError
-
-__all__ = [
-    "FITS",
-    "INTERVAL_OPERATIONS",
-    "INTERVAL_RNS_ALGORITHMS",
-    "OPEN",
-    "OVERFLOWS",
-    "UNDECIDED",
-    "Array",
-    "BoundProof",
-    "Bounds",
-    "Extremum",
-    "IntervalGoal",
-    "Kernels",
-    "KeySums",
-    "backend_name",
-    "contiguous",
-    "device_memory",
-    "empty_like",
-    "empty_on_gpu",
-    "file_to_gpu",
-    "first_alone",
-    "free_device_bytes",
-    "gpu_to_file",
-    "has_gpu",
-    "kernels_of",
-    "naming_gpu_memory",
-    "never_alone",
-    "padded",
-    "to_backend",
-    "uses_gpu",
-]
 
 BACKENDS = ("auto", "cpu", "cuda")
 

@@ -5,12 +5,12 @@ sign and magnitude modulo M are known for each product, also where it is out of 
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import IntervalOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate, Place
 from rnsdask.interval_rns import layout
@@ -18,6 +18,7 @@ from rnsdask.interval_rns.arithmetic import absolute, compare, to_ints
 from rnsdask.interval_rns.convert import columns_of_ints
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns import powers, products
+from rnsdask.rns.blocks import with_overflow
 from rnsdask.rns.products import BEYOND, NEGATIVE, ZERO, Factors
 from rnsdask.rns.scan import AxisProducts
 from rnsdask.rns.system import RNS
@@ -37,26 +38,13 @@ def result_of(factors: Factors, system: IntervalRNS, mode: str) -> Any:
     wrapped = factors.wrapped
     if wrapped is not None and factors.negative:
         wrapped = -wrapped
-    if mode == "wrap":
-        return wrapped
-    value = 0 if factors.has_zero else factors.value
-    is_outside = value is None or abs(value) >= system.moduli.product
-    if mode == "flag":
-        return wrapped, is_outside
-    if value is None:
-        # In two's complement -2**k is one bit shorter than 2**k.
-        needed = factors.bits - int(factors.negative) + 1
-        raise IntervalOverflowError(0, needed, system.moduli.bits, True, factors.negative, at_least=True)
-    if is_outside:
-        raise system.overflow_error(value, 0)
-    return value
+    return products.decided(factors, wrapped, system, mode)
 
 
 def factors_of(columns: Array, moduli: ModuliSet) -> Array:
     """Factors (n + 1, *shape) of single numbers (n + 6, *shape)."""
     zero, negative = ~layout.nonzero(columns, moduli), layout.is_negative(columns, moduli)
-    flags = zero * np.uint32(ZERO) + negative * np.uint32(NEGATIVE)
-    return np.concatenate([layout.residues_of(columns, moduli), flags[None].astype(np.uint32)])
+    return products.with_signs(layout.residues_of(columns, moduli), zero, negative)
 
 
 def finish(factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
@@ -64,14 +52,8 @@ def finish(factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int) -
     flags = factors[-1]
     negative = (flags & np.uint32(NEGATIVE)) != 0
     outside = (flags & np.uint32(BEYOND | ZERO)) == BEYOND
-    if mode == "raise" and bool(outside.any()):
-        index = int(outside.argmax())
-        below = bool(negative.reshape(-1)[index])
-        # In two's complement -2**k is one bit shorter than 2**k.
-        needed = (moduli.product - int(below)).bit_length() + 1
-        raise IntervalOverflowError(locate(index), needed, moduli.bits, True, below, at_least=True)
-    columns = layout.evaluated(factors[:-1], moduli, negative)
-    return np.concatenate([columns, outside[None].astype(np.uint32)]) if mode == "flag" else columns
+    error = partial(products.overflow_of, factors, RNS(moduli), IntervalRNS(moduli), locate)
+    return with_overflow(layout.evaluated(factors[:-1], moduli, negative), outside, mode, error)
 
 
 @dataclass(frozen=True)
@@ -105,12 +87,6 @@ def power(columns: Array, exponent: int, moduli: ModuliSet, mode: str, locate: L
         greatest = columns_of_ints([powers.bases_that_fit(exponent, system)[1]], moduli)
         ends = greatest.reshape(-1, *(1,) * (columns.ndim - 1))
         outside = compare(absolute(columns, moduli), ends, moduli) > 0
-    if mode == "raise" and bool(outside.any()):
-        index = int(outside.reshape(-1).argmax())
-        base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
-        raise powers.overflow_error(
-            base, exponent, locate(index), moduli.bits + 1, signed=True, kind=IntervalOverflowError
-        )
     # With "raise" the bases of long exponents are 0, 1 and -1, for which only the parity counts.
     is_long = mode == "raise" and exponent >= moduli.bits
     sizes = powers.power(
@@ -118,7 +94,13 @@ def power(columns: Array, exponent: int, moduli: ModuliSet, mode: str, locate: L
     )
     negative = layout.is_negative(columns, moduli) & bool(exponent % 2)
     result = layout.evaluated(sizes, moduli, negative)
-    return np.concatenate([result, outside[None].astype(np.uint32)]) if mode == "flag" else result
+    return with_overflow(result, outside, mode, partial(_overflow, columns, exponent, moduli, locate))
+
+
+def _overflow(columns: Array, exponents: Array | int, moduli: ModuliSet, locate: Locate, index: int) -> Any:
+    base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
+    exponent = exponents if isinstance(exponents, int) else int(exponents.reshape(-1)[index])
+    return powers.overflow_error(base, exponent, locate(index), IntervalRNS(moduli))
 
 
 def power_by_array(
@@ -131,16 +113,9 @@ def power_by_array(
     sizes = layout.residues_of(columns, moduli)
     powered = powers.power_by_array(sizes, exponents[None], RNS(moduli), "flag", locate)
     outside = powered[-1] != 0
-    if mode == "raise" and bool(outside.any()):
-        index = int(outside.argmax())
-        base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
-        exponent = int(exponents.reshape(-1)[index])
-        raise powers.overflow_error(
-            base, exponent, locate(index), moduli.bits + 1, signed=True, kind=IntervalOverflowError
-        )
     negative = layout.is_negative(columns, moduli) & (exponents % 2 == 1)
     result = layout.evaluated(powered[:-1], moduli, negative)
-    return np.concatenate([result, outside[None].astype(np.uint32)]) if mode == "flag" else result
+    return with_overflow(result, outside, mode, partial(_overflow, columns, exponents, moduli, locate))
 
 
 def inverse(columns: Array, moduli: ModuliSet, locate: Locate = int) -> Array:

@@ -116,6 +116,12 @@ class IntervalRNS(NumberSystem):
         """The error of an exact result out of range, at a flat index of the array."""
         return arithmetic.overflow_error(value, index, self.moduli)
 
+    def overflow_of_length(
+        self, length: int, negative: bool, index: int, at_least: bool = False
+    ) -> RNSOverflowError:
+        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
+        return IntervalOverflowError(index, length + 1, self.moduli.bits, True, negative, at_least)
+
     @contextmanager
     def naming_ways_out(self) -> Iterator[None]:
         """Leave wrapped results out of an overflow error where moduli replaced those of the residues."""

@@ -23,7 +23,7 @@ from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import overflow_error
 from rnsdask.interval_rns.convert import check_range
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.rns.blocks import column_of, matrices
+from rnsdask.rns.blocks import column_of, matrices, with_overflow
 from rnsdask.rns.compare import compare, sign
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
@@ -101,12 +101,11 @@ def narrowed(residues: Array, wide: RNS, moduli: ModuliSet, mode: str, locate: L
     if mode == "wrap":
         return columns
     outside = _outside(residues, wide, moduli.product - 1)
-    if mode == "flag":
-        return np.concatenate([columns, outside[None].astype(np.uint32)])
-    if bool(outside.any()):
-        index = int(outside.reshape(-1).argmax())
-        raise overflow_error(wide.decode_at(residues, index), locate(index), moduli)
-    return columns
+
+    def error(index: int) -> Exception:
+        return overflow_error(wide.decode_at(residues, index), locate(index), moduli)
+
+    return with_overflow(columns, outside, mode, error)
 
 
 def _outside(residues: Array, wide: RNS, greatest: int) -> Array:

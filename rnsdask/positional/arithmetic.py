@@ -1,13 +1,14 @@
 """Sums, products, powers, quotients and random ones of chunks of positional numbers."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.core.errors import NumberError, PrecisionOverflowError
+from rnsdask.core.errors import NumberError
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.positional.divide import divmod_
@@ -16,9 +17,10 @@ from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_che
 from rnsdask.positional.operands import Operands, limbs_of, resized, trimmed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.axis import fold_along, reduced_shape
+from rnsdask.rns.blocks import with_overflow
 from rnsdask.rns.compare import choose
 from rnsdask.rns.divide import Part
-from rnsdask.rns.products import BEYOND, NEGATIVE, ZERO
+from rnsdask.rns.products import BEYOND, NEGATIVE, ZERO, joined_flags, overflow_of, with_signs
 
 _WRAPPING = {"multiply": multiply, "fma": multiply_add}
 _CHECKED = {"multiply": multiply_checked, "fma": multiply_add_checked}
@@ -40,20 +42,15 @@ def apply(
     Each block has a system of its own, of at most as many bits as that of the result.
     """
     words, outside = _results(name, blocks, systems, system, mode != "wrap")
-    if mode == "raise" and outside is not None and bool(outside.any()):
-        index = int(outside.argmax())
+    if outside is None:
+        return words
+
+    def error(index: int) -> Exception:
         pairs = zip(blocks, systems, strict=True)
         numbers = (_number_at(x, index, words.shape[1:], given) for x, given in pairs)
-        raise system.overflow_error(OPERATIONS[name].evaluate(*numbers), locate(index))
-    return with_flags(words, outside, mode)
+        return system.overflow_error(OPERATIONS[name].evaluate(*numbers), locate(index))
 
-
-def with_flags(words: Array, outside: Array | None, mode: str) -> Array:
-    """Words, with the mode ``"flag"`` and a row that says which are out of range."""
-    if mode != "flag":
-        return words
-    assert outside is not None
-    return np.concatenate([words, outside[None].astype(np.uint32)])
+    return with_overflow(words, outside, mode, error)
 
 
 def _results(
@@ -145,15 +142,16 @@ def power(x: Array, exponents: Array | int, system: Positional, mode: str, locat
         outside |= beyond
     flat, beyond = resized(words.reshape(system.rows, -1), signed, system.rows, system.top_bits, signed)
     words, outside = flat.reshape(words.shape), outside | beyond.reshape(shape)
-    if mode == "raise" and bool(outside.any()):
-        index = int(outside.argmax())
+
+    def error(index: int) -> Exception:
         exponent = exponents if isinstance(exponents, int) else int(_at(by_number, index, shape)[0, 0])
         base = _number_at(x, index, shape, system)
         # The power itself may be too long to compute.
         length = max((abs(base).bit_length() - 1) * exponent, system.bits)
         negative = base < 0 and exponent % 2 == 1
-        raise system.overflow_of_length(length, negative, locate(index), at_least=True)
-    return with_flags(words, outside, mode)
+        return system.overflow_of_length(length, negative, locate(index), at_least=True)
+
+    return with_overflow(words, outside, mode, error)
 
 
 def _check_exponents(exponents: Array, locate: Locate) -> None:
@@ -214,10 +212,13 @@ def gcd(x: Array, y: Array, system: Positional, mode: str, locate: Locate = int)
     found = common_divisors(x, y, system.signed)
     flat = found.reshape(len(found), -1)
     flat, outside = resized(flat, False, system.rows, system.top_bits, system.signed)
-    if mode == "raise" and bool(outside.any()):
-        raise system.overflow_error(-system.value_range[0], locate(int(outside.argmax())))
-    shape = found.shape[1:]
-    return with_flags(flat.reshape(system.rows, *shape), outside.reshape(shape), mode)
+    shape, value = found.shape[1:], -system.value_range[0]
+    return with_overflow(
+        flat.reshape(system.rows, *shape),
+        outside.reshape(shape),
+        mode,
+        lambda index: system.overflow_error(value, locate(index)),
+    )
 
 
 # Products of positional numbers along axes, and exactly which overflow.
@@ -235,8 +236,7 @@ def factors_of(words: Array, system: Positional, mode: str) -> Array:
     magnitudes = words
     if system.signed:
         magnitudes = choose(negative[None], _opposite(words, Positional(system.bits)), words)
-    flags = zero * np.uint32(ZERO) + negative * np.uint32(NEGATIVE)
-    return np.concatenate([magnitudes, flags[None].astype(np.uint32)])
+    return with_signs(magnitudes, zero, negative)
 
 
 def join(a: Array, b: Array, system: Positional) -> Array:
@@ -244,9 +244,7 @@ def join(a: Array, b: Array, system: Positional) -> Array:
     if len(a) == system.rows:
         return multiply(a, b, system.bits, system.signed)
     magnitudes, beyond = multiply_checked(a[:-1], b[:-1], system.bits, False)
-    flags = (a[-1] | b[-1]) & np.uint32(BEYOND | ZERO)
-    flags |= (a[-1] ^ b[-1]) & np.uint32(NEGATIVE)
-    flags |= beyond * np.uint32(BEYOND)
+    flags = joined_flags(a, b) | beyond * np.uint32(BEYOND)
     return np.concatenate([magnitudes, flags[None]])
 
 
@@ -273,9 +271,8 @@ def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) 
         # Below 2**bits in magnitude, a number has its own sign if it is in range, and the other one if not.
         outside |= (words[-1] >> np.uint32(31) != 0) != negative
     outside &= flags & np.uint32(ZERO) == 0
-    if mode == "raise" and bool(outside.any()):
-        raise _overflow(factors, int(outside.argmax()), system, locate)
-    return with_flags(words, outside, mode)
+    error = partial(overflow_of, factors, Positional(system.bits), system, locate)
+    return with_overflow(words, outside, mode, error)
 
 
 def _wrapped(words: Array, system: Positional) -> Array:
@@ -288,17 +285,6 @@ def _opposite(words: Array, system: Positional) -> Array:
     """Factors of the opposite numbers."""
     zero = np.zeros((len(words), *(1,) * (words.ndim - 1)), np.uint32)
     return apply("subtract", (zero, words), (system, system), system, "wrap")
-
-
-def _overflow(factors: Array, index: int, system: Positional, locate: Locate) -> PrecisionOverflowError:
-    flags = int(factors[-1].reshape(-1)[index])
-    negative = bool(flags & NEGATIVE)
-    if flags & BEYOND:
-        # In two's complement -2**k is one bit shorter than 2**k.
-        length = system.bits + 1 - int(negative)
-        return system.overflow_of_length(length, negative, locate(index), at_least=True)
-    magnitude = Positional(system.bits).decode_at(factors[:-1], index)
-    return system.overflow_error(-magnitude if negative else magnitude, locate(index))
 
 
 def random_limbs(

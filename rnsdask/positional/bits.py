@@ -14,7 +14,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
 from rnsdask.positional.operands import trimmed
 from rnsdask.positional.system import Positional
-from rnsdask.rns.blocks import matrices
+from rnsdask.rns.blocks import matrices, with_overflow
 
 LONGEST_SHIFT = 2**62
 """Stands for all longer shifts, which shift the same out: an int64, with room for the bits of a number."""
@@ -67,14 +67,14 @@ def left_shift(x: Array, counts: Array | int, system: Positional, mode: str, loc
         negative = (numbers[-1] >> np.uint32(31) != 0) & system.signed
         shifts = np.asarray(bits, like=lengths)
         outside = ((lengths > 0) | negative) & (lengths + shifts > system.bits - system.signed)
-        if mode == "flag":
-            out = np.concatenate([out, outside[None].astype(np.uint32)])
-        elif bool(outside.any()):
-            index = int(outside.argmax())
+
+        def error(index: int) -> Exception:
             place, by_place = (index if array.size > 1 else 0 for array in (lengths, shifts))
             count = int(by[0, by_place])
             length, is_cut = int(lengths[place]) + count, count >= LONGEST_SHIFT
-            raise system.overflow_of_length(length, bool(negative[place]), locate(index), at_least=is_cut)
+            return system.overflow_of_length(length, bool(negative[place]), locate(index), at_least=is_cut)
+
+        out = with_overflow(out, outside, mode, error)
     return out.reshape(len(out), *shape)
 
 

@@ -1,7 +1,7 @@
 """Blocks of residues as kernels take them."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,15 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
         result.append(as_matrix(block))
     assert all(matrix.shape[1] in (1, count) for matrix in result)
     return result, shape
+
+
+def with_overflow(words: Array, outside: Array, mode: str, error: Callable[[int], Exception]) -> Array:
+    """Results of which some are `outside` the range, as `mode` wants them; `error` takes a flat index."""
+    if mode == "flag":
+        return np.concatenate([words, outside[None].astype(np.uint32)])
+    if mode == "raise" and bool(outside.any()):
+        raise error(int(outside.argmax()))
+    return words
 
 
 def numbers_at(matrix: Array, indices: Array) -> Array:

@@ -15,7 +15,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
-from rnsdask.rns.blocks import column_of, numbers_at
+from rnsdask.rns.blocks import column_of, numbers_at, with_overflow
 from rnsdask.rns.bounds import MANY, narrowed
 from rnsdask.rns.order import by_limbs, pair, settle
 from rnsdask.rns.system import RNS
@@ -127,8 +127,4 @@ def absolute(residues: Array, system: RNS, mode: str, locate: Locate = int) -> A
         outside = np.zeros_like(negative)
     else:
         outside = ~differ(residues, column_of(lowest, system.moduli, residues.ndim - 1), system)
-    if mode == "flag":
-        return np.concatenate([result, outside[None].astype(np.uint32)])
-    if outside.any():
-        raise system.overflow_error(-lowest, locate(int(outside.argmax())))
-    return result
+    return with_overflow(result, outside, mode, lambda index: system.overflow_error(-lowest, locate(index)))

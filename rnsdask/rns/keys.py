@@ -60,9 +60,9 @@ def _are_crowded(keys: Array, constants: KeyConstants) -> bool:
 def number_keys(residues: Array, constants: KeyConstants) -> Array:
     """Key of each number, ambiguous ones decided, so that keys compare as plain integers: uint64 (N,).
 
-    With t = 2**64 Y/M and Y as `constants` say, a key U satisfies ``U - slack <= t < U + 1``, and ``U_a +
-    slack < U_b`` proves that number a is less than number b. Equal numbers have equal keys. Residues are the
-    rows of ``constants.moduli``.
+    With t = 2**64 Y/M and Y as `constants` say, a key U satisfies ``U - slack <= t < U + 1``, and
+    ``U_a + slack < U_b`` proves that number a is less than number b. Equal numbers have equal keys. Residues
+    are the rows of ``constants.moduli``.
     """
     return _unambiguous(_evaluated(residues, constants), residues, constants)
 

@@ -17,6 +17,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns.arithmetic import apply
+from rnsdask.rns.blocks import with_overflow
 from rnsdask.rns.bounds import measured_bound
 from rnsdask.rns.evaluation import interval_evaluation
 from rnsdask.rns.extend import base_extend
@@ -235,10 +236,9 @@ def overflows(product: Product, system: RNS) -> Array:
 def finish(product: Product, system: RNS, mode: str, locate: Locate = int) -> Array:
     """Residues of an exact product in the system, by the modes ``"raise"`` and ``"flag"``."""
     inner, mask = product.residues[: system.rows], overflows(product, system)
-    if mode == "flag":
-        return np.concatenate([inner, mask[None].astype(np.uint32)])
-    if mask.any():
-        index = int(mask.argmax())
+
+    def error(index: int) -> Exception:
         value = enlarged(system, product.reach).decode_at(product.residues, index)
-        raise system.overflow_error(value, locate(index))
-    return inner
+        return system.overflow_error(value, locate(index))
+
+    return with_overflow(inner, mask, mode, error)

@@ -13,13 +13,13 @@ import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.constants import forward_constants
-from rnsdask.core.errors import NumberError, RNSOverflowError, abbreviate
+from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.ranges import Range
-from rnsdask.rns.blocks import column_of
+from rnsdask.rns.blocks import column_of, with_overflow
 from rnsdask.rns.bounds import MANY, measured_bound, sampled_bound
 from rnsdask.rns.compare import choose, compare, sign
 from rnsdask.rns.divide import divide_by_integer, small_remainder
@@ -137,16 +137,15 @@ def power(residues: Array, exponent: int, system: RNS, mode: str, locate: Locate
     if mode == "wrap":
         return power_of_residues(residues, exponent, moduli)
     mask = _outside(residues, bases_that_fit(exponent, system), system)
-    if mode == "flag":
-        powers = power_of_residues(residues, exponent, moduli)
-        return np.concatenate([powers, mask[None].astype(np.uint32)])
-    if mask.any():
-        index = int(mask.argmax())
+    # With "raise" the bases of long exponents are 0, 1 and -1, for which only the parity counts.
+    is_long = mode == "raise" and exponent >= moduli.bits
+    powers = power_of_residues(residues, 2 - exponent % 2 if is_long else exponent, moduli)
+
+    def error(index: int) -> Any:
         base = system.decode_at(residues, index)
-        how: dict[str, Any] = {"signed": system.signed, "kind": system.overflow_type}
-        raise overflow_error(base, exponent, locate(index), moduli.bits, **how)
-    # The bases of long exponents are 0, 1 and -1, for which only the parity counts.
-    return power_of_residues(residues, exponent if exponent < moduli.bits else 2 - exponent % 2, moduli)
+        return overflow_error(base, exponent, locate(index), system)
+
+    return with_overflow(powers, mask, mode, error)
 
 
 def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, locate: Locate = int) -> Array:
@@ -174,15 +173,14 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
         (chosen,) = (alike == np.uint64(exponent)).nonzero()
         part = kernels_of(matrix).gather(matrix, chosen)
         mask[chosen] = _outside(part, bases_that_fit(exponent, system), system)
-    if mode == "raise" and mask.any():
-        index = int(mask.argmax())
-        base, bits = system.decode_at(matrix, index), system.moduli.bits
-        how: dict[str, Any] = {"signed": system.signed, "kind": system.overflow_type}
-        raise overflow_error(base, int(given[index]), locate(index), bits, **how)
+
+    def error(index: int) -> Any:
+        base = system.decode_at(matrix, index)
+        return overflow_error(base, int(given[index]), locate(index), system)
+
     # What is in range has the same power by an exponent that is like its own.
     powers = _power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
-    if mode == "flag":
-        powers = np.concatenate([powers, mask[None].astype(np.uint32)])
+    powers = with_overflow(powers, mask, mode, error)
     return powers.reshape(len(powers), *lengths)
 
 
@@ -249,22 +247,14 @@ def _digits(exponent: int) -> list[int]:
     return [exponent >> _DIGIT_BITS * i & 2**_DIGIT_BITS - 1 for i in range(count)]
 
 
-def overflow_error(
-    base: int,
-    exponent: int,
-    index: int,
-    range_bits: int,
-    *,
-    signed: bool,
-    kind: type[RNSOverflowError] = RNSOverflowError,
-) -> RNSOverflowError:
+def overflow_error(base: int, exponent: int, index: int, system: Any) -> Any:
     """The error of a power out of range, as :meth:`.RNSOverflowError.of_value` says, of whatever length."""
     if base.bit_length() * exponent <= _EXACT_BITS:
-        return kind.of_value(base**exponent, index, range_bits, signed)
+        return system.overflow_error(base**exponent, index)
     negative = base < 0 and exponent % 2 == 1
     # In two's complement -2**k is one bit shorter than 2**k.
     least = (abs(base).bit_length() - 1) * exponent + int(not negative)
-    return kind(index, least + signed, range_bits - 1, signed, negative, at_least=True)
+    return system.overflow_of_length(least, negative, index, at_least=True)
 
 
 def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:

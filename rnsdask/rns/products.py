@@ -10,18 +10,18 @@ asks about overflow they are the numbers' residues (n, *shape).
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns import arithmetic, exact
 from rnsdask.rns.axis import fold_along, reduced_shape
-from rnsdask.rns.blocks import column_of
+from rnsdask.rns.blocks import column_of, with_overflow
 from rnsdask.rns.compare import absolute, choose, compare, differ, sign
 from rnsdask.rns.system import RNS
 
@@ -44,8 +44,18 @@ def factors_of(residues: Array, system: RNS, mode: str) -> Array:
     if mode == "wrap":
         return residues
     signs = sign(residues, system)
-    flags = (signs == 0) * np.uint32(ZERO) + (signs < 0) * np.uint32(NEGATIVE)
-    return np.concatenate([absolute(residues, system, "wrap"), flags[None].astype(np.uint32)])
+    return with_signs(absolute(residues, system, "wrap"), signs == 0, signs < 0)
+
+
+def with_signs(magnitudes: Array, zero: Array, negative: Array) -> Array:
+    """Factors of single numbers by their magnitudes and signs."""
+    flags = zero * np.uint32(ZERO) + negative * np.uint32(NEGATIVE)
+    return np.concatenate([magnitudes, flags[None].astype(np.uint32)])
+
+
+def joined_flags(a: Array, b: Array) -> Array:
+    """Flags of the products of factors, but for what their magnitudes add."""
+    return (a[-1] | b[-1]) & np.uint32(BEYOND | ZERO) | (a[-1] ^ b[-1]) & np.uint32(NEGATIVE)
 
 
 def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
@@ -54,8 +64,7 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
         return arithmetic.apply("multiply", (a, b), RNS(moduli), "wrap")
     # Magnitudes are numbers of the unsigned range, also M/2, which no signed one is.
     product = arithmetic.apply("multiply", (a[:-1], b[:-1]), RNS(moduli), "flag")
-    product[-1] |= (a[-1] | b[-1]) & np.uint32(BEYOND | ZERO)
-    product[-1] |= (a[-1] ^ b[-1]) & np.uint32(NEGATIVE)
+    product[-1] |= joined_flags(a, b)
     return product
 
 
@@ -80,11 +89,8 @@ def finish(factors: Array, system: RNS, mode: str, locate: Locate = int) -> Arra
     result = choose(negative[None], negated, magnitudes)
     outside = _beyond_signed(magnitudes, negative, system) | ((flags & np.uint32(BEYOND)) != 0)
     outside &= (flags & np.uint32(ZERO)) == 0
-    if mode == "flag":
-        return np.concatenate([result, outside[None].astype(np.uint32)])
-    if outside.any():
-        raise _overflow(factors, int(outside.argmax()), system, locate)
-    return result
+    error = partial(overflow_of, factors, RNS(system.moduli), system, locate)
+    return with_overflow(result, outside, mode, error)
 
 
 def _beyond_signed(magnitudes: Array, negative: Array, system: RNS) -> Array:
@@ -100,15 +106,15 @@ def _beyond_signed(magnitudes: Array, negative: Array, system: RNS) -> Array:
     return np.where(negative, below, above)
 
 
-def _overflow(factors: Array, index: int, system: RNS, locate: Locate) -> RNSOverflowError:
-    moduli, signed = system.moduli, system.signed
+def overflow_of(factors: Array, unsigned: Any, system: Any, locate: Locate, index: int) -> Any:
+    """The error of a product out of range of a system, whose magnitudes are in another one, `unsigned`."""
     flags = int(factors[-1].reshape(-1)[index])
     negative = bool(flags & NEGATIVE)
     if flags & BEYOND:
         # In two's complement -2**k is one bit shorter than 2**k.
-        needed = (moduli.product - int(negative)).bit_length() + int(signed)
-        return system.overflow_type(locate(index), needed, moduli.bits - 1, signed, negative, at_least=True)
-    magnitude = RNS(moduli).decode_at(factors[:-1], index)
+        length = (unsigned.value_range[1] + 1 - int(negative)).bit_length()
+        return system.overflow_of_length(length, negative, locate(index), at_least=True)
+    magnitude = unsigned.decode_at(factors[:-1], index)
     return system.overflow_error(-magnitude if negative else magnitude, locate(index))
 
 
@@ -196,18 +202,23 @@ def combine(a: Factors, b: Factors, moduli: ModuliSet) -> Factors:
 
 def result_of(factors: Factors, system: RNS, mode: str) -> Any:
     """The product as `mode` wants it: a number, with ``"flag"`` a pair of it and a bool."""
-    (lowest, highest), moduli, signed = system.value_range, system.moduli, system.signed
-    wrapped = None if factors.wrapped is None else (factors.wrapped - lowest) % moduli.product + lowest
+    lowest, product = system.value_range[0], system.moduli.product
+    wrapped = None if factors.wrapped is None else (factors.wrapped - lowest) % product + lowest
+    return decided(factors, wrapped, system, mode)
+
+
+def decided(factors: Factors, wrapped: int | None, system: Any, mode: str) -> Any:
+    """The product as `mode` wants it, of any system, from what wraps and from the factors."""
     if mode == "wrap":
         return wrapped
-    value = 0 if factors.has_zero else factors.value
+    (lowest, highest), value = system.value_range, 0 if factors.has_zero else factors.value
     is_outside = value is None or not lowest <= value <= highest
     if mode == "flag":
         return wrapped, is_outside
     if value is None:
         # In two's complement -2**k is one bit shorter than 2**k.
-        needed = factors.bits - int(factors.negative) + int(signed)
-        raise system.overflow_type(0, needed, moduli.bits - 1, signed, factors.negative, at_least=True)
+        length = factors.bits - int(factors.negative)
+        raise system.overflow_of_length(length, factors.negative, 0, at_least=True)
     if is_outside:
         raise system.overflow_error(value, 0)
     return value

@@ -171,6 +171,13 @@ class RNS(NumberSystem):
         """The error of an exact result out of range, at a flat index of the array."""
         return self.overflow_type.of_value(value, index, self.moduli.bits, self.signed)
 
+    def overflow_of_length(
+        self, length: int, negative: bool, index: int, at_least: bool = False
+    ) -> RNSOverflowError:
+        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
+        needed, range_bits = length + int(self.signed), self.moduli.bits - 1
+        return self.overflow_type(index, needed, range_bits, self.signed, negative, at_least)
+
     def __getstate__(self) -> dict[str, Any]:
         # Without the cached ranges.
         return {
