@@ -46,7 +46,7 @@ from .expressions.required_bits import required_bits as required_bits
 from .fields.fermat_field import FermatField as FermatField
 from .fields.long_product import long_multiply as long_multiply
 from .fields.system import PrimeFields as PrimeFields
-from .interval_rns.interval_arithmetic import interval_arithmetic as interval_arithmetic
+from .interval_rns.arithmetic import interval_arithmetic as interval_arithmetic
 from .interval_rns.system import IntervalRNS as IntervalRNS
 from .lazy.convert import fixed_point_interval as fixed_point_interval
 from .lazy.convert import mixed_radix_digits as mixed_radix_digits
@@ -98,7 +98,7 @@ from .lazy.sort import median as median
 from .lazy.sort import sort as sort
 from .lazy.unique import unique as unique
 from .positional.system import Positional as Positional
-from .rns.fixed_point import FixedPointInterval as FixedPointInterval
-from .rns.interval import IntervalEvaluation as IntervalEvaluation
+from .rns.evaluation import FixedPointInterval as FixedPointInterval
+from .rns.evaluation import IntervalEvaluation as IntervalEvaluation
 from .rns.reduce import ReductionResult as ReductionResult
 from .rns.system import RNS as RNS
