@@ -27,7 +27,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest.mock import patch
@@ -240,13 +240,6 @@ def difference(job: str, expected: Outcome, found: Outcome) -> str:
     return f"{job}: {'; '.join([f'{len(files)} chunks differ'] * bool(files) + others)}"
 
 
-def ways(gpus: Iterable[str]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
-    """Options and environment of each way to use GPUs."""
-    for kvikio in ("false", "true"):
-        for options in (("--backend", "cuda"), *(("--gpus", count) for count in gpus)):
-            yield options, {"DASK_RNSDASK__KVIKIO": kvikio}
-
-
 def check_jobs(args: argparse.Namespace) -> Iterator[list[str]]:
     """What went wrong in each of many jobs."""
     jobs = args.jobs or list(JOBS)
@@ -258,16 +251,16 @@ def check_jobs(args: argparse.Namespace) -> Iterator[list[str]]:
         def on_cpu(job: str) -> Outcome:
             return outcome(job, folder, f"cpu-{job.replace(' ', '-')}", "--backend", "cpu")
 
-        def on_gpu(number: int, job: str, options: tuple[str, ...], environment: dict[str, str]) -> list[str]:
-            found = outcome(job, folder, f"gpu-{number:06}", *options, **environment)
+        def on_gpu(number: int, job: str, options: tuple[str, ...]) -> list[str]:
+            found = outcome(job, folder, f"gpu-{number:06}", *options)
             same = found == expected[job]
-            kvikio = "KvikIO" if environment["DASK_RNSDASK__KVIKIO"] == "true" else "pinned reads"
-            return [] if same else [f"{' '.join(options)}, {kvikio}: {difference(job, expected[job], found)}"]
+            return [] if same else [f"{' '.join(options)}: {difference(job, expected[job], found)}"]
 
         expected = dict(zip(jobs, pool.map(on_cpu, jobs), strict=True))
         if failed := [job for job in jobs if "error" in expected[job]]:
             sys.exit(f"error: on the CPU: {failed[0]}: {expected[failed[0]]['error']}")
-        runs = [(job, *way) for _ in range(args.repeat) for job in jobs for way in ways(gpus)]
+        ways = [("--backend", "cuda"), *(("--gpus", count) for count in gpus)]
+        runs = [(job, way) for _ in range(args.repeat) for job in jobs for way in ways]
         yield from pool.map(lambda numbered: on_gpu(numbered[0], *numbered[1]), enumerate(runs))
 
 

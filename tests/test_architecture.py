@@ -46,7 +46,6 @@ USERS = {
     "dask_cuda": ("cluster.connecting",),
     "distributed": ("cluster", "jobs"),
     "fsspec": ("store",),
-    "kvikio": ("store.device_files",),
     "matplotlib": ("arrays.showing",),
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),

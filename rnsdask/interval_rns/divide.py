@@ -9,8 +9,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
-from rnsdask.interval_rns.arithmetic import absolute, apply, negative, overflow_error, to_ints
-from rnsdask.interval_rns.compare import compare
+from rnsdask.interval_rns.arithmetic import absolute, apply, compare, negative, overflow_error, to_ints
 from rnsdask.interval_rns.convert import columns_of_ints
 from rnsdask.rns import divide
 from rnsdask.rns.blocks import matrices

@@ -16,9 +16,9 @@ from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_che
 from rnsdask.positional.operands import Operands, limbs_of, resized, trimmed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.axis import fold_along, reduced_shape
-from rnsdask.rns.axis_products import BEYOND, NEGATIVE, ZERO
 from rnsdask.rns.compare import choose
 from rnsdask.rns.divide import Part
+from rnsdask.rns.products import BEYOND, NEGATIVE, ZERO
 
 _WRAPPING = {"multiply": multiply, "fma": multiply_add}
 _CHECKED = {"multiply": multiply_checked, "fma": multiply_add_checked}
@@ -259,7 +259,7 @@ def gcd(x: Array, y: Array, system: Positional, mode: str, locate: Locate = int)
 
 # Products of positional numbers along axes, and exactly which overflow.
 #
-# Factors are those of :mod:`rnsdask.rns.axis_products`: limbs of a magnitude, as an unsigned number of as
+# Factors are those of :mod:`rnsdask.rns.products`: limbs of a magnitude, as an unsigned number of as
 # many bits, and a row of flags; or where nobody asks about overflow the numbers' limbs.
 
 

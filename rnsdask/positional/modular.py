@@ -29,8 +29,7 @@ from rnsdask.positional.operands import (
     to_integers,
     wide,
 )
-from rnsdask.rns.inverses import invert_together
-from rnsdask.rns.modular_power import by_each_exponent
+from rnsdask.rns.powers import by_each_exponent, invert_together
 
 # Powers and inverses modulo even numbers, by those modulo odd ones.
 #

@@ -26,10 +26,9 @@ from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.operations import OPERATIONS, Operation
 from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import matrices
+from rnsdask.rns.bounds import MANY, measured_bound, sampled_bound
 from rnsdask.rns.compare import compare
-from rnsdask.rns.magnitude import magnitudes
-from rnsdask.rns.measured_bound import measured_bound
-from rnsdask.rns.sampled_bound import MANY, sampled_bound
+from rnsdask.rns.evaluation import magnitudes
 from rnsdask.rns.system import RNS
 
 Range: TypeAlias = tuple[int, int]

@@ -1,10 +1,12 @@
-"""MAX, MIN and SUM of a chunk along axes, many at once. No Dask in here.
+"""Folds, extrema, sums and moments of a chunk along axes, many at once. No Dask in here.
 
 One pass over the residues gives every number's key. What remains to be done for the numbers of a row, that
 is all that reduce to one result, is done with the keys, for all rows together.
 """
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +14,46 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants
 from rnsdask.core.layout import as_matrix
-from rnsdask.rns.associative import Combine, fold, running
 from rnsdask.rns.blocks import EXACT_RESIDUES
+from rnsdask.rns.bounds import measured_bound
 from rnsdask.rns.convert import residues_to_ints
-from rnsdask.rns.exact_order import comparable_limbs
+from rnsdask.rns.extend import base_extend
 from rnsdask.rns.keys import Keyed, certain_below, complemented, keyed
+from rnsdask.rns.matmul import enlarged
+from rnsdask.rns.order import comparable_limbs
 from rnsdask.rns.system import RNS
+
+Combine: TypeAlias = Callable[[Array, Array], Array]
+
+
+def fold(words: Array, combine: Combine) -> Array:
+    """All words along the last axis, at least one, combined to one: (rows, ..., 1)."""
+    while words.shape[-1] > 1:
+        half = words.shape[-1] // 2
+        single = words[..., 2 * half :]
+        words = combine(words[..., :half], words[..., half : 2 * half])
+        if single.shape[-1]:
+            words = np.concatenate([words, single], axis=-1)
+    return words
+
+
+def running(words: Array, combine: Combine) -> Array:
+    """All words up to each one along the last axis combined: those of pairs first, then each between them.
+
+    So R words take less than 2 R combinations, in 2 log2 R calls.
+    """
+    length = words.shape[-1]
+    if length < 2:
+        return words
+    even, odd = words[..., 0::2], words[..., 1::2]
+    pairs = running(combine(even[..., : odd.shape[-1]], odd), combine)
+    result = np.empty_like(words)
+    result[..., :1] = words[..., :1]
+    result[..., 1::2] = pairs
+    if length > 2:
+        result[..., 2::2] = combine(pairs[..., : even.shape[-1] - 1], even[..., 1:])
+    return result
+
 
 # The error of a row's sum of keys, and the sum of its residues, stay below this.
 _SUM_LIMIT = 2 ** (KEY_BITS - 1)
@@ -178,3 +214,23 @@ def _remainders(residues: Array, axes: tuple[int, ...], constants: KeyConstants,
             total = total % np.uint64(m) * np.uint64((1 << constants.scale) % m)  # at most (m - 1)**2
         row[...] = (total + np.uint64(count * constants.offset % m)) % np.uint64(m)
     return result
+
+
+def moments(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
+    """Exact sums along axes, as :func:`.axis.sums` takes them, of numbers and of their squares.
+
+    The squares are formed under as many moduli as the greatest of the chunk needs.
+
+    Returns
+    -------
+    object array (2, *reduced)
+        Python ints, in NumPy; the reduced axes have length 1.
+    """
+    greatest = measured_bound(residues, system)
+    system = system.with_bound(greatest)
+    squared = enlarged(system, greatest**2).with_bound(greatest**2)
+    extended = as_matrix(base_extend(residues, system, squared.moduli))
+    squares = np.empty_like(extended, order="C")
+    kernels_of(squares).apply("multiply", (extended, extended), squared.moduli, squares)
+    squares = squares.reshape(len(squares), *residues.shape[1:])
+    return np.stack([sums(residues, system, axes), sums(squares, squared, axes)])

@@ -11,8 +11,8 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, fixed_point_constants, key_constants
 from rnsdask.rns.blocks import batches
-from rnsdask.rns.exact_order import are_near_top
-from rnsdask.rns.measured_bound import SMALL_BITS, narrowed
+from rnsdask.rns.bounds import SMALL_BITS, narrowed
+from rnsdask.rns.order import are_near_top
 from rnsdask.rns.system import RNS
 
 _LAST_KEY = 2**KEY_BITS - 1

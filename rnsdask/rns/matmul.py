@@ -17,9 +17,9 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns.arithmetic import apply
+from rnsdask.rns.bounds import measured_bound
+from rnsdask.rns.evaluation import interval_evaluation
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.interval import interval_evaluation
-from rnsdask.rns.measured_bound import measured_bound
 from rnsdask.rns.system import RNS
 
 # Relative width of the intervals that bound the magnitudes in a chunk. It adds less than 1/1000 of a bit.

@@ -17,8 +17,8 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import EXACT_RESIDUES, batches, matrices
-from rnsdask.rns.magnitude import MAGNITUDE_ERROR, magnitudes, size_of
-from rnsdask.rns.measured_bound import narrowed
+from rnsdask.rns.bounds import narrowed
+from rnsdask.rns.evaluation import MAGNITUDE_ERROR, magnitudes, size_of
 from rnsdask.rns.system import RNS
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"gcd": gmpy2.gcd, "lcm": gmpy2.lcm}

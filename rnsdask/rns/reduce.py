@@ -17,8 +17,8 @@ from rnsdask.core.integer_text import number_text
 from rnsdask.core.layout import as_matrix
 from rnsdask.rns import exact
 from rnsdask.rns.blocks import batches
-from rnsdask.rns.exact_order import are_near_top, comparable_limbs, greatest
-from rnsdask.rns.measured_bound import measured_bound, narrowed
+from rnsdask.rns.bounds import measured_bound, narrowed
+from rnsdask.rns.order import are_near_top, comparable_limbs, greatest
 from rnsdask.rns.system import RNS
 
 # Numbers whose candidate flags are made at a time: it bounds the memory an adversarial chunk needs.

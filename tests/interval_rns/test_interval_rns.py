@@ -17,9 +17,9 @@ from rnsdask.constants import MAX_EXPONENT, product_bounds
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import arithmetic, layout
-from rnsdask.interval_rns.interval_arithmetic import interval_arithmetic
+from rnsdask.interval_rns.arithmetic import interval_arithmetic
 from rnsdask.rns.convert import ints_to_residues
-from rnsdask.rns.interval import IntervalEvaluation, interval_evaluation
+from rnsdask.rns.evaluation import IntervalEvaluation, interval_evaluation
 from rnsdask.rns.system import RNS
 
 PAPER_SET = ModuliSet([7, 9, 11, 13])

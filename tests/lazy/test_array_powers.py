@@ -13,7 +13,7 @@ from strategies import BOTH_RANGES, MODULI_SETS, edge_values
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.modular_power import by_division
+from rnsdask.rns.powers import by_division
 
 SETS = [MODULI_SETS[name] for name in ("two_three", "unsorted", "table2_4", "top")]
 SHAPE = (4, 9)

@@ -33,7 +33,7 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.rns import arithmetic
 from rnsdask.rns.arithmetic import deciding_window, result_range
-from rnsdask.rns.magnitude import magnitudes
+from rnsdask.rns.evaluation import magnitudes
 
 EACH = pytest.mark.parametrize("name", OPERATIONS)
 

@@ -11,8 +11,7 @@ from rnsdask.backend.cpu import trees
 from rnsdask.constants.convert import Spent
 from rnsdask.constants.remainders import remainder_tree
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.lift import decode, primes
-from rnsdask.rns.remainder_parts import from_parts, join_parts
+from rnsdask.rns.lift import decode, from_parts, join_parts, primes
 
 SETS = {**MODULI_SETS, **{f"primes{count}": primes(3, count) for count in (1, 2, 3, 7, 64, 65, 300)}}
 

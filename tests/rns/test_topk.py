@@ -31,7 +31,7 @@ from rnsdask.constants import key_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import blocks, keys, system
 from rnsdask.rns.convert import residues_to_ints
-from rnsdask.rns.topk import select
+from rnsdask.rns.sort import select
 
 
 def check(
