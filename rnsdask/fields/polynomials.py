@@ -27,14 +27,17 @@ def window(x: Array, y: Array, fields: Any, first: int, stop: int) -> Array:
     return convolution.convolve(x, y, fields.moduli, first, stop)
 
 
-def inverse_series(q: Array, length: int, fields: Any) -> Array:
-    """So many coefficients of 1 / q, where that of degree 0 of q is 1, by Newton's iteration."""
+def inverse_series(q: Array, length: int, fields: Any, found: Array | None = None) -> Array:
+    """So many coefficients of 1 / q, where that of degree 0 of q is 1, by Newton's iteration.
+
+    It goes on from those that are found already.
+    """
     elements = elements_of(fields)
     zero = np.asarray(fields.column(0, q.ndim - 1), like=q)
     if q.shape[-1] < length:
         missing = np.zeros_like(q, shape=(*q.shape[:-1], length - q.shape[-1]), order="C")
         q = np.concatenate([q, missing], axis=-1)
-    found = q[..., :1]
+    found = q[..., :1] if found is None else found
     while (known := found.shape[-1]) < length:
         more = min(2 * known, length)
         error = elements.apply("subtract", (zero, window(q[..., :more], found, fields, known, more)))

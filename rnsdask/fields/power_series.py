@@ -51,13 +51,16 @@ def logarithms(f: Array, length: int, fields: FiniteFields, place: Place) -> Arr
     return _integrals(logarithmic_derivatives(to_length(f, length), fields), fields)
 
 
-def logarithmic_derivatives(f: Array, fields: FiniteFields) -> Array:
-    """The series f' / f, (rows, *batch, A - 1), of series with the constant term 1."""
+def logarithmic_derivatives(f: Array, fields: FiniteFields, inverse: Array | None = None) -> Array:
+    """The series f' / f, (rows, *batch, A - 1), of series with the constant term 1.
+
+    The first coefficients of 1 / f may be known.
+    """
     length = f.shape[-1] - 1
     if length == 0:
         return f[..., :0]
     slopes = polynomial_values.derivatives(f, fields)
-    return window(slopes, inverse_series(f[..., :length], length, fields), fields, 0, length)
+    return window(slopes, inverse_series(f[..., :length], length, fields, inverse), fields, 0, length)
 
 
 def _integrals(f: Array, fields: FiniteFields) -> Array:
@@ -90,10 +93,12 @@ def exponentials(f: Array, length: int, fields: FiniteFields, place: Place) -> A
     if where := first_different(f[..., :1], 0, fields, place):
         raise NumberError(f"exp_series: the constant term{where} is not 0")
     elements, f = elements_of(fields), to_length(f, length)
-    found = np.broadcast_to(np.asarray(fields.column(1, f.ndim - 1), like=f), (*f.shape[:-1], 1))
+    found = inverse = _ones(f, 1, fields)
     while (known := found.shape[-1]) < length:
         more = min(2 * known, length)
-        series = _integrals(logarithmic_derivatives(to_length(found, more), fields), fields)
+        inverse = inverse_series(found, known, fields, inverse)
+        slopes = logarithmic_derivatives(to_length(found, more), fields, inverse)
+        series = _integrals(slopes, fields)
         error = elements.apply("subtract", (f[..., known:more], series[..., known:]))
         found = np.concatenate([found, window(found, error, fields, 0, more - known)], axis=-1)
     return found
