@@ -50,8 +50,7 @@ def encrypt(values: list[int], key: Any, on_gpu: bool = False) -> rd.PositionalA
         table = powers_of_base(base % modulus, modulus)
         if on_gpu:
             table = rd.PositionalArray(import_module("cupy").asarray(table.words), table.system)
-        power = fixed_base_power(table, digits, modulus)
-        parts.append(power.to_positional(square.bit_length()))
+        parts.append(fixed_base_power(table, digits, modulus).to_positional(square.bit_length()))
     a, b = parts  # the noise is a + p^2 ((b - a) / p^2 modulo q^2)
     lifted = rd.mod_multiply(rd.mod_subtract(b, a, q2), pow(p2, -1, q2), q2)
     noise = rd.mod_add(rd.mod_multiply(lifted, p2, square), a, square)
@@ -73,9 +72,11 @@ def check(ciphertexts: rd.PositionalArray, values: list[int], key: Any) -> str:
     """Decrypt sums and differences by `phe`."""
     square = key.public_key.nsquare
     negated = rd.mod_inverse(ciphertexts[::3], square)  # one inverse, and three products a number
-    total = sum_of(ciphertexts, square)
     rest = sum_of(rd.concatenate([ciphertexts, negated]), square)
-    for found, expected in ((total, sum(values)), (rest, sum(values) - sum(values[::3]))):
+    for found, expected in (
+        (sum_of(ciphertexts, square), sum(values)),
+        (rest, sum(values) - sum(values[::3])),
+    ):
         if key.raw_decrypt(found) != expected % key.public_key.n:
             raise SystemExit("error: phe decrypts another sum")
     return f"phe decrypts the sum of {len(values)} numbers, {sum(values)}, and that without every third"

@@ -50,8 +50,7 @@ def factors_of(keys: rd.PositionalArray, shared: rd.PositionalArray) -> dict[int
     found = {}
     for index, n, divisor in zip(weak.tolist(), numbers, divisors, strict=True):
         if divisor == n:  # other keys have both primes
-            pairs = (math.gcd(n, other) for other in numbers)
-            divisor = next((d for d in pairs if 1 < d < n), n)
+            divisor = next((d for other in numbers if 1 < (d := math.gcd(n, other)) < n), n)
         found[index] = (divisor, n // divisor)
     return found
 
@@ -100,11 +99,10 @@ def main() -> None:
     if not options.file and not file.exists():
         planted = make_keys(file, options.size, options.bits)
     moduli = [int(line, 16) for line in file.read_text().split()]
-    system = rd.Positional(max(map(int.bit_length, moduli)))
+    system, store = rd.Positional(max(map(int.bit_length, moduli))), options.folder / "keys.zarr"
     several = options.gpus if options.gpus and options.gpus > 1 else None  # one needs no cluster
     with connect(options.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
-        chunk, store = -(-len(moduli) // 8), options.folder / "keys.zarr"
-        stored(store, lambda: rd.from_ints(moduli, system, chunks=chunk))
+        stored(store, lambda: rd.from_ints(moduli, system, chunks=-(-len(moduli) // 8)))
         keys = rd.open_zarr(store, backend="cuda" if options.gpus else "auto")
         shared = stored(options.folder / "shared.zarr", lambda: rd.batch_gcd(keys))
         factors = factors_of(keys, shared)

@@ -262,7 +262,7 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 @with_mode
 @processor_job_options
 def batchgcd(source: str, path: str, **options: Any) -> None:
-    """Write what each number of SRC has in common with all others to a new store.
+    """Write the factors that numbers share to a new store.
 
     SRC is a store of limbs, such as RSA moduli, all positive. Results are greatest common divisors of each
     number and the product of all others: 1 where a number shares no factor. The product of all numbers is in

@@ -160,8 +160,8 @@ $ rnsdask head powers.zarr -n 3
 """,
     "batchgcd": f"""
 {_A}
-$ rnsdask convert a.zarr limbs.zarr --to positional --bits 128
-$ rnsdask batchgcd limbs.zarr -o shared.zarr
+$ rnsdask convert a.zarr keys.zarr --to positional --bits 128
+$ rnsdask batchgcd keys.zarr -o shared.zarr
 $ rnsdask head shared.zarr -n 3
 0       3
 1       1
