@@ -72,11 +72,9 @@ def check(ciphertexts: rd.PositionalArray, values: list[int], key: Any) -> str:
     """Decrypt sums and differences by `phe`."""
     square = key.public_key.nsquare
     negated = rd.mod_inverse(ciphertexts[::3], square)  # one inverse, and three products a number
-    rest = sum_of(rd.concatenate([ciphertexts, negated]), square)
-    for found, expected in (
-        (sum_of(ciphertexts, square), sum(values)),
-        (rest, sum(values) - sum(values[::3])),
-    ):
+    pairs = {sum_of(ciphertexts, square): sum(values)}
+    pairs[sum_of(rd.concatenate([ciphertexts, negated]), square)] = sum(values) - sum(values[::3])
+    for found, expected in pairs.items():
         if key.raw_decrypt(found) != expected % key.public_key.n:
             raise SystemExit("error: phe decrypts another sum")
     return f"phe decrypts the sum of {len(values)} numbers, {sum(values)}, and that without every third"
@@ -86,8 +84,7 @@ def draw(ciphertexts: rd.PositionalArray, values: list[int], square: int, pictur
     """Draw histograms of plaintexts and of ciphertexts, which tell nothing of them."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 2.8), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    left, right = (figure := Figure(figsize=(6.4, 2.8), layout="constrained")).subplots(1, 2)
     left.hist(values, bins=40)
     right.hist([value / square for value in ciphertexts.to_ints().tolist()], bins=40)
     left.set(title="plaintexts", ylabel="numbers")

@@ -1,4 +1,4 @@
-"""Products of chunks of positional numbers, words (k, *shape) that broadcast. No Dask in here."""
+"""Products of chunks of positional numbers, words (k, *shape) that broadcast."""
 
 from dataclasses import dataclass
 from functools import lru_cache
