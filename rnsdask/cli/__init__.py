@@ -7,6 +7,7 @@ import click
 
 from rnsdask.cli.commands import Group
 from rnsdask.cli.derivations import (
+    batchgcd,
     concat,
     convert,
     convolve,
@@ -42,7 +43,7 @@ def main() -> None:
 SECTIONS = {
     "Make": (random, import_, moduli),
     "Look": (info, head, stats, hist, verify, compare),
-    "Compute": (eval_, *REDUCTIONS, prod, topk, *SCANS, powmod),
+    "Compute": (eval_, *REDUCTIONS, prod, topk, *SCANS, powmod, batchgcd),
     "Matrices and polynomials": (*EXACT_RESULTS, convolve, ntt),
     "Convert": (export, convert, extend, shrink, slice_, concat, reshape, rechunk),
 }

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
 
 
+_NUMBERS_OF_ROOT = 12
+"""Numbers of the length of all keys together that the root of their tree takes, as measured."""
+
+
 def derive(
     operation: str,
     sources: Sequence[str],
@@ -247,6 +251,34 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
         name: None if integer is None else hex(integer) for name, integer in given.items()
     }
     derive("powmod", [base, *(paths[name] for name in stores)], path, make, **about, **options)
+
+
+# ---- factors that numbers share ---------------------------------------------------------------------------
+
+
+@click.command(cls=Command)
+@source_argument
+@output_option
+@with_mode
+@processor_job_options
+def batchgcd(source: str, path: str, **options: Any) -> None:
+    """Write the factors that numbers share to a new store.
+
+    SRC is a store of limbs, such as RSA moduli, all positive. Results are greatest common divisors of each
+    number and the product of all others: 1 where a number shares no factor. The product of all numbers is in
+    the memory of one process.
+    """
+
+    def make(x: Any) -> Any:
+        from rnsdask.lazy.trees import batch_gcd
+
+        return batch_gcd(x)
+
+    def waiting(x: Any) -> int:
+        # Products, sums and fractions of all levels above the chunks, and transforms of the longest.
+        return (_NUMBERS_OF_ROOT + int(x.words.npartitions).bit_length()) * int(x.size)
+
+    derive("batchgcd", [source], path, make, waiting=waiting, **options)
 
 
 # ---- the same words in another order, or in other chunks --------------------------------------------------

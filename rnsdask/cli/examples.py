@@ -158,6 +158,15 @@ $ rnsdask head powers.zarr -n 3
 1       1
 2       523
 """,
+    "batchgcd": f"""
+{_A}
+$ rnsdask convert a.zarr keys.zarr --to positional --bits 128
+$ rnsdask batchgcd keys.zarr -o shared.zarr
+$ rnsdask head shared.zarr -n 3
+0       3
+1       1
+2       1
+""",
     "det": """
 # m.zarr holds the matrix 2 1; 1 3
 $ rnsdask det m.zarr

@@ -91,6 +91,7 @@ FOOTPRINTS = {
     "ntt": Footprint(6, 0),
     "convolve": Footprint(17, 10),
     "powmod": Footprint(17, 16, _POWER_TABLES),
+    "batchgcd": Footprint(40, 30),  # one array a level of the tree
     "eval": Footprint(1, 0, _POWER_TABLES),  # and what its steps take
     **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20)),
     # Steps of expressions.

@@ -110,7 +110,7 @@ def test_version_and_help() -> None:
     names = set(main.commands)
     reductions = {"max", "min", "sum", "bound", "prod", "eval", "topk", "compare"}
     derivations = {"cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
-    derivations |= {"concat", "convolve", "ntt", "powmod", "slice", "rechunk", "reshape"}
+    derivations |= {"concat", "convolve", "ntt", "powmod", "batchgcd", "slice", "rechunk", "reshape"}
     algebra = {"det", "rank", "charpoly", "solve", "resultant"}
     others = {"moduli", "import", "random", "info", "head", "stats", "hist", "verify", "export"}
     assert names == {*others, *reductions, *derivations, *algebra}

@@ -61,6 +61,7 @@ COMMANDS = {
     "reshape": "x.zarr new.zarr 2,3",
     "convolve": "x.zarr y.zarr -o new.zarr",
     "powmod": "limbs.zarr 3 101 -o new.zarr",
+    "batchgcd": "limbs.zarr -o new.zarr",
     "ntt": "field.zarr -o new.zarr",
     "det": "m.zarr",
     "det of fields": "fields.zarr",

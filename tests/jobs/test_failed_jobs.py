@@ -66,7 +66,7 @@ def prepare(kind: str) -> None:
         signed([*SMALL, -5]).to_zarr("s")
     elif kind == "interval":
         rd.IntervalRNSArray.from_rns(signed([*SMALL, MODULI.product // 2 - 1])).to_zarr("g")
-    elif kind in ("positional", "powmod"):
+    elif kind in ("positional", "powmod", "batchgcd"):
         rd.from_ints([*SMALL, 2**64 - 1], rd.Positional(64, False), chunks=128).to_zarr("p")
 
 
@@ -79,6 +79,7 @@ JOBS = {
     "cumsum": "cumsum a y",
     "convolve": "convolve a a -o y",
     "powmod": "powmod p -1 7 -o y",
+    "batchgcd": "batchgcd p -o y",
     "shrink": "shrink a y --bits 32",
     "negative": "convert s y --to positional --unsigned",
     "bits": "convert a y --to positional --bits 32",

@@ -200,6 +200,7 @@ JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "rechunk": (write_rows, ["rechunk", "r.zarr", "out.zarr", "--chunks", f"{2**9},{2**8}"]),
     "convolve": (WIDE, ["convolve", "x.zarr", "x.zarr", "--overflow", "wrap", *OUT]),
     "ntt": (write_elements, ["ntt", "e.zarr", *OUT, "--axis", "0"]),
+    "batchgcd": (partial(write_limbs, 64, 2**14), ["batchgcd", "p.zarr", *OUT]),
     "powmod": (partial(write_limbs, 64, 2**18), ["powmod", "p.zarr", "65537", str(2**63 - 26), *OUT]),
     "det": (write_wide_matrices, ["det", "m.zarr", *OUT]),
     "resultant": (write_short_polynomials, ["resultant", "s.zarr", "s.zarr", *OUT]),

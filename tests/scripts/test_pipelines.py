@@ -88,6 +88,48 @@ def test_domino_tilings(counting: dict[str, Any]) -> None:
     assert counting["domino_tilings"](8, 8) == 12_988_816  # Kasteleyn 1961
 
 
+# ---- weak keys and encrypted sums --------------------------------------------------------------------------
+
+
+def run(script: str, *arguments: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [script, *map(str, arguments)])
+    runpy.run_path(str(PIPELINES / script), run_name="__main__")
+
+
+def test_weak_rsa_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = tmp_path / "keys", "--size", 300, "--bits", 128, "--picture", tmp_path / "keys.svg"
+    run("weak_rsa_keys.py", *arguments, monkeypatch=monkeypatch)
+    assert "of 300 keys share a prime with another" in capsys.readouterr().out
+    assert (tmp_path / "keys.svg").exists()
+    for line in (tmp_path / "keys" / "report.txt").read_text().splitlines():
+        index, p, q = line.split()
+        keys = (tmp_path / "keys" / "keys.txt").read_text().split()
+        assert int(p, 16) * int(q, 16) == int(keys[int(index)], 16)
+        assert 1 < int(p, 16) < int(keys[int(index)], 16)
+
+
+def test_keys_of_which_others_have_both_primes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "moduli.txt"
+    file.write_text("".join(f"{n:x}\n" for n in (101 * 103, 103 * 107, 107 * 101, 109 * 113)))
+    run("weak_rsa_keys.py", tmp_path / "keys", "--file", file, monkeypatch=monkeypatch)
+    assert "3 of 4 keys" in capsys.readouterr().out
+    found = [line.split()[1:] for line in (tmp_path / "keys" / "report.txt").read_text().splitlines()]
+    assert [sorted(int(p, 16) for p in pair) for pair in found] == [[101, 103], [103, 107], [101, 107]]
+
+
+def test_paillier_sums(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("phe")
+    for _ in range(2):  # the second time what is there
+        run("paillier_sums.py", tmp_path, "--size", 20, "--bits", 256, monkeypatch=monkeypatch)
+        assert "phe decrypts the sum of 20 numbers" in capsys.readouterr().out
+
+
 # ---- series ------------------------------------------------------------------------------------------------
 
 
