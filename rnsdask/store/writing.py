@@ -34,7 +34,7 @@ from rnsdask.store.documents import (
     with_attributes,
 )
 from rnsdask.store.job import write_job
-from rnsdask.store.location import LONGEST_METADATA
+from rnsdask.store.location import LONGEST_METADATA, Location
 from rnsdask.store.metadata import ArrayInfo, StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
@@ -64,28 +64,19 @@ def create(
 
     Parameters
     ----------
-    path
-        Anything that `rnsdask.store.locate` takes.
-    system
-        What the residues mean, and the bound of the numbers where one is known.
+    path, chunks, codecs
+        Anything that `rnsdask.store.locate` takes; chunk lengths as `rnsdask.core.layout.normalize_chunks`
+        takes them; one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or none, which is fastest.
     shape
         Shape of the array of numbers. A one-dimensional array may grow, from length 0 on.
-    chunks
-        A chunk's length along each axis of `shape`; see `rnsdask.core.layout.normalize_chunks`.
     overwrite
-        Whether to replace a Zarr array that `path` holds already, or that another job writes there. Nothing
-        else is ever replaced. A local one that is whole stays until the new one is, which is written beside
-        it; one in an object store is gone at once.
-    codecs
-        One of Zarr's codecs that compress the chunks, such as ``[ZstdCodec(level=3)]`` (or ``BloscCodec``,
-        ``GzipCodec``); a checksum follows it. None for no compression, which is the fastest.
+        Whether to replace a Zarr array that `path` holds, or that another job writes there, and nothing else.
     job_identity
-        What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
-        whether it is the same.
+        Hash of what the numbers follow from, by which `resume` recognises the job.
     with_room
         Whether chunks that are longer than the array stay so, for what will be appended.
     nonzero
-        How many numbers are not 0, at most, where that is known: zeros take no room on the disk.
+        Most numbers that are not 0, where that is known: zeros take no room on the disk.
 
     Raises
     ------
@@ -103,13 +94,23 @@ def create(
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
     if not codecs:  # else their size is not known here
-        files = math.prod(chunk_grid(lengths, chunk_lengths))
-        needed = files * chunk_file_size((system.words32, *chunk_lengths))
-        if nonzero is not None:
-            needed = min(needed, sparse_size(files, nonzero * system.rows))
-        check_room({location: needed})
+        _check_room(location, system, chunk_grid(lengths, chunk_lengths), chunk_lengths, nonzero)
     target.begin(metadata)
     return StoreWriter(load_own(target), target)
+
+
+def _check_room(
+    location: Location,
+    system: NumberSystem,
+    grid: Sequence[int],
+    chunks: Sequence[int],
+    nonzero: int | None,
+) -> None:
+    files = math.prod(grid)
+    needed = files * chunk_file_size((system.words32, *chunks))
+    if nonzero is not None:
+        needed = min(needed, sparse_size(files, nonzero * system.rows))
+    check_room({location: needed})
 
 
 def _document(
