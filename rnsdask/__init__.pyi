@@ -27,6 +27,8 @@ from .arrays.functions import tile as tile
 from .arrays.functions import vstack as vstack
 from .arrays.interval_rns_array import IntervalRNSArray as IntervalRNSArray
 from .arrays.positional_array import PositionalArray as PositionalArray
+from .arrays.reconstruction import Fractions as Fractions
+from .arrays.reconstruction import rational_reconstruct as rational_reconstruct
 from .arrays.rns_array import RNSArray as RNSArray
 from .arrays.tables import read_parquet as read_parquet
 from .core.errors import ChangedStoreError as ChangedStoreError
@@ -44,7 +46,7 @@ from .expressions.required_bits import required_bits as required_bits
 from .fields.fermat_field import FermatField as FermatField
 from .fields.long_product import long_multiply as long_multiply
 from .fields.system import PrimeFields as PrimeFields
-from .interval_rns.interval_arithmetic import interval_arithmetic as interval_arithmetic
+from .interval_rns.arithmetic import interval_arithmetic as interval_arithmetic
 from .interval_rns.system import IntervalRNS as IntervalRNS
 from .lazy.convert import fixed_point_interval as fixed_point_interval
 from .lazy.convert import mixed_radix_digits as mixed_radix_digits
@@ -94,9 +96,13 @@ from .lazy.search import searchsorted as searchsorted
 from .lazy.sort import argsort as argsort
 from .lazy.sort import median as median
 from .lazy.sort import sort as sort
+from .lazy.trees import ProductTree as ProductTree
+from .lazy.trees import batch_gcd as batch_gcd
+from .lazy.trees import product_tree as product_tree
+from .lazy.trees import remainder_tree as remainder_tree
 from .lazy.unique import unique as unique
 from .positional.system import Positional as Positional
-from .rns.fixed_point import FixedPointInterval as FixedPointInterval
-from .rns.interval import IntervalEvaluation as IntervalEvaluation
+from .rns.evaluation import FixedPointInterval as FixedPointInterval
+from .rns.evaluation import IntervalEvaluation as IntervalEvaluation
 from .rns.reduce import ReductionResult as ReductionResult
 from .rns.system import RNS as RNS

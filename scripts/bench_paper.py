@@ -42,7 +42,7 @@ from paper_report import DETAILS, REFINEMENT, paper_tables, plots
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of
-from rnsdask.rns import exact, fixed_point, interval
+from rnsdask.rns import evaluation, exact
 
 RUNS = {
     "cpu": ("",),
@@ -100,7 +100,7 @@ def bench_max(
 
 
 def number_after_number(residues: Any) -> Any:
-    """The same numbers one after the other."""
+    """Lay the residues of each number side by side."""
     return residues.T.copy(order="C")
 
 
@@ -145,7 +145,7 @@ def bench_refinement(
         own = cupy.asarray(residues)
     counts["original"] = paper.refinement_steps(own, improved=False).tolist()
     counts["improved"] = paper.refinement_steps(own, improved=True).tolist()
-    counts["floating-point"] = interval.refinement_steps(own, rd.RNS(moduli), ACCURACY).tolist()
+    counts["floating-point"] = evaluation.refinement_steps(own, rd.RNS(moduli), ACCURACY).tolist()
     for bits in (96, 128):
         counts[f"fixed-point, F={bits}"] = [
             fixed_point_steps(residues[:, k : k + 1], moduli, bits) for k in range(len(exponents))
@@ -163,7 +163,7 @@ def fixed_point_steps(residues: np.ndarray, moduli: rd.ModuliSet, bits: int) -> 
     """Steps of the fixed-point evaluation of one number; each shifts by as much as the upper bound allows."""
     steps = scale = 0
     while True:
-        bounds = fixed_point.fixed_point_interval(residues, moduli, bits, scale)
+        bounds = evaluation.fixed_point_interval(residues, moduli, bits, scale)
         low, upp = (sum(int(w) << 32 * k for k, w in enumerate(b[:, 0])) for b in (bounds.low, bounds.upp))
         if upp - low <= ACCURACY * low:
             return steps

@@ -1,15 +1,13 @@
-"""Times reading a local store into a GPU's memory, and MAX of it, with KvikIO and without, on threads.
+"""Times reading a local store into a GPU's memory, and MAX of it, on threads.
 
     python scripts/bench_storage.py gpu --gib 4
     python scripts/bench_storage.py cpu --gib 0.5          without a GPU: the read limit, checked reads, MAX
 
 "read" is the limit: the files' bytes into (on a GPU: pinned) memory of the host, not checked. "host" is a
-checked read, to a GPU through pinned memory; "KvikIO" reads straight into the GPU's memory.
-"max" is a whole call, "max, KvikIO" likewise; its result is compared with the known one. In the table "page
-cache" the files are in memory; before each call of the table "storage" the system is asked to drop them,
-which it does where the file system lets it. The table "checksum" compares the kernel of the CRC-32C with a
-plain read of the same memory of the GPU. KvikIO's own settings come from the environment
-(KVIKIO_COMPAT_MODE=ON: without GPUDirect Storage).
+checked read, to a GPU through pinned memory. "max" is a whole call; its result is compared with the known
+one. In the table "page cache" the files are in memory; before each call of the table "storage" the system is
+asked to drop them, which it does where the file system lets it. The table "checksum" compares the kernel of
+the CRC-32C with a plain read of the same memory of the GPU.
 
 Prints tables, and with --json FILE the same figures as JSON.
 """
@@ -76,7 +74,7 @@ def memory_for(backend: str, nbytes: int) -> np.ndarray:
 
 
 def read_files(info: store.StoreInfo, threads: int, backend: str) -> Call:
-    """What reads all chunk files into memory that each thread has already."""
+    """Return a function that reads all chunk files into memory that each thread holds already."""
     files = [info.chunk_file(index) for index in info.indices()]
     buffers = [memory_for(backend, files[0].stat().st_size) for _ in range(threads)]
 
@@ -95,13 +93,9 @@ def read_files(info: store.StoreInfo, threads: int, backend: str) -> Call:
 
 def read_on_host(info: store.StoreInfo, backend: str, index: tuple[int, ...]) -> None:
     if backend == "cuda":
-        store.read_chunk_on_gpu(info, index, straight=False)
+        store.read_chunk_on_gpu(info, index)
     else:
         store.read_chunk(info, index)
-
-
-def read_on_gpu(info: store.StoreInfo, index: tuple[int, ...]) -> None:
-    store.read_chunk_on_gpu(info, index)
 
 
 def maximum(x: rd.RNSArray, threads: int, backend: str, known: tuple[int, int | None, int]) -> None:
@@ -113,16 +107,11 @@ def maximum(x: rd.RNSArray, threads: int, backend: str, known: tuple[int, int | 
 
 def calls_of(info: store.StoreInfo, threads: int, backend: str, known: Any) -> dict[str, Call]:
     x = rd.open_zarr(info.path)
-    calls = {
+    return {
         "read": read_files(info, threads, backend),
         "host": partial(on_threads, threads, partial(read_on_host, info, backend), info),
         "max": partial(maximum, x, threads, backend, known),
     }
-    if backend == "cuda" and store.reads_on_gpu():
-        straight = rd.open_zarr(info.path, backend=backend)
-        calls["KvikIO"] = partial(on_threads, threads, partial(read_on_gpu, info), info)
-        calls["max, KvikIO"] = partial(maximum, straight, threads, backend, known)
-    return calls
 
 
 def drop(info: store.StoreInfo) -> None:
@@ -201,8 +190,6 @@ def main() -> None:
     if backend == "cuda" and has_gpu():
         for gib in (min(0.125, options.gib), options.gib):
             rows += bench_checksum(gib, options.repeat)
-        if not store.reads_on_gpu():
-            print("KvikIO is not installed, or cannot be loaded", file=sys.stderr)
     moduli = moduli_set(options.set)
     chunk_gib = default_chunk(len(moduli)) * 4 * len(moduli) / GIB
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:

@@ -252,13 +252,16 @@ OWN = {
         "FermatField FieldArray linalg "
         "errstate result_system fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse "
         "isqrt inverse ntt intt to_interleaved from_interleaved long_multiply "
+        "batch_gcd product_tree remainder_tree ProductTree "
+        "rational_reconstruct Fractions "
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
         "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
         "InputError JobError poly __version__"
     ),
     "rd.linalg": "lu nullspace charpoly",
-    "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant",
+    "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
+    "log_series exp_series compose power_mod",
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "

@@ -474,9 +474,7 @@ def open_zarr(
         first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
     backend : {"cpu", "auto", "cuda"}
         Where chunks go as they are read: NumPy arrays, or CuPy arrays on the GPU of the process that reads
-        them (``"auto"``: if it has one). Whole chunks of local stores without compression are read straight
-        into the GPU's memory by KvikIO where it is installed, unless Dask's setting ``rnsdask.kvikio`` is
-        false.
+        them (``"auto"``: if it has one).
 
     Raises
     ------

@@ -15,7 +15,7 @@ from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import functions, interval_rns
 from rnsdask.lazy.check import checked_residues
-from rnsdask.rns.interval import IntervalEvaluation
+from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import flat_integers
 

@@ -9,8 +9,8 @@ from rnsdask.lazy import convert, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
 from rnsdask.lazy.promotion import fitted
+from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.foreign import system_of
-from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
@@ -273,18 +272,12 @@ def read_words(info: store.StoreInfo, *, part: int | None = None, backend: str =
         axis = store.split_axis(info.chunks)
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
-    straight = reads_straight(info, backend)
-    how: dict[str, Any] = {"part": part, "backend": backend, "straight": straight}
+    how: dict[str, Any] = {"part": part, "backend": backend}
     # Dask knows chunks as NumPy's, for where they will be read is not known here.
     name = f"open-zarr-{tokenize(info, how)}"
     how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks)
     words: da.Array = map_chunks(_read_block, located=True, name=name, info=info, **how)
     return words
-
-
-def kvikio_is_wanted() -> bool:
-    """Whether processes that have KvikIO and a GPU are to use it: Dask's setting ``rnsdask.kvikio``."""
-    return bool(dask.config.get("rnsdask.kvikio", True))
 
 
 def _check_part(info: store.StoreInfo, part: int) -> int | None:
@@ -298,15 +291,13 @@ def _check_part(info: store.StoreInfo, part: int) -> int | None:
     return part
 
 
-def _read_block(
-    *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, place: Place
-) -> Any:
+def _read_block(*, info: store.StoreInfo, part: int | None, backend: str, place: Place) -> Any:
     index = place.index
     if not info.count:  # Dask has chunks of no numbers where a store has none
         shape = layout.part_shape(index, info.shape, info.chunks)
         return to_backend(np.empty((info.system.rows, *shape), dtype=info.system.word_dtype), backend)
     if part is None:
-        return read_whole_chunk(info, index, backend=backend, straight=straight)
+        return read_whole_chunk(info, index, backend=backend)
     axis = store.split_axis(info.chunks)
     chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
     index = (*index[:axis], chunk, *index[axis + 1 :])
@@ -315,16 +306,10 @@ def _read_block(
         return to_backend(residues, backend)
 
 
-def reads_straight(info: store.StoreInfo, backend: str) -> bool:
-    """Whether processes that have KvikIO and a GPU are to read chunks for a processor by it."""
-    return backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
-
-
-def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str, straight: bool) -> Array:
-    """Read a chunk to a processor; `straight`, by KvikIO if the process has it, as :func:`reads_straight`."""
-    straight = straight and store.reads_on_gpu()
-    if straight or (backend != "cpu" and info.has_chunk_files and has_gpu()):
-        return store.read_chunk_on_gpu(info, index, straight=straight)
+def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str) -> Array:
+    """Read a chunk to a processor."""
+    if backend != "cpu" and info.has_chunk_files and has_gpu():
+        return store.read_chunk_on_gpu(info, index)
     residues = store.read_chunk(info, index)
     with naming_gpu_memory(info.chunk_name(index)):
         return to_backend(residues, backend)

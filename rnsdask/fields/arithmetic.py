@@ -1,7 +1,7 @@
 """Inverses, powers and sums of chunks of field elements. No Dask in here.
 
 Sums and products of two chunks are those of residue arithmetic modulo M (:mod:`rnsdask.rns.arithmetic`), and
-products along axes are :func:`.axis_products.factors_along`.
+products along axes are :func:`.products.factors_along`.
 """
 
 import math

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.rns.bounds import measured_bound
 from rnsdask.rns.convert import greatest_magnitude as greatest_of_ints
-from rnsdask.rns.interval import interval_evaluation, least_accuracy
+from rnsdask.rns.evaluation import interval_evaluation, least_accuracy
 from rnsdask.rns.matmul import greatest_magnitude
-from rnsdask.rns.measured_bound import measured_bound
 from rnsdask.rns.system import RNS
 
 Floats = NDArray[np.float64]

@@ -12,9 +12,9 @@ from rnsdask.fields.fermat_arithmetic import FermatElements
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.arithmetic import apply
-from rnsdask.rns.axis_products import factors_along
 from rnsdask.rns.compare import differ
 from rnsdask.rns.matmul import multiply
+from rnsdask.rns.products import factors_along
 from rnsdask.rns.system import RNS
 
 

@@ -26,8 +26,7 @@ from rnsdask.fields.determinant_bounds import (
     magnitude_of,
 )
 from rnsdask.fields.exact_solutions import Equations, has_null_vectors
-from rnsdask.rns.lift import Image, count_beyond, empty_part, images, lift, part_of, primes
-from rnsdask.rns.remainder_parts import from_parts
+from rnsdask.rns.lift import Image, count_beyond, empty_part, from_parts, images, lift, part_of, primes
 from rnsdask.rns.system import RNS
 
 _AS_INT = np.frompyfunc(int, 1, 1)

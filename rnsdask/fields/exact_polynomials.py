@@ -20,11 +20,12 @@ from rnsdask.rns.lift import (
     count_beyond,
     decode,
     empty_part,
+    from_parts,
     images,
+    join_parts,
     part_of,
     primes,
 )
-from rnsdask.rns.remainder_parts import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 # Primes of a group at least, and primes that are converted from together at most.

@@ -19,13 +19,14 @@ from rnsdask.rns.lift import (
     count_beyond,
     decode,
     empty_part,
+    from_parts,
+    join_parts,
     lift,
     modulo_primes,
     part_of,
     parts_of,
     primes,
 )
-from rnsdask.rns.remainder_parts import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 # Ranks of integer matrices, and singular ones, proved (docs/exact-linalg.md).

@@ -17,9 +17,8 @@ from rnsdask.fields import fermat_fft
 from rnsdask.fields.fermat_fft import fermat_twiddles
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.ntt import multiplied
-from rnsdask.rns.associative import fold
-from rnsdask.rns.axis import reduced_shape, rows_along
-from rnsdask.rns.inverses import invert_together
+from rnsdask.rns.axis import fold, reduced_shape, rows_along
+from rnsdask.rns.powers import invert_together
 
 # Elements of products of matrices that are computed together: their digits stay in cache.
 _PRODUCTS = 2**14

@@ -1,4 +1,4 @@
-"""Sums, differences and products of chunks of signed integers with stored intervals. No Dask in here.
+"""Sums, differences, products and comparison of signed integers with stored intervals.
 
 A kernel gives the residues, the sign and the interval of each result from the operands' intervals, and flags
 the few whose intervals say too little:
@@ -16,15 +16,26 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import INTERVAL_RNS_ALGORITHMS, Array, backend_name, kernels_of, to_backend
-from rnsdask.constants import product_bounds
+from rnsdask.backend import (
+    INTERVAL_OPERATIONS,
+    INTERVAL_RNS_ALGORITHMS,
+    UNDECIDED,
+    Array,
+    backend_name,
+    kernels_of,
+    to_backend,
+)
+from rnsdask.constants import MAX_EXPONENT, product_bounds
 from rnsdask.core.errors import IntervalOverflowError, brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
 from rnsdask.rns.blocks import batches, matrices
+from rnsdask.rns.compare import compare as compare_residues
 from rnsdask.rns.convert import residues_to_ints
-from rnsdask.rns.exact_order import are_near_top
+from rnsdask.rns.evaluation import IntervalEvaluation
+from rnsdask.rns.order import are_near_top
+from rnsdask.rns.system import RNS
 
 # The kernels' flags (kernels/include/rns/interval_rns.cuh).
 _OPEN_SIGN, _OPEN_RANGE, _OUTSIDE = 1, 4, 8
@@ -61,31 +72,10 @@ def apply(
     algorithm: int | str | None = None,
     locate: Locate = int,
 ) -> Array:
-    """Apply an operation to a chunk of each operand.
+    """Apply "add", "subtract" or "multiply" to a chunk of each operand.
 
-    Parameters
-    ----------
-    name : {"add", "subtract", "multiply"}
-        The operation.
-    x, y : arrays of uint32, shape (n + 6, *shape) each
-        Columns, NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    mode : {"raise", "wrap", "flag"}
-        What happens where the magnitude of an exact result is M or more.
-    algorithm : {1, 2, "digits"}, optional
-        How sums are computed; without it, what is fastest. The result is the same.
-    locate : callable
-        Turns a flat index in the chunk into the one that an error names.
-
-    Returns
-    -------
-    array of uint32, shape (n + 6, *shape)
-        With ``"flag"`` one row more, which holds 1 where the exact result is out of range, else 0; the
-        number is then the exact result's sign with its magnitude modulo M, as with ``"wrap"``.
-
-    Raises
-    ------
-    IntervalOverflowError
-        With ``"raise"``, if an exact result is out of range.
+    `algorithm` says how sums are computed; without it, what is fastest. The result is the same. A number out
+    of range is the exact result's sign with its magnitude modulo M, unless it is an IntervalOverflowError.
     """
     operands, shape = matrices(x, y)
     prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
@@ -180,3 +170,103 @@ def to_ints(columns: Array, moduli: ModuliSet) -> Any:
     magnitudes = residues_to_ints(layout.residues_of(columns, moduli), moduli)
     signs = to_backend(layout.is_negative(columns, moduli), "cpu")
     return np.where(signs, -magnitudes, magnitudes)
+
+
+def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
+    """Order of the numbers of two blocks: int8 of -1, 0 or +1 as x < y, x == y or x > y."""
+    (first, second), shape = matrices(x, y)
+    if 0 in shape:
+        return np.empty_like(first, shape=shape, dtype=np.int8, order="C")
+    prototype = second if backend_name(second) == "cuda" else first
+    if 0 in shape:  # a column beside no columns would be compared with itself
+        return np.empty_like(prototype, shape=shape, dtype=np.int8, order="C")
+    order = kernels_of(prototype).interval_rns_compare(first, second, moduli)
+    (undecided,) = (order == UNDECIDED).nonzero()
+    for part in batches(undecided, len(first)):
+        # The interval of the difference holds 0, so the numbers have one sign.
+        a, b = (_chosen(columns, part) for columns in (first, second))
+        x_residues, y_residues = (layout.residues_of(columns, moduli) for columns in (a, b))
+        signs = layout.is_negative(a if a.shape[1] >= b.shape[1] else b, moduli)
+        signs = np.asarray(signs, like=order).astype(np.int8)
+        order[part] = np.asarray(compare_residues(x_residues, y_residues, RNS(moduli)), like=order)
+        order[part] *= 1 - 2 * signs
+    return order.reshape(shape)
+
+
+def _chosen(columns: Array, indices: Array) -> Array:
+    return columns if columns.shape[1] == 1 else columns[:, indices]
+
+
+# Bounds are at most this in magnitude, and at least its reciprocal: what is beyond belongs in the exponent.
+_GREATEST = 2.0**500
+
+# Lower bounds that are smaller, relative to the upper ones, count as 0 (kTiny in the kernels).
+_NARROWEST_DIVISOR = 2.0**-200
+
+
+def interval_arithmetic(
+    operation: str, x: IntervalEvaluation, y: IntervalEvaluation, moduli: ModuliSet
+) -> IntervalEvaluation:
+    """Bounds of (X + Y)/M, (X - Y)/M, X Y/M or (X/Y)/M from bounds of X/M and Y/M.
+
+    They contain the exact value for any two exponents, and are not limited to 0 to 1.
+
+    Parameters
+    ----------
+    operation : {"add", "subtract", "multiply", "divide"}
+        The operation.
+    x, y : IntervalEvaluation
+        Of arrays of one shape on one processor: bounds that are 0 or from 2**-500 to 2**500 in magnitude,
+        exponents of magnitude up to 2**29. To multiply, X and Y are not negative; to divide, besides, the
+        lower bound of Y is more than 2**-200 of its upper one.
+    moduli : ModuliSet
+        The set whose product is M.
+
+    Returns
+    -------
+    IntervalEvaluation
+        With the greater magnitude of the two bounds from 1/2 to less than 1.
+
+    Raises
+    ------
+    TypeError
+        If an operand is no IntervalEvaluation.
+    ValueError
+        If the operation is another one, shapes differ, or bounds or exponents are out of these limits.
+    """
+    if operation not in INTERVAL_OPERATIONS:
+        raise ValueError(f"operation must be one of {', '.join(INTERVAL_OPERATIONS)}, got {operation!r}")
+    for interval in (x, y):
+        if not isinstance(interval, IntervalEvaluation):
+            raise TypeError(f"{operation} takes IntervalEvaluations, got {type(interval).__name__}")
+        _check(interval, x.low.shape)
+    if operation in ("multiply", "divide") and bool((x.low < 0).any() or (y.low < 0).any()):
+        raise ValueError(f"{operation} takes intervals of numbers that are not negative")
+    if operation == "divide" and bool((y.low <= y.upp * _NARROWEST_DIVISOR).any()):
+        raise ValueError(
+            "divide takes a divisor whose lower bound is more than 2**-200 of its upper bound, so not 0"
+        )
+    kernels = kernels_of(x.low)
+    z = kernels.interval_arithmetic(operation, _flat(x), _flat(y), product_bounds(moduli))
+    low, upp, exponent = (field.reshape(x.low.shape) for field in z)
+    return IntervalEvaluation(low, upp, exponent)
+
+
+def _flat(x: IntervalEvaluation) -> tuple[Array, Array, Array]:
+    """Fields as contiguous vectors of the kernels' types."""
+    fields = zip((x.low, x.upp, x.exponent), (np.float64, np.float64, np.int32), strict=True)
+    low, upp, exponent = (field.reshape(-1).astype(dtype, order="C") for field, dtype in fields)
+    return low, upp, exponent
+
+
+def _check(x: IntervalEvaluation, shape: tuple[int, ...]) -> None:
+    if not x.low.shape == x.upp.shape == x.exponent.shape == shape:
+        raise ValueError(f"intervals must have one shape, got {x.low.shape} beside {shape}")
+    if not bool((x.low <= x.upp).all()):
+        raise ValueError("the lower bound of an interval must not be above its upper bound")
+    for bound in (x.low, x.upp):
+        size = abs(bound)
+        if not bool(((size == 0) | ((size >= 1 / _GREATEST) & (size <= _GREATEST))).all()):
+            raise ValueError("bounds of intervals must be 0 or from 2**-500 to 2**500 in magnitude")
+    if bool(((x.exponent < -MAX_EXPONENT) | (x.exponent > MAX_EXPONENT)).any()):
+        raise ValueError(f"exponents of intervals must be from {-MAX_EXPONENT} to {MAX_EXPONENT}")

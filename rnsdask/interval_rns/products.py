@@ -1,14 +1,25 @@
-"""Product of all numbers of a chunk of signed integers with intervals, by magnitudes. No Dask in here."""
+"""Products, powers and inverses of signed integers with intervals, by magnitudes.
 
-from dataclasses import replace
+A factor of a product along axes is the residues of a magnitude and a row of flags (:mod:`.rns.products`). So
+sign and magnitude modulo M are known for each product, also where it is out of range.
+"""
+
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.core.errors import IntervalOverflowError
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Locate, Place
 from rnsdask.interval_rns import layout
+from rnsdask.interval_rns.arithmetic import absolute, compare, to_ints
+from rnsdask.interval_rns.convert import columns_of_ints
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.rns import products
-from rnsdask.rns.products import Factors
+from rnsdask.rns import powers, products
+from rnsdask.rns.products import BEYOND, NEGATIVE, ZERO, Factors
+from rnsdask.rns.scan import AxisProducts
 from rnsdask.rns.system import RNS
 
 
@@ -39,3 +50,100 @@ def result_of(factors: Factors, system: IntervalRNS, mode: str) -> Any:
     if is_outside:
         raise system.overflow_error(value, 0)
     return value
+
+
+def factors_of(columns: Array, moduli: ModuliSet) -> Array:
+    """Factors (n + 1, *shape) of single numbers (n + 6, *shape)."""
+    zero, negative = ~layout.nonzero(columns, moduli), layout.is_negative(columns, moduli)
+    flags = zero * np.uint32(ZERO) + negative * np.uint32(NEGATIVE)
+    return np.concatenate([layout.residues_of(columns, moduli), flags[None].astype(np.uint32)])
+
+
+def finish(factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+    """Columns of the products that factors stand for."""
+    flags = factors[-1]
+    negative = (flags & np.uint32(NEGATIVE)) != 0
+    outside = (flags & np.uint32(BEYOND | ZERO)) == BEYOND
+    if mode == "raise" and bool(outside.any()):
+        index = int(outside.argmax())
+        below = bool(negative.reshape(-1)[index])
+        # In two's complement -2**k is one bit shorter than 2**k.
+        needed = (moduli.product - int(below)).bit_length() + 1
+        raise IntervalOverflowError(locate(index), needed, moduli.bits, True, below, at_least=True)
+    columns = layout.evaluated(factors[:-1], moduli, negative)
+    return np.concatenate([columns, outside[None].astype(np.uint32)]) if mode == "flag" else columns
+
+
+@dataclass(frozen=True)
+class IntervalProducts(AxisProducts):
+    """Running products along an axis; the system is that of the magnitudes."""
+
+    @property
+    def rows(self) -> int:
+        """Words of a result."""
+        return layout.rows_of(self.system.moduli) + (self.mode == "flag")
+
+    def begin(self, block: Array) -> Array:
+        """Factors of single numbers."""
+        return factors_of(block, self.system.moduli)
+
+    def finish(self, found: Array, place: Place) -> Array:
+        """Columns of products, and with ``"flag"`` a mask."""
+        return finish(found, self.system.moduli, self.mode, place.flat_index)
+
+
+def power(columns: Array, exponent: int, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+    """Powers of a chunk (n + 6, *shape); with ``"flag"`` one row more, 1 where the exact one is out of range.
+
+    Where it is, the result is the sign of the exact power with its magnitude modulo M. With ``"raise"``, an
+    error names the index that `locate` makes of that in the chunk.
+    """
+    powers.check_exponent(exponent)
+    system = RNS(moduli)
+    outside = np.zeros_like(columns[0], dtype=np.bool_)
+    if mode != "wrap":
+        greatest = columns_of_ints([powers.bases_that_fit(exponent, system)[1]], moduli)
+        ends = greatest.reshape(-1, *(1,) * (columns.ndim - 1))
+        outside = compare(absolute(columns, moduli), ends, moduli) > 0
+    if mode == "raise" and bool(outside.any()):
+        index = int(outside.reshape(-1).argmax())
+        base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
+        raise powers.overflow_error(
+            base, exponent, locate(index), moduli.bits + 1, signed=True, kind=IntervalOverflowError
+        )
+    # With "raise" the bases of long exponents are 0, 1 and -1, for which only the parity counts.
+    is_long = mode == "raise" and exponent >= moduli.bits
+    sizes = powers.power(
+        layout.residues_of(columns, moduli), 2 - exponent % 2 if is_long else exponent, system, "wrap"
+    )
+    negative = layout.is_negative(columns, moduli) & bool(exponent % 2)
+    result = layout.evaluated(sizes, moduli, negative)
+    return np.concatenate([result, outside[None].astype(np.uint32)]) if mode == "flag" else result
+
+
+def power_by_array(
+    columns: Array, exponents: Array, moduli: ModuliSet, mode: str, locate: Locate = int
+) -> Array:
+    """Powers of a chunk by an exponent for each number, integers (1, *shape), as :func:`power`."""
+    shape = np.broadcast_shapes(columns.shape[1:], exponents.shape[1:])
+    columns = np.broadcast_to(columns, (len(columns), *shape))
+    exponents = np.broadcast_to(exponents[0], shape)
+    sizes = layout.residues_of(columns, moduli)
+    powered = powers.power_by_array(sizes, exponents[None], RNS(moduli), "flag", locate)
+    outside = powered[-1] != 0
+    if mode == "raise" and bool(outside.any()):
+        index = int(outside.argmax())
+        base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
+        exponent = int(exponents.reshape(-1)[index])
+        raise powers.overflow_error(
+            base, exponent, locate(index), moduli.bits + 1, signed=True, kind=IntervalOverflowError
+        )
+    negative = layout.is_negative(columns, moduli) & (exponents % 2 == 1)
+    result = layout.evaluated(powered[:-1], moduli, negative)
+    return np.concatenate([result, outside[None].astype(np.uint32)]) if mode == "flag" else result
+
+
+def inverse(columns: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
+    """Inverse modulo M of each number of a chunk, with the number's sign."""
+    inverses = powers.inverse(layout.residues_of(columns, moduli), moduli, locate)
+    return layout.evaluated(inverses, moduli, layout.is_negative(columns, moduli))

@@ -1,4 +1,4 @@
-"""MAX, MIN, SUM and a bound of a chunk of signed integers with stored intervals. No Dask in here.
+"""Reductions, sort keys and lengths in bits of signed integers with stored intervals.
 
 The intervals choose the numbers that may be the extremum, without a look at residues; the reductions of
 residues (:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitudes of either sign.
@@ -7,10 +7,14 @@ residues (:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitu
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.constants import KEY_BITS
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.rns import sort
 from rnsdask.rns.blocks import batches
+from rnsdask.rns.number_theory import decide_lengths, lengths_of
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -20,17 +24,9 @@ _ZERO_EXPONENT = -(2**30)
 
 
 def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> ReductionResult:
-    """Reduce all numbers of one array of columns (n + 6, *shape), NumPy or CuPy.
+    """Reduce all numbers of one array by "max", "min", "sum" or "bound"; ValueError if an extremum has none.
 
-    Parameters
-    ----------
-    operation : {"max", "min", "sum", "bound"}
-        What to compute. Of a maximum or minimum the result names the smallest flat index that holds it.
-
-    Raises
-    ------
-    ValueError
-        If there are no numbers, whose sum and bound alone are 0, or the operation is another one.
+    A maximum or minimum names the smallest flat index that holds it.
     """
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
@@ -86,3 +82,35 @@ def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
             total += sign * found.value
             fallbacks += found.exact_fallbacks
     return ReductionResult(total, None, columns.shape[1], fallbacks, backend_name(columns))
+
+
+def ordering(columns: Array, moduli: ModuliSet) -> sort.Ordering:
+    """Sort keys of columns (n + 6, *shape).
+
+    Half the key U of a magnitude, rounded down, is the key of a number of either sign: 2**63 and this, or for
+    numbers below 0 as much before 2**63. The error of U halves, and rounding adds 1 on either side.
+    """
+    matrix = as_matrix(columns)
+    negative = layout.is_negative(matrix, moduli)
+    of_magnitudes = sort.ordering(layout.residues_of(matrix, moduli), RNS(moduli))
+    middle = np.uint64(2 ** (KEY_BITS - 1))
+    half = of_magnitudes.keys >> np.uint64(1)
+    keys = np.where(negative, middle - np.uint64(1) - half, middle + half)
+    slack = 2 * (-(-of_magnitudes.slack // 2) + 1)
+
+    def digits(indices: Array) -> Array:
+        magnitudes = of_magnitudes.digits(indices)
+        below = negative[indices]
+        top = (~below).astype(np.uint32)
+        return np.concatenate([np.where(below, ~magnitudes, magnitudes), top[None]])
+
+    return sort.Ordering(keys, slack, layout.signed_residues_of(matrix, moduli), digits)
+
+
+def bit_length(columns: Array, system: IntervalRNS) -> Array:
+    """Bits of the magnitude of each number of a chunk (n + 6, *shape), 0 of 0: int64 (*shape)."""
+    matrix, moduli = as_matrix(columns), system.moduli
+    upp, exponent = (layout.part_of(matrix, moduli, name) for name in ("upp", "exponent"))
+    lengths, decided = lengths_of(upp, exponent.astype(np.int64), layout.ACCURACY, moduli)
+    decide_lengths(lengths, decided, matrix, system)
+    return lengths.reshape(columns.shape[1:])

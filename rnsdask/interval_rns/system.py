@@ -15,7 +15,7 @@ from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import arithmetic, convert, layout
-from rnsdask.interval_rns.limbs import columns_of_limbs, limbs_of_columns
+from rnsdask.interval_rns.convert import columns_of_limbs, limbs_of_columns
 from rnsdask.rns.convert import flat_values
 
 

@@ -13,26 +13,19 @@ from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table, ThroughRNS
 from rnsdask.interval_rns import (
     arithmetic,
-    axis_products,
-    compare,
     convert,
     divide,
-    extend,
     layout,
-    number_theory,
-    powers,
     products,
     widening,
 )
-from rnsdask.interval_rns.axis_products import IntervalProducts
-from rnsdask.interval_rns.reduce import reduce_columns
-from rnsdask.interval_rns.sort import ordering
+from rnsdask.interval_rns.products import IntervalProducts
+from rnsdask.interval_rns.reduce import bit_length, ordering, reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.rns.axis_products import factors_along
 from rnsdask.rns.divide import is_even
 from rnsdask.rns.number_theory import of_pairs
 from rnsdask.rns.powers import check_inverses, check_power
-from rnsdask.rns.products import Factors, combine
+from rnsdask.rns.products import Factors, combine, factors_along
 from rnsdask.rns.reduce import ReductionResult
 from rnsdask.rns.system import RNS
 
@@ -93,7 +86,7 @@ def _bits_of_sum(x: Any, *_: Any, **__: Any) -> int:
 
 
 def _axis_factors(block: Array, *, system: IntervalRNS, mode: str, axes: tuple[int, ...]) -> Array:  # noqa: ARG001
-    return factors_along(axis_products.factors_of(block, system.moduli), system.moduli, axes)
+    return factors_along(products.factors_of(block, system.moduli), system.moduli, axes)
 
 
 def _product(factors: Factors, *, system: IntervalRNS, mode: str) -> Any:
@@ -142,7 +135,7 @@ TABLE: Table = {
     **{name: _fused(name) for name in ("fma", "mulsub", "muladd")},
     "negative": Entry(_of_moduli(arithmetic.negative)),
     "absolute": Entry(_of_moduli(arithmetic.absolute)),
-    "compare": Entry(_of_moduli(compare.compare), np.int8),
+    "compare": Entry(_of_moduli(arithmetic.compare), np.int8),
     "sign": Entry(_of_moduli(_sign), np.int8),
     "floor_divide": Entry(_of_moduli(divide.floor_divide), located=True),
     "floor_divide_by": Entry(_of_moduli(divide.divide_by_integer), located=True, check=_check_divisor),
@@ -159,7 +152,7 @@ TABLE: Table = {
     "cummin": ThroughRNS(),
     "axis_factors": Entry(_axis_factors),
     "join_axis_factors": Entry(lambda factors, system, axes: factors_along(factors, system.moduli, axes)),
-    "axis_products": Entry(_of_moduli(axis_products.finish)),
+    "axis_products": Entry(_of_moduli(products.finish)),
     "factor_rows": Entry(lambda system, mode: len(system.moduli) + 1),  # noqa: ARG005
     "factors": Entry(products.factors_of_chunk),
     "join_factors": Entry(lambda a, b, system: combine(a, b, system.moduli)),
@@ -168,18 +161,18 @@ TABLE: Table = {
     "telling_rows": Entry(_of_moduli(layout.signed_residues_of)),
     "gcd": _of_pairs("gcd"),
     "lcm": _of_pairs("lcm"),
-    "bit_length": Entry(number_theory.bit_length, np.int64),
+    "bit_length": Entry(bit_length, np.int64),
     "from_rns": Entry(lambda x, system, given: convert.columns_of_residues(x, given)),  # noqa: ARG005
     "to_rns": Entry(_to_rns, located=True),
     "wide_system": Entry(_wide_system),
     "widened": Entry(_of_moduli(widening.widened)),
     "narrowed": Entry(_of_moduli(widening.narrowed), overflows=True, located=True),
     "residues_modulo": Entry(_of_moduli(_residues_modulo)),
-    "change_moduli": Entry(_of_moduli(extend.change_moduli), located=True),
+    "change_moduli": Entry(_of_moduli(widening.change_moduli), located=True),
     **{f"part_{name}": Entry(_part(name), dtype) for name, dtype in layout.PART_DTYPES.items()},
-    "power": Entry(_of_moduli(powers.power), overflows=True, located=True, check=check_power),
-    "power_by_array": Entry(_of_moduli(powers.power_by_array), overflows=True, located=True),
+    "power": Entry(_of_moduli(products.power), overflows=True, located=True, check=check_power),
+    "power_by_array": Entry(_of_moduli(products.power_by_array), overflows=True, located=True),
     "power_modulo": ThroughRNS(check=_check_power_modulo),
-    "inverse": Entry(_of_moduli(powers.inverse), located=True, check=check_inverses),
+    "inverse": Entry(_of_moduli(products.inverse), located=True, check=check_inverses),
 }
 """Operations of numbers with intervals, by name."""

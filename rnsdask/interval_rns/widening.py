@@ -2,7 +2,7 @@
 
 The *wide* system has the moduli of the numbers and some more, so that its symmetric range holds every number
 and the exact results of what is computed there. Coming back, the first residues of a result and its sign are
-those of its magnitude modulo M. No Dask in here.
+those of its magnitude modulo M. Stored intervals tell how few moduli a base extension takes.
 """
 
 import math
@@ -21,19 +21,51 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import overflow_error
-from rnsdask.interval_rns.extend import extended_magnitudes, magnitude_bits, rounded
+from rnsdask.interval_rns.convert import check_range
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns.blocks import column_of, matrices
 from rnsdask.rns.compare import compare, sign
+from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
+
+# Bounds are of a multiple of so many bits: constants are computed for few of them.
+_STEP = 32
+
+
+def rounded(bits: int) -> int:
+    """The next of the numbers of bits that systems are made for."""
+    return -(-bits // _STEP) * _STEP
+
+
+def magnitude_bits(columns: Array, moduli: ModuliSet) -> int:
+    """Bits that hold every magnitude of a chunk (n + 6, *shape), by the stored intervals; at least 1."""
+    exponents = layout.part_of(columns, moduli, "exponent")
+    if not exponents.size:
+        return 1
+    lowest = np.full_like(exponents, -moduli.bits)  # as of 0
+    greatest = np.where(layout.nonzero(columns, moduli), exponents, lowest).max()
+    return max(int(greatest) + moduli.bits, 1)
+
+
+def extended_magnitudes(columns: Array, moduli: ModuliSet, targets: ModuliSet) -> Array:
+    """Residues (k, *shape) of the magnitudes of a chunk (n + 6, *shape) modulo each target."""
+    bits = rounded(magnitude_bits(columns, moduli))
+    known = RNS(moduli, bound=2**bits if bits < moduli.bits else None)
+    return base_extend(layout.residues_of(columns, moduli), known, targets)
+
+
+def change_moduli(columns: Array, moduli: ModuliSet, targets: ModuliSet, locate: Locate = int) -> Array:
+    """Columns of the numbers of a chunk under other moduli; ValueError if a number is out of their range."""
+    if targets.product < moduli.product:
+        check_range(columns, moduli, IntervalRNS(targets), repr(targets), locate)
+    magnitudes = extended_magnitudes(columns, moduli, targets)
+    return layout.evaluated(magnitudes, targets, layout.is_negative(columns, moduli))
 
 
 def wide_system(moduli: ModuliSet, bits: int) -> RNS:
     """A signed system whose first moduli are those given, for numbers below ``2**bits`` in magnitude.
 
-    Raises
-    ------
-    ValueError
-        If there are too few other moduli up to 2**32 without a common factor with these.
+    A ValueError says if too few other integers up to 2**32 have no common factor with these.
     """
     return RNS(_wide_moduli(moduli, rounded(max(bits + 2 - moduli.bits, 1))), True)
 
@@ -61,19 +93,7 @@ def widened(columns: Array, moduli: ModuliSet, wide: RNS) -> Array:
 
 
 def narrowed(residues: Array, wide: RNS, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
-    """Columns of the numbers of residues (w, *shape) in a wide system.
-
-    Parameters
-    ----------
-    mode : {"raise", "wrap", "flag"}
-        What happens where a magnitude is M or more, as :func:`.arithmetic.apply` says.
-    locate : callable
-        Turns a flat index in the chunk into the one that an error names.
-
-    Returns
-    -------
-    array of uint32, shape (n + 6, *shape), with ``"flag"`` one row more
-    """
+    """Columns of the numbers of residues (w, *shape) in a wide system."""
     negative = sign(residues, wide) < 0
     own = residues[: len(moduli)]
     magnitudes = np.where(negative, layout.complement(own, moduli), own)

@@ -14,9 +14,9 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.elementwise import entry_of, mapped
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array
-from rnsdask.rns import extend, fixed_point, interval, mixed_radix
-from rnsdask.rns.fixed_point import FixedPointInterval
-from rnsdask.rns.interval import IntervalEvaluation
+from rnsdask.rns import evaluation as evaluations
+from rnsdask.rns import extend
+from rnsdask.rns.evaluation import FixedPointInterval, IntervalEvaluation
 from rnsdask.rns.system import RNS
 
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
@@ -45,9 +45,9 @@ def interval_evaluation(x: Numbers, accuracy: float) -> IntervalEvaluation:
     """Interval of X/M for each number, as :meth:`.RNSArray.interval` says."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
-        return interval.interval_evaluation(words, system, accuracy)
+        return evaluations.interval_evaluation(words, system, accuracy)
     # One number is evaluated at once, to refuse an accuracy that cannot be.
-    interval.interval_evaluation(np.zeros((system.rows, 1), np.uint32), system, accuracy)
+    evaluations.interval_evaluation(np.zeros((system.rows, 1), np.uint32), system, accuracy)
     options: dict[str, Any] = {"dtype": _PACKED, "like": np.empty(0), "system": system, "accuracy": accuracy}
     packed = map_chunks(_packed_interval, words, **options)
     return IntervalEvaluation(packed["low"], packed["upp"], packed["exponent"])
@@ -55,7 +55,7 @@ def interval_evaluation(x: Numbers, accuracy: float) -> IntervalEvaluation:
 
 def _packed_interval(block: Array, *, system: RNS, accuracy: float) -> NDArray[np.void]:
     """Interval evaluation of a chunk as one structured array, so that one task makes all three fields."""
-    evaluation = interval.interval_evaluation(block, system, accuracy)
+    evaluation = evaluations.interval_evaluation(block, system, accuracy)
     packed = np.empty((1, *block.shape[1:]), dtype=_PACKED)
     for name in ("low", "upp", "exponent"):
         field = getattr(evaluation, name)
@@ -85,7 +85,7 @@ def mixed_radix_digits(x: Any, moduli: ModuliSet | None = None) -> Any:
         If there is no moduli set for residues, or another one than the array's.
     """
     words, moduli = _residues_and_moduli("mixed_radix_digits", x, moduli)
-    return map_chunks(mixed_radix.mixed_radix_digits, words, rows=len(moduli), moduli=moduli)
+    return map_chunks(evaluations.mixed_radix_digits, words, rows=len(moduli), moduli=moduli)
 
 
 def fixed_point_interval(
@@ -117,9 +117,9 @@ def fixed_point_interval(
     """
     words, moduli = _residues_and_moduli("fixed_point_interval", x, moduli)
     if not isinstance(words, da.Array):
-        return fixed_point.fixed_point_interval(words, moduli, bits, scale)
+        return evaluations.fixed_point_interval(words, moduli, bits, scale)
     # One number is evaluated at once: it tells the bits, and refuses what cannot be.
-    bits = fixed_point.fixed_point_interval(np.zeros((len(moduli), 1), np.uint32), moduli, bits, scale).bits
+    bits = evaluations.fixed_point_interval(np.zeros((len(moduli), 1), np.uint32), moduli, bits, scale).bits
     count = bits // 32
     options: dict[str, Any] = {"moduli": moduli, "bits": bits, "scale": scale}
     both = map_chunks(_packed_fixed_point, words, rows=2 * count, **options)
@@ -127,7 +127,7 @@ def fixed_point_interval(
 
 
 def _packed_fixed_point(block: Array, *, moduli: ModuliSet, bits: int, scale: int) -> Array:
-    found = fixed_point.fixed_point_interval(block, moduli, bits, scale)
+    found = evaluations.fixed_point_interval(block, moduli, bits, scale)
     return np.concatenate([found.low, found.upp])
 
 

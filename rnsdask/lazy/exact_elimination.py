@@ -29,7 +29,7 @@ from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks
 from rnsdask.lazy.tree import combine_tree
-from rnsdask.rns.remainder_parts import join_parts
+from rnsdask.rns.lift import join_parts
 from rnsdask.rns.system import RNS
 
 # Steps of elimination that a task does at least, where one matrix is several tasks: about a second.

@@ -24,7 +24,7 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
 from rnsdask.lazy.tree import combine_tree
-from rnsdask.rns.remainder_parts import from_parts, join_parts
+from rnsdask.rns.lift import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 # Primes of a task, in two variables.

@@ -10,7 +10,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.limb_blocks import limb_blocks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.rns.magnitude import leading_limbs
+from rnsdask.rns.evaluation import leading_limbs
 
 
 def log2(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Means and variances, exact as fractions, lazy on Dask (:mod:`rnsdask.rns.moments`)."""
+"""Means and variances, exact as fractions, lazy on Dask (:mod:`rnsdask.rns.axis`)."""
 
 from fractions import Fraction
 from typing import Any

@@ -18,7 +18,7 @@ from rnsdask.lazy.operands import (
 )
 from rnsdask.lazy.promotion import fitted
 from rnsdask.lazy.widening import by_table
-from rnsdask.rns import modular_power, powers
+from rnsdask.rns import powers
 
 
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
@@ -126,7 +126,7 @@ def _power_modulo(x: Numbers, exponent: Any, m: int) -> Any:
     if grows(x):
         (x,), _ = grown(lambda _: (min(m, 0), max(m, 0)), None, x)
     system = x.system
-    modular_power.check_modulus(m, system)
+    powers.check_modulus(m, system)
     if is_array(exponent):
         blocks = with_machine_integers(x, exponent, "exponents")
         words = mapped("power_modulo_by_array", blocks, system, modulus=m)

@@ -1,7 +1,6 @@
 """Products of all numbers of an array or along axes, exact: on Dask chunk by chunk, in a tree.
 
-Of all numbers by :mod:`.rns.products`, along axes by :mod:`.rns.axis_products`; of positional numbers both by
-:mod:`.positional.arithmetic`.
+Chunks of residues have :mod:`.rns.products`, those of positional numbers :mod:`.positional.arithmetic`.
 """
 
 import math
@@ -26,7 +25,7 @@ from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.shape import along
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.rns.axis_products import bound_of_products
+from rnsdask.rns.products import bound_of_products
 from rnsdask.rns.promotion import check_length
 
 

@@ -1,6 +1,6 @@
 """The sorted numbers of a lazy 1-D array in chunks of known lengths: an exact sample sort.
 
-Each chunk is sorted, and samples with bounds of their ranks meet in a tree (:mod:`rnsdask.rns.rank_summary`).
+Each chunk is sorted, and samples with bounds of their ranks meet in a tree (:mod:`rnsdask.rns.sort`).
 For the ranks of each chunk of the result they give two numbers of the array between which these are. The
 numbers there of all chunks are sorted, and as it is known how many come before them, the ranks are cut out
 exactly. Equal numbers count as ordered by index, so that no value is too frequent for one chunk.
@@ -29,8 +29,7 @@ from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, re
 from rnsdask.lazy.ordering import places, sorted_indices
 from rnsdask.lazy.scan import made_again
 from rnsdask.lazy.tree import boxed, combine_tree
-from rnsdask.rns.rank_summary import RankSummary, combine
-from rnsdask.rns.sort import taken
+from rnsdask.rns.sort import RankSummary, combine_summaries, taken
 
 # Words behind a number's: the lower and the upper one of its index.
 INDEX_ROWS = 2
@@ -134,7 +133,7 @@ def _sample_block(part: Any, *, size: int) -> NDArray[np.object_]:
 
 def _combine_samples(blocks: Any, axis: Any, keepdims: bool, system: NumberSystem, size: int) -> Any:  # noqa: ARG001
     sorter = partial(sorted_indices, system=system, axis=0)
-    return boxed(combine(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
+    return boxed(combine_summaries(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
 
 
 def _cuts_of(box: Any, ends: tuple[int, ...]) -> NDArray[np.object_]:

@@ -1,4 +1,4 @@
-"""Running results of an array along an axis, on Dask in two passes (:mod:`rnsdask.rns.axis_scan`)."""
+"""Running results of an array along an axis, on Dask in two passes (:mod:`rnsdask.rns.scan`)."""
 
 import math
 from itertools import chain
@@ -21,8 +21,8 @@ from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.planning import PLANS_QUERIES
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
-from rnsdask.rns.axis_products import bound_of_products
-from rnsdask.rns.axis_scan import Scan
+from rnsdask.rns.products import bound_of_products
+from rnsdask.rns.scan import Scan
 
 
 @by_table("cumsum")

@@ -15,25 +15,25 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ordering import sorted_indices
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.rns import topk
+from rnsdask.rns import sort
 from rnsdask.rns.sort import positions, taken
 
 # Chunks whose best numbers one task combines along an axis.
 _SPLIT_EVERY = 16
 
 
-def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> topk.Selection:
+def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> sort.Selection:
     """The selection of the numbers of a chunk of one axis, whose indices begin at `offset`."""
     if "select" not in system.table:
-        return topk.selection_by(system.apply("ordering", words), words, system, k, offset)
-    found: topk.Selection = system.apply("select", words, k=k, offset=offset)
+        return sort.selection_by(system.apply("ordering", words), words, system, k, offset)
+    found: sort.Selection = system.apply("select", words, k=k, offset=offset)
     return found
 
 
 def select(
     words: da.Array, system: NumberSystem, k: int, backend: str, split_every: int | None = None
 ) -> da.Array:
-    """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `topk.Selection`."""
+    """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `sort.Selection`."""
     check_backend(backend)
     check_sizes(words)
     options: dict[str, Any] = {"system": system, "k": k, "backend": backend}
@@ -49,7 +49,7 @@ def _select_block(
 
 
 def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any:  # noqa: ARG001
-    return boxed(topk.combine(blocks.flat, k), 2)
+    return boxed(sort.combine_selections(blocks.flat, k), 2)
 
 
 def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:

@@ -1,7 +1,8 @@
-"""MAX, MIN, SUM, moments, a bound, and running results of chunks of positional numbers. No Dask in here."""
+"""Order, reductions and running results of chunks of positional numbers."""
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gmpy2
@@ -14,13 +15,60 @@ from rnsdask.core.place import Place
 from rnsdask.positional import arithmetic
 from rnsdask.positional.bits import count
 from rnsdask.positional.multiply import multiply
-from rnsdask.positional.operands import from_integers, limbs_of, resized, to_integers
-from rnsdask.positional.order import compare
+from rnsdask.positional.operands import from_integers, limb_beyond, limbs_of, resized, to_integers
 from rnsdask.positional.system import Positional
 from rnsdask.rns.axis import reduced_shape, rows_along
-from rnsdask.rns.axis_scan import Fold, Scan, better
+from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.convert import limbs_to_ints
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
+from rnsdask.rns.scan import Fold, Scan, better
+from rnsdask.rns.sort import Ordering
+
+
+def compare(x: Array, y: Array, system: Positional) -> Array:
+    """Order of the numbers of two blocks: int8 of -1, 0 or +1 as x < y, x == y or x > y."""
+    (a, b), shape = matrices(x, y)
+    prototype = b if backend_name(b) == "cuda" else a
+    return kernels_of(prototype).positional_compare(a, b, system.signed).reshape(shape)
+
+
+def sign(x: Array, system: Positional) -> Array:
+    """Sign of each number of a block (k, *shape): int8 of -1, 0 or +1."""
+    return compare(x, np.zeros((len(x), *(1,) * (x.ndim - 1)), np.uint32), system)
+
+
+_SIGN = np.uint32(1 << 31)
+
+
+def ordering(words: Array, system: Positional) -> Ordering:
+    """Sort keys of words (k, *shape): the two highest limbs that any number uses, then all."""
+    matrix = _used_rows(as_matrix(words), system)
+    flip = _SIGN if system.signed else np.uint32(0)
+    keys = (matrix[-1] ^ flip).astype(np.uint64)
+    if len(matrix) > 1:
+        keys = (keys << np.uint64(32)) | matrix[-2]
+    return Ordering(keys, 0, matrix, partial(_digits, matrix, flip))
+
+
+def _used_rows(matrix: Array, system: Positional) -> Array:
+    """The lowest limbs that are these numbers in two's complement, or without a sign: a view."""
+    if not matrix.shape[1]:
+        return matrix
+    beyond = limb_beyond(matrix, system.signed)
+    used = len(matrix)
+    while used > 1 and not bool((matrix[used - 1] != beyond).any()):
+        used -= 1
+    if system.signed and used < len(matrix):
+        used += 1  # for the sign
+    return matrix[:used]
+
+
+def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
+    parts = [kernels_of(matrix).gather(matrix, part) for part in batches(indices, len(matrix))]
+    digits = np.concatenate(parts, axis=1)
+    digits[-1] ^= flip
+    return digits
+
 
 # MAX, MIN, SUM, moments and a bound of a chunk of positional numbers, and along its axes.
 #
@@ -32,13 +80,7 @@ _SUM_BLOCK = 2**31
 
 
 def reduce_words(operation: str, words: Array, system: Positional) -> ReductionResult:
-    """Reduce all numbers of one array (k, *shape), NumPy or CuPy, by one of :data:`.REDUCTIONS`.
-
-    Raises
-    ------
-    ValueError
-        If there are no numbers, whose sum and bound alone are 0.
-    """
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
     matrix = as_matrix(words)
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
@@ -147,7 +189,7 @@ def _sums(words: Array, signed: bool, axes: tuple[int, ...]) -> NDArray[np.objec
 
 # Running sums, extrema and products of positional numbers along an axis, as those of residues.
 #
-# How chunks continue is said by :mod:`rnsdask.rns.axis_scan`.
+# How chunks continue is said by :mod:`rnsdask.rns.scan`.
 
 # Sums of so many limbs stay far below 2**63, and CuPy's cumsum is right.
 _BLOCK = 2**26

@@ -10,8 +10,8 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
-from rnsdask.positional import arithmetic, bits, divide, modular, order, reduce
-from rnsdask.positional.order import ordering
+from rnsdask.positional import arithmetic, bits, divide, modular, reduce, trees
+from rnsdask.positional.reduce import ordering
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose
 from rnsdask.rns.number_theory import of_pairs
@@ -111,8 +111,8 @@ TABLE: Table = {
     **{name: _logic(name) for name in bits.LOGIC},
     "exact": Entry(arithmetic.result_system),
     "absolute": Entry(_absolute, overflows=True, located=True),
-    "compare": Entry(order.compare, np.int8),
-    "sign": Entry(order.sign, np.int8),
+    "compare": Entry(reduce.compare, np.int8),
+    "sign": Entry(reduce.sign, np.int8),
     "floor_divide": Entry(_floor_divide, located=True),
     "floor_divide_by": Entry(_divide_by, located=True, check=_check_divisor),
     "invert": Entry(bits.invert),
@@ -141,6 +141,7 @@ TABLE: Table = {
     "gcd": Entry(arithmetic.gcd, overflows=True, located=True),
     "lcm": Entry(lambda x, y, **how: of_pairs("lcm", x, y, **how), overflows=True, located=True),
     "isqrt": Entry(_isqrt, located=True),
+    "product_tree": Entry(trees.Tree, located=True),
     **{
         function.__name__: _modular(function)
         for function in (

@@ -1,10 +1,12 @@
-"""MAX, MIN and SUM of a chunk along axes, many at once. No Dask in here.
+"""Folds, extrema, sums and moments of a chunk along axes, many at once.
 
 One pass over the residues gives every number's key. What remains to be done for the numbers of a row, that
 is all that reduce to one result, is done with the keys, for all rows together.
 """
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +14,46 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants
 from rnsdask.core.layout import as_matrix
-from rnsdask.rns.associative import Combine, fold, running
 from rnsdask.rns.blocks import EXACT_RESIDUES
+from rnsdask.rns.bounds import measured_bound
 from rnsdask.rns.convert import residues_to_ints
-from rnsdask.rns.exact_order import comparable_limbs
+from rnsdask.rns.extend import base_extend
 from rnsdask.rns.keys import Keyed, certain_below, complemented, keyed
+from rnsdask.rns.matmul import enlarged
+from rnsdask.rns.order import comparable_limbs
 from rnsdask.rns.system import RNS
+
+Combine: TypeAlias = Callable[[Array, Array], Array]
+
+
+def fold(words: Array, combine: Combine) -> Array:
+    """All words along the last axis, at least one, combined to one: (rows, ..., 1)."""
+    while words.shape[-1] > 1:
+        half = words.shape[-1] // 2
+        single = words[..., 2 * half :]
+        words = combine(words[..., :half], words[..., half : 2 * half])
+        if single.shape[-1]:
+            words = np.concatenate([words, single], axis=-1)
+    return words
+
+
+def running(words: Array, combine: Combine) -> Array:
+    """All words up to each one along the last axis combined: those of pairs first, then each between them.
+
+    So R words take less than 2 R combinations, in 2 log2 R calls.
+    """
+    length = words.shape[-1]
+    if length < 2:
+        return words
+    even, odd = words[..., 0::2], words[..., 1::2]
+    pairs = running(combine(even[..., : odd.shape[-1]], odd), combine)
+    result = np.empty_like(words)
+    result[..., :1] = words[..., :1]
+    result[..., 1::2] = pairs
+    if length > 2:
+        result[..., 2::2] = combine(pairs[..., : even.shape[-1] - 1], even[..., 1:])
+    return result
+
 
 # The error of a row's sum of keys, and the sum of its residues, stay below this.
 _SUM_LIMIT = 2 ** (KEY_BITS - 1)
@@ -51,22 +87,10 @@ def running_along(words: Array, axis: int, combine: Combine) -> Array:
 
 
 def extrema(residues: Array, system: RNS, axes: tuple[int, ...], minimum: bool) -> tuple[Array, Array]:
-    """Maximum or minimum along axes, and where it is.
+    """Maximum or minimum along axes, and where it is: residues (n, *reduced) and places, int64 (*reduced).
 
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy.
-    system : RNS
-        Their number system; fewer moduli are read to choose if it has a bound.
-    axes : tuple of int
-        Axes of the numbers, from 0, ascending; none of length 0.
-
-    Returns
-    -------
-    (residues, places)
-        uint32 (n, *reduced) and int64 (*reduced), where the reduced axes have length 1. A place is a flat
-        (C order) index into the axes reduced, the smallest one that holds the extremum.
+    Axes of the numbers are counted from 0, ascending, and none has length 0; reduced ones have length 1. A
+    place is a flat (C order) index into the axes reduced, the smallest one that holds the extremum.
     """
     shape, matrix = residues.shape[1:], as_matrix(residues)
     reduced = reduced_shape(shape, axes)
@@ -126,16 +150,11 @@ def _first_greatest(digits: Array, minimum: bool) -> Array:
 
 
 def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
-    """Exact sums along axes, which may be empty, as :func:`extrema` takes them.
+    """Exact sums along axes, which may be empty, as :func:`extrema` takes them: Python ints (*reduced).
 
-    With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z.
-    The keys' errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most
-    R (slack + 1) more; while this is below 2**64, q follows as in docs/mathematics.md, section 8.
-
-    Returns
-    -------
-    object array (*reduced)
-        Python ints, in NumPy; the reduced axes have length 1.
+    With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z. The
+    keys' errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most R
+    (slack + 1) more; while this is below 2**64, q follows as in docs/mathematics.md, section 8.
     """
     count = math.prod(int(residues.shape[1 + axis]) for axis in axes)
     # The slack is not more than the sum of the moduli.
@@ -178,3 +197,18 @@ def _remainders(residues: Array, axes: tuple[int, ...], constants: KeyConstants,
             total = total % np.uint64(m) * np.uint64((1 << constants.scale) % m)  # at most (m - 1)**2
         row[...] = (total + np.uint64(count * constants.offset % m)) % np.uint64(m)
     return result
+
+
+def moments(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
+    """Exact sums, as :func:`sums`, of numbers and of their squares: Python ints (2, *reduced), in NumPy.
+
+    The squares are formed under as many moduli as the greatest of the chunk needs.
+    """
+    greatest = measured_bound(residues, system)
+    system = system.with_bound(greatest)
+    squared = enlarged(system, greatest**2).with_bound(greatest**2)
+    extended = as_matrix(base_extend(residues, system, squared.moduli))
+    squares = np.empty_like(extended, order="C")
+    kernels_of(squares).apply("multiply", (extended, extended), squared.moduli, squares)
+    squares = squares.reshape(len(squares), *residues.shape[1:])
+    return np.stack([sums(residues, system, axes), sums(squares, squared, axes)])

@@ -1,11 +1,17 @@
-"""Proof of a bound: that no number of a chunk is greater in magnitude. No Dask in here.
+"""Bounds of the magnitudes of a chunk's numbers: guessed, proved and measured.
 
 Keys under the whole moduli set cannot tell small numbers from one another. So the numbers are taken for those
 in the symmetric range of the first few moduli, whose product P is at least four times the bound. They are the
 same numbers just when base extension gives all the other residues, and their keys tell them from the bound
 (docs/mathematics.md, "Proof of a bound").
+
+A measured bound is tight. A sample gives one that holds for nearly all numbers. One pass proves it, or finds
+the numbers beyond it: where they are many, another sample raises it; the few that are left are measured. So
+small numbers in a large range cost no more than the proof of their bound, and numbers as long as M next to
+nothing: no number can be longer.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,16 +19,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, BoundProof, Kernels, kernels_of, to_backend
-from rnsdask.constants import KEY_BITS, key_constants
+from rnsdask.constants import KEY_BITS, key_constants, reverse_constants, sufficient_prefix
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.blocks import column_of, numbers_at
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet
+from rnsdask.rns.blocks import batches, column_of, numbers_at
+from rnsdask.rns.evaluation import magnitudes
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.order import order_of
-from rnsdask.rns.sampled_bound import MANY, sampled_bound
 from rnsdask.rns.system import RNS
+
+MANY = 1024
+"""So many numbers are worth measuring before something else is done with them."""
+
+SAMPLE = 128
+"""Numbers that are looked at, at most."""
+
+# The fewest of short arrays of many moduli, where each takes as long as the proof of some n others.
+_FEWEST = 16
+
+# Residues of them, which the host converts while a GPU waits.
+_SAMPLED_RESIDUES = 2**14
+
+
+def sampled_bound(residues: Array, system: RNS) -> int:
+    """A guess for :func:`.measured_bound`, never above it, from some of the numbers, at even distances."""
+    moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
+    matrix = as_matrix(residues[: len(moduli)])
+    if not matrix.shape[1]:
+        return 0
+    chosen = matrix[:, :: distance(matrix.shape[1], looked_at(matrix))].copy()
+    chosen = to_backend(chosen, "cpu")  # where so few take less time
+    limbs = kernels_of(chosen).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
+    return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
+
+
+def looked_at(matrix: Array) -> int:
+    """How many of the numbers (n, N) are looked at, or all if they are fewer."""
+    count: int = matrix.shape[1]
+    return min(max(_FEWEST, min(count // 4, _SAMPLED_RESIDUES) // len(matrix)), SAMPLE)
+
+
+def distance(count: int, wanted: int) -> int:
+    """How far apart at most so many of some numbers are, that show all of a short period too."""
+    least = -(-count // wanted)
+    return next(k for k in range(least, least + 6) if math.gcd(k, 30) == 1)
+
+
+def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
+    """Bits of the longest of some numbers of (N, L) limbs; of a negative X, those of -X - 1."""
+    if signed:
+        limbs = limbs ^ (np.uint32(0) - (limbs[:, -1:] >> np.uint32(LIMB_BITS - 1)))
+    greatest = limbs.max(axis=0)
+    (used,) = greatest.nonzero()
+    return LIMB_BITS * int(used[-1]) + int(greatest[used[-1]]).bit_length() if used.size else 0
+
 
 # Residues looked at a time: on a CPU they stay in its cache, and the memory beside a chunk is bounded.
 _CPU_RESIDUES = 2**20
@@ -48,17 +100,7 @@ _COARSE = 8
 
 @dataclass(frozen=True)
 class Excess:
-    """Numbers that are greater in magnitude than they should be.
-
-    Attributes
-    ----------
-    index : int
-        Flat (C order) index of the first.
-    value : int
-        That number.
-    count : int
-        How many they are.
-    """
+    """Numbers beyond their bound in magnitude: how many, the first one and its flat index."""
 
     index: int
     value: int
@@ -71,13 +113,7 @@ class Excess:
 
 
 def find_excess(residues: Array, system: RNS) -> Excess | None:
-    """Find the numbers that are greater in magnitude than the system's bound, exactly; None if no number is.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy; each residue below its modulus.
-    """
+    """Find the numbers beyond the system's bound in magnitude, exactly; None if no number is."""
     if system.known_magnitude == system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
@@ -107,16 +143,9 @@ def _piece_length(matrix: Array) -> int:
 class _Plan:
     """How numbers are compared with a bound.
 
-    Attributes
-    ----------
-    moduli : ModuliSet
-        The first moduli, which tell numbers within the bound apart.
-    others : ModuliSet or None
-        The other moduli.
-    signed : bool
-        Whether numbers are taken for those of the symmetric range of the first moduli.
-    coarse : int or None
-        A greater bound, to be proved first: with it, keys tell numbers near the bound apart.
+    The first `moduli` tell numbers within the bound apart, taken for those of their symmetric range if
+    `signed`; `others` are the other moduli. `coarse` is a greater bound to be proved first: with it, keys
+    tell numbers near the bound apart.
     """
 
     moduli: ModuliSet
@@ -242,3 +271,116 @@ def _is_outside(matrix: Array, plan: _Plan, low: int, high: int) -> Array:
 
 def _compare(matrix: Array, value: int, plan: _Plan, bound: int | None) -> Array:
     return order_of(matrix, column_of(value, plan.moduli), key_constants(plan.moduli, plan.signed, bound))
+
+
+# Numbers that tell at once if not all are small.
+_FIRST = 8
+
+# Of more than one of so many numbers that a proof leaves open, some are looked at.
+_MANY_OPEN = 16
+
+# So many times at most: samples that always meet the shortest numbers would take a proof of all for each bit.
+_MOST_SAMPLES = 16
+
+SMALL_BITS = 16
+"""Numbers are small beside a system if their bound is shorter than its own by so many bits."""
+
+_EXPONENT_OF_ZERO = -(2**40)
+
+
+def narrowed(system: RNS, *matrices: Array) -> RNS | None:
+    """The system with a bound of many numbers that are all small beside it; None if they are not, or few.
+
+    Evaluations under it tell numbers of the matrices (n, N) apart that those under the whole system cannot.
+    """
+    if max(matrix.shape[1] for matrix in matrices) < MANY:
+        return None
+    enough, bound = system.known_magnitude >> SMALL_BITS, 0
+    if enough == 0:
+        return None
+    guesses = [_glance(matrix, system) for matrix in matrices]
+    if any(guess > enough for guess in guesses):
+        return None
+    for matrix, guess in zip(matrices, guesses, strict=True):
+        sampled = None if isinstance(matrix, np.ndarray) else guess
+        bound = max(bound, measured_bound(matrix, system, enough, sampled))
+        if bound > enough:
+            return None
+    return system.with_bound(bound)
+
+
+def _glance(matrix: Array, system: RNS) -> int:
+    """Guess the bound from a few numbers; on a GPU more of them take no longer."""
+    return sampled_bound(matrix[:, :_FIRST] if isinstance(matrix, np.ndarray) else matrix, system)
+
+
+def measured_bound(
+    residues: Array, system: RNS, enough: int | None = None, sampled: int | None = None
+) -> int:
+    """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
+
+    It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
+    into chunks; it is cut down to the range, and to the system's bound. Nothing is measured further once the
+    bound is beyond `enough`: the result is then the greatest bound there is. `sampled` is what
+    :func:`sampled_bound` gives, if that is known already.
+    """
+    bound = _proved_bound(residues, system, enough, sampled)
+    return system.known_magnitude if bound is None else bound
+
+
+def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int | None) -> int | None:
+    """Measure the bound; None where it is beyond `enough`."""
+    system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
+    matrix = as_matrix(residues[: system.rows])
+    bound = sampled_bound(matrix, system) if sampled is None else sampled
+    if not system.signed and matrix.shape[1] <= looked_at(matrix):
+        return bound  # of all of them
+    step = block_length(matrix)
+    for start in range(0, matrix.shape[1], step):
+        if enough is not None and bound > enough:
+            return None
+        if bound == system.known_magnitude:
+            break
+        bound = _raised_for_block(bound, matrix[:, start : start + step], system)
+    return bound
+
+
+def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
+    """The bound, raised until it holds for a block of numbers (n, N) too."""
+    left_open = find_open(block, system.with_bound(bound))
+    # Where a proof leaves many open, the sample did not tell what is there: one of those does.
+    for _ in range(_MOST_SAMPLES):
+        if left_open is None or left_open.size <= block.shape[1] // _MANY_OPEN:
+            break
+        some = left_open[:: distance(left_open.size, SAMPLE)]
+        guess = sampled_bound(kernels_of(block).gather(block, some), system)
+        if guess <= bound or guess == system.known_magnitude:
+            break
+        bound = guess
+        left_open = find_open(block, system.with_bound(bound))
+    beyond = find_those_beyond(block, left_open, system.with_bound(bound))
+    for indices in batches(beyond, system.rows):
+        bound = _measured(bound, kernels_of(block).gather(block, indices), system)
+    return bound
+
+
+def _measured(bound: int, residues: Array, system: RNS) -> int:
+    """The bound, raised until it holds for some numbers (n, k) too."""
+    while residues.shape[1]:
+        bound = _raised(bound, residues, system)
+        if bound == system.known_magnitude:
+            break
+        # Those left are longer than the number that seemed the greatest, by the error of magnitudes.
+        beyond = find_beyond(residues, system.with_bound(bound))
+        residues = kernels_of(residues).gather(residues, beyond)
+    return bound
+
+
+def _raised(bound: int, residues: Array, system: RNS) -> int:
+    """The bound, raised to hold for the number whose magnitude seems the greatest."""
+    mantissas, exponents = magnitudes(residues, system)
+    fractions, shifts = np.frexp(abs(mantissas))
+    sizes = np.where(fractions == 0, _EXPONENT_OF_ZERO, exponents + shifts)
+    index = int(np.where(sizes == sizes.max(), fractions, 0.0).argmax())
+    bits: int = system.decode_at(residues, index).bit_length()
+    return min(max(bound, (1 << bits) - 1), system.known_magnitude)

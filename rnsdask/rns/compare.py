@@ -1,4 +1,4 @@
-"""Comparison of numbers, exact for every pair: order, sign, and the choice between two.
+"""Comparison of numbers, exact for every pair: order, sign, absolute values, and the choice between two.
 
 Where keys leave many numbers open because all are small beside the range, their bound is measured, and keys
 for that bound decide (:mod:`.order`).
@@ -13,10 +13,11 @@ import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import column_of, numbers_at
-from rnsdask.rns.measured_bound import narrowed
+from rnsdask.rns.bounds import MANY, narrowed
 from rnsdask.rns.order import by_limbs, pair, settle
-from rnsdask.rns.sampled_bound import MANY
 from rnsdask.rns.system import RNS
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -34,19 +35,7 @@ _FEW = 8
 
 
 def compare(a: Array, b: Array, system: RNS) -> Array:
-    """Order of the numbers of two blocks: -1, 0 or +1 as a < b, a == b or a > b.
-
-    Parameters
-    ----------
-    a, b : arrays of uint32, shape (n, *shape) each
-        NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    system : RNS
-        The number system of both; fewer moduli are read if it has a bound.
-
-    Returns
-    -------
-    array of int8, with the common shape
-    """
+    """Order of the numbers of two blocks: int8 of -1, 0 or +1 as a < b, a == b or a > b."""
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     known = RNS(constants.moduli, system.signed, system.bound)
@@ -118,3 +107,28 @@ def choose(mask: Array, a: Array, b: Array) -> Array:
     # One number for all is a NumPy block on every processor; so is a mask that needed no residues.
     like = next((block for block in (mask, a, b) if not isinstance(block, np.ndarray)), mask)
     return np.where(*(np.asarray(block, like=like) for block in (mask, a, b)))
+
+
+def absolute(residues: Array, system: RNS, mode: str, locate: Locate = int) -> Array:
+    """Absolute values of a chunk (n, *shape); with ``"flag"`` one row more, 1 where it is out of range.
+
+    That is so of the lowest number of a signed range of even M alone. With ``"raise"``, an error names the
+    index that `locate` makes of that in the chunk.
+    """
+    matrix = as_matrix(residues)
+    negated = np.empty_like(matrix, order="C")
+    kernels_of(matrix).apply("subtract", (column_of(0, system.moduli), matrix), system.moduli, negated)
+    negative = sign(residues, system) < 0
+    result = choose(negative[None], negated.reshape(residues.shape), residues)
+    if mode == "wrap":
+        return result
+    lowest, highest = system.value_range
+    if -lowest <= highest or system.known_magnitude < -lowest:  # a bound leaves less to compare by
+        outside = np.zeros_like(negative)
+    else:
+        outside = ~differ(residues, column_of(lowest, system.moduli, residues.ndim - 1), system)
+    if mode == "flag":
+        return np.concatenate([result, outside[None].astype(np.uint32)])
+    if outside.any():
+        raise system.overflow_error(-lowest, locate(int(outside.argmax())))
+    return result

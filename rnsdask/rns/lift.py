@@ -2,6 +2,9 @@
 
 The primes are those below 2**31, the greatest first; where sums of products are to fit a word, those below a
 lower limit.
+
+A part (*shape) has integers modulo a product of primes: of each row along the last axis first the integers,
+and last the product.
 """
 
 import functools
@@ -102,21 +105,7 @@ def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:
 
 
 def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
-    """Integers of which images modulo primes are known.
-
-    Parameters
-    ----------
-    image : callable
-        Computes the integers modulo primes, from the numbers modulo these.
-    words : array of uint32, shape (n, *shape)
-        The numbers, of a system.
-    bound : int
-        No result is greater in magnitude.
-
-    Returns
-    -------
-    NumPy array of Python ints, shape (*shape of results)
-    """
+    """Integers up to `bound` in magnitude by their images modulo primes, computed from words modulo these."""
     count = count_beyond(2 * bound + 1)
     return decode(images(image, words, system, 0, count), primes(0, count))
 
@@ -168,3 +157,33 @@ def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
     if residues[0].size <= _FEW_NUMBERS and len(residues) >= _MANY_MODULI:
         residues = to_backend(residues, "cpu")
     return residues_to_ints(residues, moduli, signed=True)
+
+
+_AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
+_AS_INT = np.frompyfunc(int, 1, 1)
+
+# Rows mostly have the same two moduli as the row before, and large ones take long to invert.
+_INVERSE = np.frompyfunc(functools.lru_cache(4)(gmpy2.invert), 2, 1)
+
+
+def join_parts(parts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """One part (1, *shape) of several (k, *shape) of different primes, of Python ints.
+
+    Two numbers a modulo m and b modulo n are ``a + m ((b - a) / m modulo n)`` modulo m n; so are pairs of
+    pairs, up to the product of all (J. von zur Gathen, J. Gerhard, "Modern Computer Algebra", section 10.3).
+    """
+    joined = np.asarray(_AS_MPZ(parts), dtype=object)
+    while len(joined) > 1:
+        half = len(joined) // 2
+        a, b, rest = np.split(joined, [half, 2 * half])
+        modulus, other = a[..., -1:], b[..., -1:]
+        steps = (b[..., :-1] - a[..., :-1]) * _INVERSE(modulus, other) % other
+        pairs = np.concatenate([a[..., :-1] + modulus * steps, modulus * other], axis=-1)
+        joined = np.concatenate([pairs, rest])
+    return np.asarray(_AS_INT(joined), dtype=object)
+
+
+def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
+    """The integers around 0 of the one part that all were joined to."""
+    values, modulus = part[..., :-1], part[..., -1:]
+    return np.where(2 * values > modulus, values - modulus, values)

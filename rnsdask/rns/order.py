@@ -1,18 +1,55 @@
-"""Order of the numbers of two blocks, by 64-bit keys and by limbs. No Dask in here.
+"""Order of the numbers of two blocks, by 64-bit keys and by limbs.
 
 One pass over the residues evaluates both numbers' keys, and notices equal residues. Keys that lie further
-apart than their error decide. The others are decided by their limbs (docs/mathematics.md).
+apart than their error decide. The others are decided by their limbs, which compare like the digits of any
+positional number and cost a table product of O(n**2) operations each (docs/mathematics.md).
 """
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of, to_backend
-from rnsdask.constants import KeyConstants
+from rnsdask.constants import KeyConstants, reverse_constants
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 from rnsdask.rns.blocks import batches, matrices
-from rnsdask.rns.exact_order import comparable_limbs
+
+_SIGN_BIT = np.uint32(1 << (LIMB_BITS - 1))
+
+
+def comparable_limbs(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
+    """Limbs (L, N) of each number, least significant first, that compare as the numbers do."""
+    limbs = kernels_of(residues).residues_to_limbs(residues, reverse_constants(moduli, signed))
+    if signed:
+        limbs[:, -1] ^= _SIGN_BIT  # two's complement, and 2**(32 L - 1) more
+    copy: Array = limbs.T.copy()
+    return copy
+
+
+def are_near_top(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
+    """Which of numbers known to be near an end of their range are near the upper one: Boolean (N,).
+
+    Arguments are those of :func:`comparable_limbs`. In the symmetric range, numbers near 0 keep their sign,
+    and those near M become negative (docs/mathematics.md, "Which end").
+    """
+    limbs = kernels_of(residues).residues_to_limbs(residues, reverse_constants(moduli, True))
+    negative: Array = limbs[:, -1] >= _SIGN_BIT
+    return ~negative if signed else negative
+
+
+def greatest(digits: Array, minimum: bool = False) -> int:
+    """Index of the greatest (or least) number, the first of equals, by digits (d, N) that compare alike."""
+    alive: Any = None
+    for row in digits[::-1]:
+        candidates = row if alive is None else row[alive]
+        best = candidates.min() if minimum else candidates.max()
+        (holders,) = (candidates == best).nonzero()
+        alive = holders if alive is None else alive[holders]
+        if alive.size == 1:
+            break
+    return int(alive[0])
+
 
 # Numbers searched for undecided ones at a time: it bounds the memory that an adversarial chunk needs.
 _SEARCH_BLOCK = 2**26

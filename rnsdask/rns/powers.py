@@ -1,24 +1,68 @@
-"""Powers and inverses modulo M of a chunk of numbers, and exactly which powers overflow. No Dask in here."""
+"""Powers and inverses modulo M, exactly which powers overflow, and powers modulo an integer.
 
-from collections.abc import Sequence
+Many numbers are inverted by one inverse: P. Montgomery's trick, in a tree. Powers modulo at most 32 bits are
+powers of single residues. Else GMP raises Python integers on a CPU, where no division of residues is as fast;
+on a GPU residues are multiplied, under a moduli set that holds products of two remainders, and divided.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.constants import forward_constants
 from rnsdask.core.errors import NumberError, RNSOverflowError, abbreviate
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.ranges import Range
 from rnsdask.rns.blocks import column_of
-from rnsdask.rns.compare import compare
-from rnsdask.rns.inverses import invert_together
-from rnsdask.rns.measured_bound import measured_bound
-from rnsdask.rns.sampled_bound import MANY, sampled_bound
+from rnsdask.rns.bounds import MANY, measured_bound, sampled_bound
+from rnsdask.rns.compare import choose, compare, sign
+from rnsdask.rns.divide import divide_by_integer, small_remainder
+from rnsdask.rns.extend import base_extend
+from rnsdask.rns.matmul import enlarged
 from rnsdask.rns.system import RNS
+
+Multiply = Callable[[Array, Array], Array]
+
+# Words of elements that are inverted together on the CPU.
+_WORDS = 2**19
+
+
+def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array], Array], few: int) -> Array:
+    """Inverses of elements (rows, N) of a ring, of which only a few are inverted one by one.
+
+    Products of pairs, then of pairs of these, and so on, are inverted instead; the inverse of ``a b``, times
+    b and times a, gives those of a and b. So N elements take less than 3 N products. On the CPU so many are
+    taken together that they stay in cache. `invert` takes at most `few` elements, at least 1. If it gives 0
+    for what has no inverse, and one of a row has none, there are zeros in that row.
+    """
+    count = elements.shape[1]
+    together = count if backend_name(elements) == "cuda" else max(few, _WORDS // len(elements))
+    if count <= together:
+        return _inverses(elements, multiply, invert, few)
+    result = np.empty_like(elements, shape=elements.shape, order="C")
+    for start in range(0, count, together):
+        part = slice(start, start + together)
+        result[:, part] = _inverses(elements[:, part], multiply, invert, few)
+    return result
+
+
+def _inverses(elements: Array, multiply: Multiply, invert: Callable[[Array], Array], few: int) -> Array:
+    if elements.shape[1] <= few:
+        return invert(elements)
+    half = elements.shape[1] // 2
+    # The last one of an odd number goes up as it is.
+    first, second, rest = np.split(elements, (half, 2 * half), axis=1)
+    above = np.concatenate([multiply(first, second), rest], axis=1)
+    inverted = _inverses(above, multiply, invert, few)
+    pairs = inverted[:, :half]
+    return np.concatenate([multiply(pairs, second), multiply(pairs, first), inverted[:, half:]], axis=1)
+
 
 # The kernel takes exponents of so many bits.
 _DIGIT_BITS = 64
@@ -162,11 +206,11 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
     system = _measured(residues, fitting, system)
     low, high = system.known_range
     mask = np.zeros_like(residues[0], dtype=np.bool_)
-    for value, sign, is_possible in zip(fitting, (-1, 1), (low < fitting[0], high > fitting[1]), strict=True):
+    for value, side, is_possible in zip(fitting, (-1, 1), (low < fitting[0], high > fitting[1]), strict=True):
         # Beyond the bound nothing is to be found, and the moduli that the bound needs do not hold the value.
         if is_possible:
             column = column_of(min(max(value, low), high), system.moduli, residues.ndim - 1)
-            mask |= compare(residues, column, system) == sign
+            mask |= compare(residues, column, system) == side
     return mask
 
 
@@ -259,3 +303,111 @@ def inverses_of(residues: Array, moduli: ModuliSet) -> tuple[Array, tuple[int, i
         index = int(failed.any(axis=0).argmax())
         place = int(failed[:, index].argmax()), index
     return inverses.reshape(residues.shape), place
+
+
+def check_modulus(modulus: int, system: RNS) -> None:
+    """Raise ValueError if powers modulo an integer are not defined, or may be out of the system's range."""
+    if modulus == 0:
+        raise ValueError("the modulus of a power must not be 0")
+    if modulus < 0 and not system.signed:
+        raise ValueError(f"powers of unsigned numbers need a positive modulus, got {abbreviate(modulus)}")
+    highest = system.value_range[1]
+    if abs(modulus) - 1 > highest:
+        raise ValueError(
+            f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose {system.range_kind} range "
+            f"ends at {abbreviate(highest)}; x.extend(moduli) takes more moduli"
+        )
+
+
+def power_modulo(residues: Array, exponent: int, modulus: int, system: RNS, locate: Locate = int) -> Array:
+    """Residues of ``pow(number, exponent, modulus)``, for an exponent of any size and sign.
+
+    The modulus is one that :func:`check_modulus` allows. Results are 0, or of its sign and less than it in
+    magnitude. A number that lacks a wanted inverse is a ValueError that names its index.
+    """
+    size, matrix = abs(modulus), as_matrix(residues)
+    if exponent < 0 or (isinstance(matrix, np.ndarray) and size > MODULUS_MAX):
+        result = _by_integers(matrix, exponent, size, system, locate)
+    elif size == 1:
+        result = np.zeros_like(matrix)
+    elif size <= MODULUS_MAX:
+        result = _by_one_residue(matrix, exponent, size, system)
+    else:
+        result = by_division(matrix, exponent, size, system)
+    if modulus < 0:
+        result = _made_negative(result, size, system)
+    return result.reshape(residues.shape)
+
+
+def power_modulo_by_array(
+    residues: Array, exponents: Array, modulus: int, system: RNS, locate: Locate = int
+) -> Array:
+    """Raise numbers to powers modulo an integer, by exponents (1, *shape) that broadcast with the numbers."""
+    shape = np.broadcast_shapes(residues.shape[1:], exponents.shape[1:])
+    matrix = as_matrix(np.broadcast_to(residues, (len(residues), *shape)))
+
+    def power(chosen: Array, exponent: int) -> Array:
+        part = kernels_of(matrix).gather(matrix, chosen)
+        return power_modulo(part, exponent, modulus, system, lambda index: locate(int(chosen[index])))
+
+    result = np.empty_like(matrix, order="C")
+    return by_each_exponent(power, result, np.broadcast_to(exponents[0], shape)).reshape(len(matrix), *shape)
+
+
+def by_each_exponent(power: Callable[[Array, int], Array], result: Array, exponents: Array) -> Array:
+    """Write powers (k, N) by an exponent for each number, all of one exponent together, and return them.
+
+    ``power(chosen, exponent)`` gives the words of the powers of the numbers at some indices by a Python int.
+    """
+    given = exponents.reshape(-1)
+    for exponent in np.unique(given).tolist():
+        (chosen,) = (given == exponent).nonzero()
+        result[:, chosen] = power(chosen, exponent)
+    return result
+
+
+def _by_integers(matrix: Array, exponent: int, modulus: int, system: RNS, locate: Locate) -> Array:
+    values = system.decode(matrix).tolist()
+    if exponent < 0:
+        for index, value in enumerate(values):
+            if gmpy2.gcd(value, modulus) != 1:
+                raise NumberError(
+                    f"the number at flat index {locate(index)} is not invertible modulo {abbreviate(modulus)}"
+                )
+    powers = gmpy2.powmod_base_list(values, exponent, modulus)
+    return np.asarray(system.encode(powers), like=matrix)
+
+
+def _by_one_residue(matrix: Array, exponent: int, modulus: int, system: RNS) -> Array:
+    remainders = small_remainder(matrix, system, modulus)[None]
+    powers = power_of_residues(remainders, exponent, ModuliSet([modulus])).reshape(-1, 1)
+    result = np.empty_like(matrix, order="C")
+    kernels_of(result).limbs_to_residues(powers, forward_constants(system.moduli, 1), result)
+    return result
+
+
+def by_division(matrix: Array, exponent: int, modulus: int, system: RNS) -> Array:
+    """The powers by residues alone, for an exponent that is not negative and a modulus of at least 2."""
+    wide = enlarged(RNS(system.moduli), modulus**2)
+    base = divide_by_integer(matrix, modulus, system, ("remainder",))
+    base = base_extend(base, system.with_bound(modulus - 1), wide.moduli)
+    products = wide.with_bound((modulus - 1) ** 2)
+
+    def multiplied(a: Array, b: Array) -> Array:
+        out = np.empty_like(base, order="C")
+        kernels_of(out).apply("multiply", (a, b), wide.moduli, out)
+        return divide_by_integer(out, modulus, products, ("remainder",))
+
+    result = np.broadcast_to(np.asarray(column_of(1, wide.moduli), like=base), base.shape).copy()
+    for position, bit in enumerate(f"{exponent:b}"):
+        result = multiplied(result, result) if position else result
+        result = multiplied(result, base) if bit == "1" else result
+    return result[: system.rows]
+
+
+def _made_negative(result: Array, size: int, system: RNS) -> Array:
+    """Results from 0 to size - 1 as those of a negative modulus: less by `size` where they are not 0."""
+    out = np.empty_like(result, order="C")
+    kernels_of(out).apply("subtract", (result, column_of(size, system.moduli)), system.moduli, out)
+    nonzero = sign(result, system.with_bound(size - 1)) != 0
+    return choose(nonzero[None], out, result)

@@ -1,4 +1,4 @@
-"""Stable sorting of a chunk's numbers along an axis, and binary search in sorted ones. No Dask in here.
+"""Stable sorting, binary search, selection of the k greatest and summaries of ranks.
 
 Keys of 64 bits put the numbers in order, but for those too near to one another. A run of such numbers is
 settled by comparing residues: where all are equal, it is in order already. Of the others, each distinct
@@ -6,18 +6,21 @@ number is converted to limbs once, however often it occurs.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KeyConstants
 from rnsdask.core.layout import as_matrix
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.blocks import batches
-from rnsdask.rns.exact_order import comparable_limbs
 from rnsdask.rns.keys import complemented, distinct, groups_of, keyed
+from rnsdask.rns.order import comparable_limbs
 from rnsdask.rns.system import RNS
 
 # CuPy's functions that take items at indices are wrong beyond this.
@@ -34,17 +37,9 @@ Sorter = Callable[[Array], Array]
 class Ordering:
     """Sort keys of numbers, flattened.
 
-    Attributes
-    ----------
-    keys : array of uint64, shape (N,)
-        A number is less than another one if its key is, by more than `slack`. Equal numbers have equal keys.
-    slack : int
-        The keys' error.
-    words : array of uint32, shape (r, N)
-        Rows that tell unequal numbers apart.
-    digits : callable
-        For indices (k,) of numbers, uint32 (d, k): digits that compare as the numbers do, from the last row,
-        the most significant, to the first.
+    A number is less than another one if its key is, uint64 (N,), by more than `slack`. Equal numbers have
+    equal keys, and rows of `words` (r, N) tell unequal ones apart. `digits` gives, for indices (k,), uint32
+    (d, k) that compare as the numbers do, from the last row, the most significant, to the first.
     """
 
     keys: Array
@@ -74,24 +69,8 @@ def _limbs(residues: Array, constants: KeyConstants, indices: Array) -> Array:
 def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: bool = False) -> Array:
     """Flat (C order) indices of the numbers of an array, sorted along an axis; equal ones by index.
 
-    Parameters
-    ----------
-    by : Ordering
-        That of all numbers of the array, in C order.
-    shape : tuple of int
-        The array's.
-    axis : int
-        From 0.
-
-    Returns
-    -------
-    array of int64, shape `shape`
-        NumPy or CuPy.
-
-    Raises
-    ------
-    ValueError
-        If these are 2**31 numbers or more on a GPU.
+    `by` is the ordering of all numbers of the array, in C order. GPUs take less than 2**31 numbers, else
+    raise ValueError.
     """
     count, length = math.prod(shape), shape[axis]
     if count >= _MOST_ON_GPU and backend_name(by.keys) == "cuda":
@@ -199,14 +178,9 @@ def _first_places(begins: Array) -> Array:
 
 
 def begin_groups(words: Array, indices: Array) -> Array:
-    """Boolean (k,): at this place of sorted numbers, another one begins than that before; so does the first.
+    """Boolean (k,): the number at this place of sorted indices is another than that before, or the first.
 
-    Parameters
-    ----------
-    words : array of uint32, shape (r, N)
-        Rows that tell unequal numbers apart.
-    indices : array of int64, shape (k,)
-        Of sorted numbers.
+    Rows of words (r, N) tell unequal numbers apart.
     """
     begins = _differ_from_previous(as_matrix(words), indices)
     begins[:1] = True
@@ -217,26 +191,10 @@ def begin_groups(words: Array, indices: Array) -> Array:
 
 
 def search(a: Array, v: Array, compare: Compare, sorter: Sorter, side: str) -> Array:
-    """Positions at which numbers keep sorted ones sorted.
+    """Positions (int64) at which numbers v keep sorted numbers a sorted, before equal ones or behind them.
 
-    Few are searched for by halving; many are sorted together with those that are sorted already.
-
-    Parameters
-    ----------
-    a : array of uint32, shape (rows, N)
-        Words of sorted numbers.
-    v : array of uint32, shape (rows, m)
-        Words of the numbers looked for.
-    compare : callable
-        The order of numbers.
-    sorter : callable
-        Gives the indices that sort words (rows, k), equal numbers by index.
-    side : {"left", "right"}
-        Before all equal numbers, or behind them.
-
-    Returns
-    -------
-    array of int64, shape (m,)
+    Both are words; the sorter gives the indices that sort words, equal numbers by index. Few numbers are
+    searched for by halving; many are sorted together with those that are sorted already.
     """
     a, v = as_matrix(a), as_matrix(v)
     count, wanted = a.shape[1], v.shape[1]
@@ -273,3 +231,132 @@ def _places_by_halving(a: Array, v: Array, compare: Compare, side: str) -> Array
         low = np.where(is_open & is_before, middle + 1, low)
         high = np.where(is_open & ~is_before, middle, high)
     return low
+
+
+# ---- selection ---------------------------------------------------------------------------------------------
+
+# For each of the greatest numbers: they are seldom in the same group.
+_GROUPS = 64
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Numbers with their indices, the best first; equal ones by index."""
+
+    values: tuple[int, ...]
+    indices: tuple[int, ...]
+
+    def values_array(self) -> NDArray[np.object_]:
+        """The numbers as an array of Python ints."""
+        array = np.empty(len(self.values), dtype=object)
+        array[:] = self.values
+        return array
+
+    def indices_array(self) -> NDArray[np.int64]:
+        """The indices as an array."""
+        return np.array(self.indices, dtype=np.int64)
+
+
+def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
+    """The k greatest numbers in descending order, or for k < 0 the -k least in ascending order.
+
+    Indices are counted from `offset`; of fewer numbers all are returned.
+    """
+    return selection_by(ordering(residues, system), residues, system, k, offset)
+
+
+def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offset: int) -> Selection:
+    """Select the k best numbers of any system, words (rows, N), by their sort keys.
+
+    Keys choose the candidates: the numbers not proved to be worse than k others. These alone are sorted, and
+    the best of them alone become Python ints, so the cost beside one pass is that of about k numbers, and
+    that of sorting all numbers if the keys cannot tell them apart.
+    """
+    count, minimum = min(abs(k), len(by.keys)), k < 0
+    if count == 0:
+        return Selection((), ())
+    keys = complemented(by.keys, minimum)
+    threshold = _reached(keys, count)
+    slack = np.uint64(by.slack)
+    (candidates,) = (keys >= np.maximum(threshold, slack) - slack).nonzero()
+    gather = kernels_of(words).gather
+    near = gather(by.words, candidates)
+    some = Ordering(by.keys[candidates], by.slack, near, lambda places: by.digits(candidates[places]))
+    best = candidates[sorted_indices(some, candidates.shape, 0, not minimum)[:count]]
+    values = system.decode(gather(as_matrix(words), best))
+    return Selection(tuple(values), tuple((best + offset).tolist()))
+
+
+def _reached(keys: Array, count: int) -> Any:
+    """A key that so many keys reach, and few others: of groups of keys the greatest ones tell it.
+
+    These are as many as `count` keys, each of another group. To order all keys takes longer than all else.
+    """
+    groups = _GROUPS * count
+    if len(keys) >= 2 * groups:
+        # Each group has keys from everywhere, so that sorted numbers are spread over all groups too.
+        keys = to_backend(keys[: len(keys) // groups * groups].reshape(-1, groups).max(axis=0), "cpu")
+    return np.partition(keys, len(keys) - count)[len(keys) - count]
+
+
+def combine_selections(selections: Iterable[Selection], k: int) -> Selection:
+    """The best of several selections from different parts of an array, in any order."""
+    pairs = [pair for s in selections for pair in zip(s.values, s.indices, strict=True)]
+    pairs.sort(key=lambda pair: (pair[0] if k < 0 else -pair[0], pair[1]))
+    values, indices = zip(*pairs[: abs(k)], strict=True) if pairs else ((), ())
+    return Selection(tuple(values), tuple(indices))
+
+
+@dataclass(frozen=True, eq=False)
+class RankSummary:
+    """Some numbers of a part of an array, sorted: words (rows + 2, m), in NumPy.
+
+    `least` and `most` (int64) bound how many of the part's `count` numbers come before each one.
+    """
+
+    words: NDArray[np.uint32]
+    least: NDArray[np.int64]
+    most: NDArray[np.int64]
+    count: int
+
+    def pruned(self, size: int) -> "RankSummary":
+        """At most so many of the numbers, at even distances of their ranks."""
+        if len(self.least) <= size:
+            return self
+        targets = np.linspace(0, self.count - 1, size)
+        kept = np.unique(np.searchsorted(self.least + self.most, 2 * targets).clip(0, len(self.least) - 1))
+        return RankSummary(self.words[:, kept], self.least[kept], self.most[kept], self.count)
+
+    def bracket(self, start: int, stop: int) -> tuple[int, int]:
+        """Numbers between which those of the ranks from `start` to before `stop` are, by their places.
+
+        All of these come not before the first, -1 where there is none, and before the second, m if there is
+        none.
+        """
+        first = int(np.searchsorted(self.most, start, side="right")) - 1
+        return first, int(np.searchsorted(self.least, stop, side="left"))
+
+
+def combine_summaries(summaries: Sequence[RankSummary], size: int, sorter: Sorter) -> RankSummary:
+    """The summary, of at most `size` numbers, of several parts, in the order of their indices.
+
+    What the sorter gets are words without the rows of the index.
+
+    Between two numbers of a part that are next to each other in its summary, any number of them may come
+    before a number of another part: so the bounds add up, and pruning to `size` numbers widens them by the
+    count divided by this.
+    """
+    words = np.concatenate([s.words for s in summaries], axis=1)
+    order = sorter(words[:-2])
+    sources = np.repeat(np.arange(len(summaries)), [len(s.least) for s in summaries])[order]
+    least = np.zeros(len(order), dtype=np.int64)
+    most = np.zeros(len(order), dtype=np.int64)
+    for source, summary in enumerate(summaries):
+        own = sources == source
+        passed = np.cumsum(own)  # numbers of this summary up to each place
+        before = np.concatenate([[0], summary.least + 1])[passed]
+        least += np.where(own, before - 1, before)
+        after = np.concatenate([summary.most, [summary.count]])
+        most += after[np.where(own, passed - 1, passed)]
+    count = sum(s.count for s in summaries)
+    return RankSummary(words[:, order], least, most, count).pruned(size)

@@ -13,24 +13,20 @@ from rnsdask.core.table import Entry, Table
 from rnsdask.rns import (
     arithmetic,
     axis,
-    axis_products,
-    axis_scan,
     compare,
     divide,
     matmul,
-    modular_power,
-    moments,
     number_theory,
     powers,
     products,
     sort,
-    topk,
 )
-from rnsdask.rns.absolute import absolute
-from rnsdask.rns.axis_scan import LineScan, Scan
+from rnsdask.rns import scan as scans
+from rnsdask.rns.compare import absolute
 from rnsdask.rns.divide import Part
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.scan import LineScan, Scan
 from rnsdask.rns.system import RNS
 
 
@@ -62,25 +58,25 @@ def _reduce(words: Array, *, system: RNS, operation: str) -> ReductionResult:
 
 
 def _running_sums(system: RNS, axis: int, line: bool) -> Scan[RNS]:
-    return LineScan(system, axis, operation="cumsum") if line else axis_scan.AxisSums(system, axis)
+    return LineScan(system, axis, operation="cumsum") if line else scans.AxisSums(system, axis)
 
 
 def _running_extrema(minimum: bool) -> Callable[..., Scan[RNS]]:
     def scan(system: RNS, axis: int, line: bool) -> Scan[RNS]:
         if line:
             return LineScan(system, axis, operation="cummin" if minimum else "cummax")
-        return axis_scan.AxisExtrema(system, axis, minimum=minimum)
+        return scans.AxisExtrema(system, axis, minimum=minimum)
 
     return scan
 
 
 def _axis_factors(block: Array, *, system: RNS, mode: str, axes: tuple[int, ...]) -> Array:
-    factors = axis_products.factors_of(block, system, mode)
-    return axis_products.factors_along(factors, system.moduli, axes)
+    factors = products.factors_of(block, system, mode)
+    return products.factors_along(factors, system.moduli, axes)
 
 
 def _join_axis_factors(factors: Array, *, system: RNS, axes: tuple[int, ...]) -> Array:
-    return axis_products.factors_along(factors, system.moduli, axes)
+    return products.factors_along(factors, system.moduli, axes)
 
 
 def _of_pairs(name: str) -> Entry:
@@ -105,21 +101,21 @@ TABLE: Table = {
     "reduce": Entry(_reduce),
     "extrema": Entry(axis.extrema),
     "sums": Entry(axis.sums),
-    "moments": Entry(moments.moments),
+    "moments": Entry(axis.moments),
     "cumsum": Entry(_running_sums),
-    "cumprod": Entry(axis_scan.AxisProducts),
+    "cumprod": Entry(scans.AxisProducts),
     "cummax": Entry(_running_extrema(minimum=False)),
     "cummin": Entry(_running_extrema(minimum=True)),
     "axis_factors": Entry(_axis_factors),
     "join_axis_factors": Entry(_join_axis_factors),
-    "axis_products": Entry(axis_products.finish),
+    "axis_products": Entry(products.finish),
     "factor_rows": Entry(lambda system, mode: system.rows + (mode != "wrap")),
     "factors": Entry(products.factors_of_chunk),
     "join_factors": Entry(lambda a, b, system: products.combine(a, b, system.moduli)),
     "product": Entry(products.result_of),
     "matmul": Entry(lambda x, y, system: matmul.multiply(x, y, system.moduli)),
     "ordering": Entry(sort.ordering),
-    "select": Entry(topk.select),
+    "select": Entry(sort.select),
     "telling_rows": Entry(lambda words, system: system.sufficient(words)[1]),
     "gcd": _of_pairs("gcd"),
     "lcm": _of_pairs("lcm"),
@@ -127,8 +123,8 @@ TABLE: Table = {
     "residues_modulo": Entry(lambda x, system: x),  # noqa: ARG005
     "power": Entry(powers.power, overflows=True, located=True, plan=powers.plan),
     "power_by_array": Entry(powers.power_by_array, overflows=True, located=True),
-    "power_modulo": Entry(modular_power.power_modulo, located=True),
-    "power_modulo_by_array": Entry(modular_power.power_modulo_by_array, located=True),
+    "power_modulo": Entry(powers.power_modulo, located=True),
+    "power_modulo_by_array": Entry(powers.power_modulo_by_array, located=True),
     "inverse": Entry(_inverse, located=True, check=powers.check_inverses),
 }
 """Operations of residues, by name."""

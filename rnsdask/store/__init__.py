@@ -7,7 +7,6 @@ codecs on a local disk are read and written as files; all others go through Zarr
 from rnsdask.store.appending import append as append
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
-from rnsdask.store.device_files import reads_on_gpu as reads_on_gpu
 from rnsdask.store.job import begun_by as begun_by
 from rnsdask.store.job import is_completed_by as is_completed_by
 from rnsdask.store.job import job_of as job_of

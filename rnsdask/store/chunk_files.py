@@ -194,19 +194,6 @@ def read_chunk_file_on_gpu(
     words = empty_on_gpu(chunk_file_size(shape) // RESIDUE_DTYPE.itemsize)
     with _naming_errors(name):
         size = file_to_gpu(file, words)
-    return checked_words(words, size, shape, moduli, name)
-
-
-def checked_words(
-    words: Array, size: int, shape: Sequence[int], moduli: ModuliSet | None, name: str
-) -> tuple[Array, bool]:
-    """The chunk of the words of a file on a GPU, of which so many bytes were read, and whether it is valid.
-
-    Raises
-    ------
-    CorruptChunkError
-        If they are fewer than the chunk's, or do not match its checksum.
-    """
     # The memory may hold this very chunk from an earlier read.
     check_size(size, chunk_file_size(shape), name)
     kernels = kernels_of(words)

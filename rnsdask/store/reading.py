@@ -18,13 +18,12 @@ from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
-from rnsdask.interval_rns.proof import find_wrong_header
+from rnsdask.interval_rns.layout import find_wrong_header
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chunk_file_on_gpu
 from rnsdask.store.codecs import decode_chunk
-from rnsdask.store.device_files import read_device_file
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import ArrayInfo, Opened, StoreInfo
 from rnsdask.store.old_groups import GroupInfo, content_of_group, decode_group_chunk
@@ -133,8 +132,8 @@ def _check_residues(
         raise CorruptChunkError(problem)
 
 
-def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool = True) -> Array:
-    """Read a chunk into the memory of this process's GPU, and check it.
+def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
+    """Read a chunk into the memory of this process's GPU, by pinned memory of the host, and check it.
 
     Parameters
     ----------
@@ -142,9 +141,6 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
         A store whose chunks are files (``info.has_chunk_files``).
     index
         Index of the chunk in ``info.grid``.
-    straight
-        By KvikIO, which the process has (:func:`.device_files.reads_on_gpu`). Otherwise through pinned memory
-        of the host, piece by piece.
 
     Returns, Raises
         As :func:`read_chunk`, but a CuPy array; GPUMemoryError if it does not fit into the GPU's memory.
@@ -155,8 +151,7 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
     moduli = info.moduli if isinstance(info.system, RNS | PrimeFields) else None
     with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
-            read = read_device_file if straight else read_chunk_file_on_gpu
-            residues, valid = read(file, info.file_shape, moduli, name)
+            residues, valid = read_chunk_file_on_gpu(file, info.file_shape, moduli, name)
         # What the edge cuts off is read for its checksum.
         residues = contiguous(residues.view(info.system.word_dtype)[_within(slices)])
         # What it cuts off may be anything.

@@ -21,7 +21,7 @@ from strategies import (
 import rnsdask as rd
 from rnsdask.backend import cpu
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import bounds, measured_bound, powers, sampled_bound
+from rnsdask.rns import bounds, powers
 
 MODULI = MODULI_SETS["unsorted"]
 LONG = MODULI_SETS["bits2048"]
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def tight(values: list[int], moduli: ModuliSet, signed: bool, known: int | None = None) -> int:
-    """What is to be measured, by its definition."""
+    """Return the bound to be measured, by its definition."""
     greatest = max(map(abs, moduli.value_range(signed)))
     bits = max(map(abs, values), default=0).bit_length()
     return min(2**bits - 1, greatest, greatest if known is None else known)
@@ -39,8 +39,7 @@ def tight(values: list[int], moduli: ModuliSet, signed: bool, known: int | None 
 
 def look_at(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guess from so many numbers."""
-    for module in (measured_bound, sampled_bound):
-        monkeypatch.setattr(module, "SAMPLE", count)
+    monkeypatch.setattr(bounds, "SAMPLE", count)
 
 
 # ---- measuring --------------------------------------------------------------------------------------------
@@ -142,9 +141,8 @@ def test_most_numbers_are_proved_whatever_their_lengths(
 def test_one_sample_where_no_proof_takes_one_pass(signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one would tell nothing that extension, which looks at all numbers, does not."""
     samples = []
-    sample = measured_bound.sampled_bound
-    monkeypatch.setattr(measured_bound, "sampled_bound", lambda *args: samples.append(1) or sample(*args))
-    monkeypatch.setattr(bounds, "sampled_bound", None)
+    sample = bounds.sampled_bound
+    monkeypatch.setattr(bounds, "sampled_bound", lambda *args: samples.append(1) or sample(*args))
     monkeypatch.setattr(bounds, "_proof", lambda *_: None)
     numbers = [2**900 + k if k % 8 else 5 for k in range(2000)]
     x = array_of(CPU, numbers, LONG, signed)
@@ -156,11 +154,11 @@ def test_one_sample_where_no_proof_takes_one_pass(signed: bool, monkeypatch: pyt
 def test_samples_that_meet_the_shortest_numbers_end_soon(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As those of data that is made to be measured slowly: each tells of one bit more."""
+    """Each sample adds one bit, as in data that is built to be measured slowly."""
     proofs = []
-    prove = measured_bound.find_open
-    monkeypatch.setattr(measured_bound, "find_open", lambda *which: proofs.append(which) or prove(*which))
-    monkeypatch.setattr(measured_bound, "sampled_bound", lambda *_: 2 ** (len(proofs) + 1) - 1)
+    prove = bounds.find_open
+    monkeypatch.setattr(bounds, "find_open", lambda *which: proofs.append(which) or prove(*which))
+    monkeypatch.setattr(bounds, "sampled_bound", lambda *_: 2 ** (len(proofs) + 1) - 1)
     numbers = [-(2**1000) + k for k in range(300)]
     x = array_of(on_each_processor, numbers, LONG, signed=True)
     assert x.measure_bound() == tight(numbers, LONG, True)

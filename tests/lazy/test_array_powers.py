@@ -13,7 +13,7 @@ from strategies import BOTH_RANGES, MODULI_SETS, edge_values
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.modular_power import by_division
+from rnsdask.rns.powers import by_division
 
 SETS = [MODULI_SETS[name] for name in ("two_three", "unsorted", "table2_4", "top")]
 SHAPE = (4, 9)
@@ -95,15 +95,6 @@ def test_moduli_that_are_refused(on_each_processor: Processor) -> None:
     for k, m in ((2, 2.0), (0.5, 3), ([1.5, 2, 3], 3), (2, [3, 4, 5])):
         with pytest.raises(TypeError):
             pow(x, k, m)  # type: ignore[arg-type]
-
-
-def test_powers_modulo_by_arrays_of_exponents(on_each_processor: Processor) -> None:
-    values, exponents = [1, 5, 7, 8, 2, 3], np.array([3, 0, -1, 2**62, 3, -5])
-    expected = [pow(v, int(k), 2**61 - 1) for v, k in zip(values, exponents, strict=True)]
-    x = array_of(on_each_processor, values, MODULI_SETS["top"])
-    for y in (x, chunked(x, 2)):
-        for z in (y, rd.IntervalRNSArray.from_rns(y), y.to_positional(64)):
-            assert pow(z, exponents.tolist(), 2**61 - 1).to_ints().tolist() == expected
 
 
 # ---- powers by arrays of exponents ------------------------------------------------------------------------

@@ -174,8 +174,6 @@ def test_errors() -> None:
         remainder.compute()
     with pytest.raises(ZeroDivisionError, match=r"the divisor is 0 modulo 2$"):
         rd.poly.divmod(f[0], rd.from_ints([0, 0], MIXED, chunks=None))
-    with pytest.raises(TypeError, match="gcd takes FieldArrays, got RNSArray"):
-        rd.poly.gcd(*[rd.from_ints([1, 2], rd.ModuliSet([5, 7]), chunks=None)] * 2)
     with pytest.raises(TypeError, match="resultant takes arrays of numbers, got int"):
         rd.poly.resultant(f, 2)
     with pytest.raises(ValueError, match=r"none of them empty, got shape \(2, 0\)"):

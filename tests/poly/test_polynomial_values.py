@@ -119,5 +119,3 @@ def test_errors() -> None:
         rd.poly.interpolate(twice, twice)
     with pytest.raises(ValueError, match=r"as many values as points .* got shapes \(2, 4\) and \(2, 3\)"):
         rd.poly.interpolate(points, points[:, :3])
-    with pytest.raises(TypeError, match="evaluate takes FieldArrays, got RNSArray"):
-        rd.poly.evaluate(*[rd.from_ints([1, 2], rd.ModuliSet([5, 7]), chunks=None)] * 2)

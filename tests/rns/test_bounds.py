@@ -31,7 +31,7 @@ from rnsdask.constants import (
     proof_constants,
 )
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.interval_rns import layout, proof
+from rnsdask.interval_rns import layout
 from rnsdask.rns import bounds
 
 MODULI = MODULI_SETS["unsorted"]
@@ -431,7 +431,7 @@ def test_headers_are_proved(name: str, on_each_processor: Processor) -> None:
     with rd.errstate(overflow="wrap"):
         results = [x, x + x, x - x[::-1], x * x[::-1], (x + 1) - 1, -x, abs(x), x // 3, ((x + 7) * 3 - x) * x]
     for y in results:
-        assert proof.find_wrong_header(y.columns, moduli) is None
+        assert layout.find_wrong_header(y.columns, moduli) is None
 
 
 def test_wrong_headers_are_found(on_each_processor: Processor) -> None:
@@ -451,7 +451,7 @@ def test_wrong_headers_are_found(on_each_processor: Processor) -> None:
             columns = layout.pack(x.residues, moduli, **parts)
             if (columns == x.columns).all():
                 continue
-            found = proof.find_wrong_header(on_each_processor.xp.asarray(columns), moduli)
+            found = layout.find_wrong_header(on_each_processor.xp.asarray(columns), moduli)
             assert found is not None, (index, part, value)
             assert (found.index, found.magnitude) == (index, abs(x.to_ints()[index]))
             assert "its header has the sign" in found.text()
@@ -464,7 +464,7 @@ def test_headers_that_are_no_numbers_make_no_warnings() -> None:
     for low, upp in (("inf", "inf"), ("nan", "nan"), ("-inf", "inf"), ("1e308", "-1e308"), ("inf", "-inf")):
         bounds_ = {"low": np.full(2, float(low)), "upp": np.full(2, float(upp))}
         columns = layout.pack(x.residues, moduli, sign=x.sign, exponent=x.exponent, **bounds_)
-        assert proof.find_wrong_header(columns, moduli) is not None
+        assert layout.find_wrong_header(columns, moduli) is not None
 
 
 def test_headers_as_narrow_as_can_be(on_each_processor: Processor) -> None:
@@ -479,7 +479,7 @@ def test_headers_as_narrow_as_can_be(on_each_processor: Processor) -> None:
     for low, upp, is_right in ((below, above, True), (above, far, False), (below, below, False)):
         bounds_ = {"low": np.array(low), "upp": np.array(upp)}
         columns = layout.pack(x.residues, moduli, sign=x.sign, exponent=x.exponent, **bounds_)
-        found = proof.find_wrong_header(on_each_processor.xp.asarray(columns), moduli)
+        found = layout.find_wrong_header(on_each_processor.xp.asarray(columns), moduli)
         assert (found is None) == is_right
         assert is_right or found.index == 0  # type: ignore[union-attr]
 
@@ -489,10 +489,10 @@ def test_residues_of_other_numbers_show_in_the_header() -> None:
     x = rd.IntervalRNSArray.from_ints([3, 10**30, 7], moduli)
     columns = x.columns.copy()
     columns[0, 1] = (columns[0, 1] + 1) % moduli[0]
-    assert proof.find_wrong_header(columns, moduli).index == 1  # type: ignore[union-attr]
+    assert layout.find_wrong_header(columns, moduli).index == 1  # type: ignore[union-attr]
     columns = x.columns.copy()
     columns[:8, 2] = 0
-    assert proof.find_wrong_header(columns, moduli).index == 2  # type: ignore[union-attr]
+    assert layout.find_wrong_header(columns, moduli).index == 2  # type: ignore[union-attr]
 
 
 # ---- arrays that nobody can change ------------------------------------------------------------------------

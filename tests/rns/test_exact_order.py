@@ -9,7 +9,7 @@ from oracles import rns
 from strategies import ALL_SETS, BOTH_RANGES, EXHAUSTIVE_SETS, MODULI_SETS, some_edges
 
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.exact_order import are_near_top, comparable_limbs, greatest
+from rnsdask.rns.order import are_near_top, comparable_limbs, greatest
 
 
 def limbs_of(processor: Processor, values: list[int], moduli: ModuliSet, signed: bool) -> np.ndarray:

@@ -18,7 +18,7 @@ from strategies import (
 
 from rnsdask.constants import fixed_point_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.fixed_point import fixed_point_interval
+from rnsdask.rns.evaluation import fixed_point_interval
 
 
 def integers(words: np.ndarray) -> list[int]:

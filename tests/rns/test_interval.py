@@ -22,7 +22,7 @@ from strategies import (
 )
 
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.interval import IntervalEvaluation, interval_evaluation, refinement_steps
+from rnsdask.rns.evaluation import IntervalEvaluation, interval_evaluation, refinement_steps
 from rnsdask.rns.system import RNS
 
 ACCURACY = 1e-7

@@ -8,8 +8,8 @@ from conftest import Processor
 from oracles import rns
 
 import rnsdask as rd
-from rnsdask.rns import inverses, powers
-from rnsdask.rns.inverses import invert_together
+from rnsdask.rns import powers
+from rnsdask.rns.powers import invert_together
 
 MODULI = [[2**32], [2**32 - 5], [3], [2**32, 2**31 - 1, 3 * 5 * 7], [*rd.ModuliSet.for_bits(640)]]
 
@@ -23,7 +23,7 @@ def test_inverses_of_many(
     on_each_processor: Processor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inverses, "_WORDS", 2000)  # several parts
+    monkeypatch.setattr(powers, "_WORDS", 2000)  # several parts
     given = rd.ModuliSet(moduli)
     product = given.product
     drawn = [int.from_bytes(rng.bytes(90), "little") % product for _ in range(count)]
@@ -42,7 +42,7 @@ def test_inverses_of_many(
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 63, 64, 65])
 def test_products_are_three_for_each(count: int) -> None:
-    """Of residues modulo a prime, with the products that are computed counted."""
+    """Invert residues modulo a prime, and count the products that are computed."""
     p, products = 10007, 0
 
     def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from oracles import rns
 from strategies import BOTH_RANGES, MODULI_SETS, edge_values
 
 import rnsdask as rd
-from rnsdask.rns.magnitude import MAGNITUDE_ERROR, magnitudes
+from rnsdask.rns.evaluation import MAGNITUDE_ERROR, magnitudes
 
 
 def check(

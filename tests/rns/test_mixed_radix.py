@@ -14,7 +14,7 @@ from strategies import (
 )
 
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.mixed_radix import mixed_radix_digits
+from rnsdask.rns.evaluation import mixed_radix_digits
 
 
 def digits_of(processor: Processor, values: list[int], moduli: ModuliSet) -> np.ndarray:

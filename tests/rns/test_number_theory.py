@@ -12,7 +12,7 @@ from strategies import MODULI_SETS
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.interval_rns import number_theory as of_intervals
+from rnsdask.interval_rns import reduce as of_intervals
 from rnsdask.rns import number_theory
 from rnsdask.rns.system import RNS
 

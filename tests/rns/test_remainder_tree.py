@@ -11,8 +11,7 @@ from rnsdask.backend.cpu import trees
 from rnsdask.constants.convert import Spent
 from rnsdask.constants.remainders import remainder_tree
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.lift import decode, primes
-from rnsdask.rns.remainder_parts import from_parts, join_parts
+from rnsdask.rns.lift import decode, from_parts, join_parts, primes
 
 SETS = {**MODULI_SETS, **{f"primes{count}": primes(3, count) for count in (1, 2, 3, 7, 64, 65, 300)}}
 
@@ -68,7 +67,7 @@ def test_trees_take_numbers_until_a_table_takes_less_time() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_rows_of_parts_have_moduli_of_their_own(count: int, rng: np.random.Generator) -> None:
-    """As of solutions, where a bad prime is lacking in some rows, or all that a group has of them."""
+    """Rows of solutions lack a bad prime, or all primes of a group."""
     draw = random.Random(int(rng.integers(2**32)))
     products = [[primes(9 * k, 8).product, 1 if k == 1 else primes(9 * k, 2).product] for k in range(count)]
     halves = [math.prod(row) // 2 for row in zip(*products, strict=True)]

@@ -13,10 +13,10 @@ from strategies import BOTH_RANGES, MODULI_SETS
 
 import rnsdask as rd
 from rnsdask.constants import key_constants
-from rnsdask.rns import sampled_bound
+from rnsdask.rns import bounds
 
 MODULI = MODULI_SETS["bits2048"]
-COUNT = sampled_bound.MANY + 77
+COUNT = bounds.MANY + 77
 
 
 def numbers(kind: str, signed: bool, random: Random) -> list[int]:

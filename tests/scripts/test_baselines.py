@@ -19,7 +19,7 @@ from paper_baselines import (
 )
 
 from rnsdask import ModuliSet
-from rnsdask.rns import interval
+from rnsdask.rns import evaluation
 from rnsdask.rns.system import RNS
 
 SETS = {n: moduli_set(str(n)) for n in (4, 32)}
@@ -66,8 +66,8 @@ def test_evaluations_contain_the_fraction(
     found = baselines[n].evaluate(array, interleaved)
     found = on_each_processor.to_numpy(found).view(EVALUATION)
     assert found["index"].tolist() == list(range(len(values)))
-    for value, evaluation in zip(values, found, strict=True):
-        low, upp = exact(evaluation["low"]), exact(evaluation["upp"])
+    for value, evaluated in zip(values, found, strict=True):
+        low, upp = exact(evaluated["low"]), exact(evaluated["upp"])
         assert low <= Fraction(value, moduli.product) <= upp
         assert upp - low <= ACCURACY * Fraction(value, moduli.product)
 
@@ -116,7 +116,7 @@ def test_refinement_steps(n: int, baselines: dict[int, Any], on_each_processor: 
     assert (original <= original[0]).all()
     assert (improved <= original).all()
     # A step gains about the bits of a double, less those that rounding costs.
-    own = interval.refinement_steps(residues, RNS(moduli), ACCURACY)
+    own = evaluation.refinement_steps(residues, RNS(moduli), ACCURACY)
     assert (own <= improved.astype(np.int64) + 2).all()
 
 

@@ -3,12 +3,15 @@
 Without a GPU a file is read into an array of NumPy; tests/backend/test_gpu_files.py is about copies.
 """
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 from strategies import STORE_SET
 
@@ -16,6 +19,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import chunk_slices
+from rnsdask.jobs import memory_plan
 from rnsdask.rns.system import RNS
 from rnsdask.store import chunk_files
 
@@ -50,7 +54,7 @@ def write(path: Path, rng: np.random.Generator, shape: tuple[int, ...], chunks: 
 
 
 def read(info: store.StoreInfo, index: tuple[int, ...]) -> Any:
-    return store.read_chunk_on_gpu(info, index, straight=False)
+    return store.read_chunk_on_gpu(info, index)
 
 
 @pytest.mark.parametrize(
@@ -125,3 +129,50 @@ def test_residues_of_the_padding_do_not_matter(
     padded[:, : 300 - 256] = expected = store.read_chunk(info, (2,))
     chunk_files.write_chunk_file(info.chunk_file((2,)), padded, info.chunk_shape, "a chunk")
     np.testing.assert_array_equal(to_numpy(read(info, (2,))), expected)
+
+
+MEASURED = """
+import sys
+import cupy
+import dask
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.jobs.reduction import reduce
+with dask.config.set(scheduler="threads", num_workers=4):
+    reduce(rd.open_zarr(sys.argv[1], backend="cuda"), "max", backend="cuda")
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+print(cupy.get_default_memory_pool().total_bytes())
+"""
+
+
+@pytest.mark.gpu
+def test_peak_is_not_above_the_plan(tmp_path: Path, rng: np.random.Generator) -> None:
+    info = write(tmp_path / "x.zarr", rng, (2**24 - 1000,), (2**21,))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, info.path],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    host, device = map(int, done.stdout.split())
+    place = memory_plan.Place("here", 4, 2**40, 2**40)
+    planned = place.need(memory_plan.work_on(info, "max"), 4)
+    assert 1024 * host <= planned[0]
+    assert device <= planned[1]
+
+
+def test_limits_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each worker of a cluster is asked for its own GPU's memory."""
+    monkeypatch.setattr(memory_plan, "free_device_bytes", lambda: 2**40)
+    options: dict[str, Any] = {
+        "processes": False,
+        "dashboard_address": None,
+        "worker_dashboard_address": None,
+    }
+    with LocalCluster(n_workers=2, threads_per_worker=3, **options) as cluster, Client(cluster) as client:
+        for gpu, expected in ((True, 2**40), (False, None)):
+            (place,) = memory_plan._workers(client, gpu=gpu)
+            assert (place.device, place.threads) == (expected, 3)

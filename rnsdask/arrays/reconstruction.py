@@ -1,0 +1,196 @@
+"""Fractions from residues: numerators and denominators, elementwise or over a common denominator."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, SupportsIndex
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.arrays.creation import from_residues
+from rnsdask.backend import Array
+from rnsdask.core.axes import axis_indices
+from rnsdask.core.errors import abbreviate, with_article
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.place import Place
+from rnsdask.fields import reconstruction
+from rnsdask.fields.polynomials import index_at
+from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.lazy_ints import exact, number
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import find_lengths, is_number_array
+from rnsdask.lazy.pieces import kept_blocks
+from rnsdask.rns.system import RNS
+
+
+class Fractions(NamedTuple):
+    """Fractions found by :func:`.rational_reconstruct`.
+
+    Attributes
+    ----------
+    numerators, denominators : object arrays of int
+        In lowest terms, denominators above 0. Lazy if the residues are.
+    confirmed_by : int or None
+        How many moduli were left over and agree; None where bounds prove the fractions to be the only ones.
+    """
+
+    numerators: Any
+    denominators: Any
+    confirmed_by: int | None
+
+    @property
+    def certainty(self) -> str:
+        """Statement of how sure the fractions are."""
+        if self.confirmed_by is None:
+            return "proved by bounds"
+        return f"confirmed by {self.confirmed_by} more {'primes' if self.confirmed_by > 1 else 'prime'}"
+
+
+def rational_reconstruct(
+    x: Any,
+    moduli: Any = None,
+    *,
+    numerator_bound: SupportsIndex | None = None,
+    denominator_bound: SupportsIndex | None = None,
+    confirm: SupportsIndex | None = None,
+    common_axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+) -> Fractions:
+    """Fractions that have given residues: ``n = d x`` modulo M, in lowest terms.
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray, or array of residues, shape (n, *shape)
+        Residues of the fractions, whose denominators have none of the primes as a factor.
+    moduli : ModuliSet, PrimeFields or iterable of int, optional
+        Of plain residues, as :func:`.from_residues` takes them, up to 2**64 too.
+    numerator_bound, denominator_bound : int, optional
+        No numerator is greater in magnitude, and no denominator. With both, whose product twice is below M,
+        fractions are proved to be the only ones. Without one of them it is as great as the moduli allow, and
+        without both they are alike.
+    confirm : int, optional
+        How many of the last moduli are not used to find fractions, but to confirm them: without both bounds
+        at least 1, which is the default, else 0. A wrong fraction passes by chance once in as many cases as
+        the product of these moduli says.
+    common_axis : int or tuple of int, optional
+        Axes along which numbers have one common denominator, for whose numerators the bound is then. These
+        axes become one chunk.
+
+    Returns
+    -------
+    Fractions
+        A named tuple of `numerators`, of the shape of the numbers, `denominators`, of the same shape without
+        the common axes, and `confirmed_by`; its `certainty` says it in words.
+
+    Raises
+    ------
+    NumberError
+        If a number is no such fraction; it names its index, and is a ValueError. On Dask when it is computed.
+    TypeError
+        If `x` is no such array, or there are moduli for one that has some.
+    ValueError
+        If bounds are too great for the moduli, less than 1, or nothing is left to confirm fractions.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> F = rd.PrimeFields([2147483647, 2147483629, 2147483587])
+    >>> x = rd.from_ints([1, -22, 5], F, chunks=None) / [3, 7, 1]
+    >>> found = rd.rational_reconstruct(x)
+    >>> found.numerators.tolist(), found.denominators.tolist(), found.certainty
+    ([1, -22, 5], [3, 7, 1], 'confirmed by 1 more prime')
+    >>> rd.rational_reconstruct(x, numerator_bound=1000, denominator_bound=1000).certainty
+    'proved by bounds'
+    """
+    x, values = _checked(x, moduli)
+    limits, confirmed = _limits(values, numerator_bound, denominator_bound, confirm)
+    find_lengths(x)
+    axes = () if common_axis is None else axis_indices(common_axis, x.ndim)
+    order = (*(k for k in range(x.ndim) if k not in axes), *axes)
+    shape = tuple(x.shape[k] for k in order)
+    kept, common = shape[: x.ndim - len(axes)], shape[x.ndim - len(axes) :]
+    words = x.words.transpose(0, *(k + 1 for k in order))
+    if isinstance(words, da.Array):
+        words = rechunked(words, dict.fromkeys(range(1 + len(kept), words.ndim), -1))
+    words = words.reshape(len(words), *kept, math.prod(common)) if axes else words[..., None]
+    chunks = (*words.chunks[1:-1], (math.prod(common) + 1,)) if isinstance(words, da.Array) else None
+    options = {"moduli": x.system.moduli, "limits": tuple(limits), "common": common, "order": order}
+    packed = kept_blocks(map_chunks(_fractions, words, chunks=chunks, dtype=object, located=True, **options))
+    back = np.argsort(order).tolist()
+    numerators = packed[..., :-1].reshape(shape).transpose(back) if axes else packed[..., 0]
+    return Fractions(exact(numerators), number(exact(packed)[..., -1]), confirmed)
+
+
+def _checked(x: Any, moduli: Any) -> tuple[Any, list[int]]:
+    """An array of residues, and the moduli that they were given under."""
+    if is_number_array(x):
+        if moduli is not None:
+            raise TypeError(f"moduli= is for plain residues; {with_article(type(x))} has its own")
+        if not (isinstance(x.system, RNS) or hasattr(x.system, "primes")):
+            raise TypeError(
+                "rational_reconstruct takes a FieldArray of prime fields, an RNSArray or residues, got "
+                f"{with_article(type(x))}"
+            )
+        return x, list(x.system.moduli)
+    if moduli is None:
+        raise TypeError(
+            f"rational_reconstruct takes residues with moduli=, got {with_article(type(x))} alone"
+        )
+    values = list(getattr(moduli, "moduli", moduli))
+    return from_residues(x, values), values
+
+
+def _limits(
+    moduli: list[int], numerator: Any, denominator: Any, confirm: Any
+) -> tuple[reconstruction.Limits, int | None]:
+    """Bounds of fractions, and how many moduli confirm them; None if the bounds prove them."""
+    n = _checked_bound(numerator, "numerator_bound")
+    d = _checked_bound(denominator, "denominator_bound")
+    proved = n is not None and d is not None
+    extra = (0 if proved else 1) if confirm is None else as_integer(confirm, "confirm")
+    least = 0 if proved else 1
+    if not least <= extra < len(moduli):
+        raise ValueError(
+            f"confirm must be from {least} to {len(moduli) - 1}, for there are {len(moduli)} moduli"
+            f"{'' if proved else ' and not both bounds'}, got {abbreviate(extra)}"
+        )
+    used = math.prod(moduli[: len(moduli) - extra])
+    half = (used - 1) // 2
+    if n is None:
+        n = math.isqrt(half) if d is None else half // d
+    if d is None:
+        d = half // n if n else 0
+    if n * d > half or not n * d:
+        raise ValueError(
+            "2 * numerator_bound * denominator_bound must be less than the product of the moduli that find "
+            f"fractions, of {used.bit_length()} bits; take more moduli or lower bounds"
+        )
+    return reconstruction.Limits(n, d, used, math.prod(moduli)), None if proved else extra
+
+
+def _checked_bound(bound: Any, name: str) -> int | None:
+    if bound is None:
+        return None
+    value = as_integer(bound, name)
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {abbreviate(value)}")
+    return value
+
+
+def _fractions(
+    words: Array,
+    *,
+    moduli: ModuliSet,
+    limits: tuple[int, ...],
+    common: tuple[int, ...],
+    order: tuple[int, ...],
+    place: Place,
+) -> NDArray[np.object_]:
+    def index_of(row: int, k: int) -> tuple[int, ...]:
+        moved = *index_at(row, words.shape[1:-1], place), *map(int, np.unravel_index(k, common or (1,)))
+        index = [0] * len(order)
+        for axis, i in zip(order, moved, strict=False):
+            index[axis] = i
+        return tuple(index)
+
+    return reconstruction.fractions(words, moduli, reconstruction.Limits(*limits), index_of)

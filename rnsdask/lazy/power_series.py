@@ -1,0 +1,305 @@
+"""Power series, and powers and compositions of polynomials, lazy on Dask.
+
+Chunks are computed by :mod:`rnsdask.fields.power_series` and :mod:`rnsdask.fields.integer_polynomials`.
+"""
+
+from typing import Any, SupportsIndex
+
+import dask.array as da
+
+from rnsdask.backend import Array
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.place import Place
+from rnsdask.fields import integer_polynomials, power_series
+from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy import functions
+from rnsdask.lazy.integer_polynomials import by_kind, of_each, of_pairs, rationals
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import made_like
+from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk
+
+
+def derivative(f: Any, *, overflow: str | None = None) -> Any:
+    """Derivatives of polynomials.
+
+    Parameters
+    ----------
+    f : FieldArray, RNSArray, IntervalRNSArray or PositionalArray, shape (..., A)
+        Coefficients, ascending.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        As of :func:`.multiply`, for coefficient k is multiplied by k.
+
+    Returns
+    -------
+    array of the same kind, shape (..., max(A - 1, 1))
+        Lazy if `f` is.
+
+    Raises
+    ------
+    RNSOverflowError, TypeError, ValueError
+        As of :func:`.multiply`; ValueError if there are no coefficients.
+    """
+    (f,) = checked_operands("derivative", f)
+    length = f.shape[-1]
+    if length == 1:
+        return functions.multiply(f, 0, overflow=overflow)
+    return functions.multiply(f[..., 1:], list(range(1, length)), overflow=overflow)
+
+
+def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
+    """Inverses of power series: the first coefficients of 1 / f.
+
+    Parameters
+    ----------
+    f : FieldArray, RNSArray or IntervalRNSArray, shape (..., A)
+        Coefficients, ascending. Those that it has not are 0.
+    length : int, optional
+        How many coefficients are wanted; without it A.
+
+    Returns
+    -------
+    FieldArray, shape (..., length)
+        Of a FieldArray; lazy if it is.
+    object array, shape (..., length)
+        Of integers: Python ints of any size. Lazy if `f` is.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a constant term is 0 in a field; it names its index and the prime. On Dask when it is computed.
+    NumberError
+        If a constant term of integers is neither 1 nor -1, for then the inverse is not of integers; it is a
+        ValueError. On Dask when it is computed.
+    TypeError, ValueError
+        If `f` is no such array, has no coefficients, or `length` is less than 1.
+
+    Notes
+    -----
+    Integers with coefficients up to A have inverses with coefficients up to (1 + A)**(length - 1): as many
+    primes are taken as this needs. Where a better bound is known, it is quicker over `PrimeFields` of as many
+    primes, and ``lift(signed=True)`` makes integers.
+    """
+    return _of_series("inverse_series", _inverses, integer_polynomials.inverses, f, length)
+
+
+def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
+    """Logarithms of power series whose constant term is 1: the first coefficients.
+
+    Parameters
+    ----------
+    f, length
+        As of :func:`inverse_series`. Primes of fields are at least `length`.
+
+    Returns
+    -------
+    FieldArray, shape (..., length)
+        Of a FieldArray; lazy if it is.
+    numerators, denominators : object arrays, shapes (..., length) and (...)
+        Of integers: Python ints, of which the quotients are the coefficients. Each series has one
+        denominator, the least, positive; it divides the least common multiple of 1 to length - 1.
+
+    Raises
+    ------
+    NumberError
+        If a constant term is not 1; it names its index. On Dask when it is computed.
+    TypeError, ValueError
+        As of :func:`inverse_series`; ValueError if a prime is less than `length`, for coefficient k is
+        divided by k.
+    """
+    return _of_series("log_series", _logarithms, integer_polynomials.logarithms, f, length)
+
+
+def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
+    """Exponentials of power series whose constant term is 0: the first coefficients.
+
+    Parameters
+    ----------
+    f, length
+        As of :func:`log_series`.
+
+    Returns
+    -------
+    FieldArray, shape (..., length)
+        Of a FieldArray; lazy if it is.
+    numerators, denominators : object arrays, shapes (..., length) and (...)
+        Of integers, as of :func:`log_series`; a denominator divides the factorial of length - 1.
+
+    Raises
+    ------
+    NumberError
+        If a constant term is not 0; it names its index. On Dask when it is computed.
+    TypeError, ValueError
+        As of :func:`log_series`.
+    """
+    return _of_series("exp_series", _exponentials, integer_polynomials.exponentials, f, length)
+
+
+def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
+    """Compositions f(g(x)) of polynomials.
+
+    Parameters
+    ----------
+    f, g : FieldArray, RNSArray or IntervalRNSArray, shapes (..., A) and (..., C)
+        Coefficients, ascending. The other axes broadcast.
+    length : int, optional
+        How many coefficients are wanted, of the lowest degrees; without it all (A - 1) (C - 1) + 1.
+
+    Returns
+    -------
+    FieldArray or object array, shape (..., length)
+        Of integers Python ints of any size. Lazy if an operand is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
+    """
+
+    def whole(x: Any, y: Any) -> int:
+        full = (x.words.shape[-1] - 1) * (y.words.shape[-1] - 1) + 1
+        return _checked_length(length, full)
+
+    def of_elements(x: Any, y: Any) -> Any:
+        count = whole(x, y)
+        words = map_pairs(_compositions, x, y, count, x.system.rows, system=x.system, count=count)
+        return made_like((x,), words, x.system, "raise")
+
+    def of_integers(x: Any, y: Any) -> Any:
+        count = whole(x, y)
+        return of_pairs(_integer_compositions, x, y, count, count=count)
+
+    return by_kind("compose", of_elements, of_integers, f, g)
+
+
+def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: SupportsIndex | None = None) -> Any:
+    """Powers of polynomials, modulo polynomials or as power series.
+
+    Parameters
+    ----------
+    f : FieldArray, RNSArray or IntervalRNSArray, shape (..., A)
+        Coefficients, ascending.
+    exponent : int
+        At least 0; f**0 is 1.
+    g : array of the same kind, shape (..., C), optional
+        The moduli; the other axes broadcast. Over the integers their leading coefficients are 1 or -1.
+    length : int, optional
+        In the place of `g`: the modulus is x**length.
+
+    Returns
+    -------
+    FieldArray or object array, shape (..., max(C - 1, 1)) or (..., length)
+        Of integers Python ints of any size. Lazy if an operand is.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a modulus is 0 in a field; it names its index and the prime. On Dask when it is computed.
+    NumberError
+        If over the integers a leading coefficient is another one.
+    TypeError, ValueError
+        As of :func:`compose`; if both or none of `g` and `length` are given, or `exponent` is negative.
+    """
+    power = as_integer(exponent, "exponent")
+    if power < 0:
+        raise ValueError(
+            f"exponent must be at least 0, got {abbreviate(power)}; inverse_series inverts a series"
+        )
+    if (g is None) == (length is None):
+        raise ValueError("power_mod takes either a modulus g or a length")
+    if g is None:
+        return _of_series("power_mod", _powers, _integer_powers, f, length, exponent=power)
+
+    def of_elements(x: Any, y: Any) -> Any:
+        count, system = max(y.words.shape[-1] - 1, 1), x.system
+        words = map_pairs(_powers_modulo, x, y, count, system.rows, system=system, exponent=power)
+        return made_like((x,), words, system, "raise")
+
+    def of_integers(x: Any, y: Any) -> Any:
+        return of_pairs(_integer_powers_modulo, x, y, max(y.words.shape[-1] - 1, 1), exponent=power)
+
+    return by_kind("power_mod", of_elements, of_integers, f, g)
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+def _of_series(
+    name: str, elements: Any, integers: Any, f: Any, length: SupportsIndex | None, **options: Any
+) -> Any:
+    """Map functions of chunks, for elements and for integers, which give so many coefficients."""
+
+    def of_elements(x: Any) -> Any:
+        count, words = _checked_length(length, x.words.shape[-1]), one_chunk(x)
+        _check_characteristic(name, x.system, count)
+        chunks = (*words.chunks[1:-1], (count,)) if isinstance(words, da.Array) else None
+        own = {"rows": x.system.rows, "chunks": chunks, "located": True, "token": f"poly-{name}"}
+        found = map_chunks(elements, words, system=x.system, length=count, **own, **options)
+        return made_like((x,), found, x.system, "raise")
+
+    def of_integers(x: Any) -> Any:
+        count = _checked_length(length, x.words.shape[-1])
+        is_rational = name in _DIVIDING
+        found = of_each(integers, x, count + is_rational, count=count, token=f"poly-{name}", **options)
+        return rationals(found) if is_rational else found
+
+    return by_kind(name, of_elements, of_integers, f)
+
+
+# Functions that divide coefficient k by k.
+_DIVIDING = ("log_series", "exp_series")
+
+
+def _checked_length(length: SupportsIndex | None, default: int) -> int:
+    if length is None:
+        return default
+    count = as_integer(length, "length")
+    if count < 1:
+        raise ValueError(f"length must be at least 1, got {abbreviate(count)}")
+    return count
+
+
+def _check_characteristic(name: str, fields: Any, length: int) -> None:
+    """Raise ValueError if integers below a length are 0 in a field, and a function divides by them."""
+    least = min(getattr(fields, "moduli", (length,)))
+    if name in _DIVIDING and least < length:
+        raise ValueError(
+            f"{name} of {length} coefficients divides by 1 to {length - 1}, but {least} is 0 modulo {least}; "
+            f"take primes of at least {length}"
+        )
+
+
+def _inverses(f: Array, *, system: FiniteFields, length: int, place: Place) -> Array:
+    return power_series.inverses(f, length, system, place)
+
+
+def _logarithms(f: Array, *, system: FiniteFields, length: int, place: Place) -> Array:
+    return power_series.logarithms(f, length, system, place)
+
+
+def _exponentials(f: Array, *, system: FiniteFields, length: int, place: Place) -> Array:
+    return power_series.exponentials(f, length, system, place)
+
+
+def _powers(f: Array, *, system: FiniteFields, length: int, exponent: int, place: Place) -> Array:  # noqa: ARG001
+    return power_series.powers(f, exponent, length, system)
+
+
+def _integer_powers(f: Array, *, system: Any, count: int, exponent: int, place: Place) -> Any:  # noqa: ARG001
+    return integer_polynomials.powers(f, system, exponent, count)
+
+
+def _compositions(f: Array, g: Array, *, system: FiniteFields, count: int, place: Place) -> Array:  # noqa: ARG001
+    return power_series.compositions(f, g, count, system)
+
+
+def _integer_compositions(f: Array, g: Array, *, system: Any, count: int, place: Place) -> Any:  # noqa: ARG001
+    return integer_polynomials.compositions(f, g, system, count)
+
+
+def _powers_modulo(f: Array, g: Array, *, system: FiniteFields, exponent: int, place: Place) -> Array:
+    return power_series.powers_modulo(f, g, exponent, system, place)
+
+
+def _integer_powers_modulo(f: Array, g: Array, *, system: Any, exponent: int, place: Place) -> Any:
+    return integer_polynomials.powers_modulo(f, g, system, exponent, place)
