@@ -146,14 +146,8 @@ def resume(
 ) -> "StoreWriter":
     """Open an incomplete store, to write the chunks that it still lacks; it is this writer's from now on.
 
-    Parameters
-    ----------
-    path, job_identity
-        As `create` takes them.
-    check
-        Called before anything changes; it may raise if the store is not what its caller wants.
-    any_job
-        Whether another job may have begun the store, because all chunks that it has are compared.
+    `check` is called before anything changes, and may raise. With `any_job` another job may have begun the
+    store, because its caller compares all chunks that are there.
 
     Raises
     ------
@@ -208,7 +202,18 @@ class ArrayWriter(ABC):
 
     @abstractmethod
     def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
-        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all."""
+        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all.
+
+        Raises
+        ------
+        IndexError
+            If the grid has no such chunk.
+        TypeError, ValueError
+            If the block has another type or shape, or holds a word of no number, such as a residue that is
+            not below its modulus.
+        StoreError
+            If it cannot be written, or another writer has begun to write the array.
+        """
 
     @abstractmethod
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
@@ -229,13 +234,7 @@ class ArrayWriter(ABC):
         return version is not None
 
     def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
-        """Read all chunks that are written, and list the indices of those that are not whole and valid.
-
-        Parameters
-        ----------
-        map_chunks
-            What applies a function to all chunks, as in `rnsdask.store.verify`.
-        """
+        """Read all chunks that are written, by `map_chunks` as `verify` does, and list the damaged ones."""
         written = sorted(set(self.indices()).difference(self.missing_chunks()))
         problems = map_chunks(self._problems, written)
         return [index for index, found in zip(written, problems, strict=True) if found]
@@ -282,18 +281,7 @@ class StoreWriter(ArrayWriter):
     info: StoreInfo
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
-        """Write a whole chunk of the system's words, so that it appears at once or not at all.
-
-        Raises
-        ------
-        IndexError
-            If the grid has no such chunk.
-        TypeError, ValueError
-            If `residues` has another type or shape, or a word is none of a number, such as a residue that is
-            not below its modulus.
-        StoreError
-            If it cannot be written, or another writer has begun to write the store.
-        """
+        """Write a whole chunk of the system's words, so that it appears at once or not at all."""
         info, name = self.info, self.info.chunk_name(index)
         info.check_release()
         slices = chunk_slices(index, info.shape, info.chunks)

@@ -26,7 +26,13 @@ from servers import WebServer, refusing, s3_server, web_server
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cluster import failures
-from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
+from rnsdask.core.errors import (
+    ChangedStoreError,
+    CorruptChunkError,
+    IncompleteStoreError,
+    StoreAccessError,
+    StoreError,
+)
 from rnsdask.jobs import run
 from rnsdask.rns.system import RNS
 from rnsdask.store.access import access_error
@@ -214,6 +220,12 @@ def test_a_cluster(
     assert int(rd.open_zarr(f"{bucket}/z.zarr").max()) == int(rd.open_zarr("x.zarr").max())
     store.locate(f"{bucket}/x.zarr").remove("c/0/2")
     assert fail("sum", f"{bucket}/x.zarr", *where) == f"{bucket}/x.zarr: chunk c/0/2 is missing"
+    with workers.get_client():
+        x = rd.open_zarr("x.zarr")
+        assert int(x.max()) == int(expected["value"])
+        rd.random(MODULI, 500, chunks=128).to_zarr("x.zarr", overwrite=True)
+        with pytest.raises(ChangedStoreError, match="it was overwritten, or its metadata changed"):
+            x.sum().compute()
 
 
 def test_obstore_beside_the_url(bucket: str, s3: str) -> None:

@@ -183,7 +183,7 @@ for ms in sets:
     ]
     patterns = [p.astype(np.uint32) for p in patterns]
     for signed in (False, True):
-        for p in patterns:
+        for p in (patterns[i] for i in rng.permutation(5)[:3]):
             others = [patterns[0], p[:, ::-1].copy(), p[:, :1].repeat(300, axis=1)]
             for q in [others[rng.integers(3)]]:
                 x, y = (rd.RNSArray(r, rd.RNS(ms, signed)) for r in (p, q))
