@@ -7,8 +7,6 @@ codecs on a local disk are read and written as files; all others go through Zarr
 from rnsdask.store.appending import append as append
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
-from rnsdask.store.hierarchy import component_of as component_of
-from rnsdask.store.hierarchy import create_parents as create_parents
 from rnsdask.store.job import begun_by as begun_by
 from rnsdask.store.job import is_completed_by as is_completed_by
 from rnsdask.store.job import job_of as job_of
@@ -18,6 +16,8 @@ from rnsdask.store.opening import ALL_SYSTEMS as ALL_SYSTEMS
 from rnsdask.store.opening import load_any as load_any
 from rnsdask.store.opening import open_info as open_info
 from rnsdask.store.paths import StorePath as StorePath
+from rnsdask.store.paths import component_of as component_of
+from rnsdask.store.paths import create_parents as create_parents
 from rnsdask.store.paths import locate as locate
 from rnsdask.store.plain import PlainInfo as PlainInfo
 from rnsdask.store.plain import PlainWriter as PlainWriter

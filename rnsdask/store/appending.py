@@ -22,7 +22,7 @@ from rnsdask.store.metadata import StoreInfo
 from rnsdask.store.old_groups import GroupInfo
 from rnsdask.store.reading import content_of
 from rnsdask.store.space import check_room
-from rnsdask.store.target import Target, check_no_part, state_at, target_at
+from rnsdask.store.target import Target, state_at, target_at
 from rnsdask.store.writing import StoreWriter, load_own
 
 _REQUESTS = 16
@@ -30,17 +30,10 @@ _REQUESTS = 16
 
 
 def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> StoreWriter:
-    """Begin a store with more numbers along an axis, which replaces a complete one when it is finished.
+    """Begin a store with `length` more numbers along an axis, which replaces a complete one in the end.
 
-    Its codecs, and what else its metadata hold, are those of the old one. It has the chunks that stay; the
-    others, from the last one that is not whole along the axis, are to be written.
-
-    Parameters
-    ----------
-    info, system
-        The old store, as it was opened; its number system, with a bound that holds for what is appended too.
-    axis, length
-        How many numbers more along which axis.
+    Codecs and other metadata are those of the old store `info`; `system` has a bound that holds for what is
+    appended too. The chunks that are whole along the axis are there; the others are to be written.
 
     Raises
     ------
@@ -59,7 +52,6 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
             f"{info.path}: it is a group, as older versions stored intervals, and nothing can be appended to "
             "it; write it to another place, x.to_zarr(path), and append there"
         )
-    check_no_part(location)
     shape = _longer(info, axis, length)
     content = content_of(location, map(info.chunk_key, info.indices()))
     if info.content not in (None, content) and not _was_interrupted(location):

@@ -10,7 +10,6 @@ from rnsdask.store.documents import parse_document, with_attributes
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.reading import content_of
-from rnsdask.store.target import check_no_part
 
 
 def check_bound_is_writable(location: Location) -> None:
@@ -18,7 +17,6 @@ def check_bound_is_writable(location: Location) -> None:
     if not location.is_local:
         # No service replaces an object only if nobody has begun to overwrite the store just before.
         raise StoreError(f"{location.path}: its bound cannot be written: that is done in local stores only")
-    check_no_part(location)
 
 
 def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
@@ -46,7 +44,7 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     ChangedStoreError
         If the store was overwritten, or its metadata changed, since it was opened.
     StoreError
-        If it is remote, or a part of a group; :class:`.StoreAccessError` if it cannot be written.
+        If it is remote; :class:`.StoreAccessError` if it cannot be written.
     """
     location = info.location
     check_bound_is_writable(location)

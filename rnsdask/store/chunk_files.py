@@ -141,8 +141,6 @@ def read_chunk_file(
 
     Parameters
     ----------
-    file
-        The chunk's file.
     shape
         Shape of a whole chunk of residues: n, then the chunk's length along each axis.
     last
@@ -155,10 +153,8 @@ def read_chunk_file(
 
     Returns
     -------
-    residues : ndarray
-        The chunk, or the part of it.
-    valid : bool
-        Whether each residue that is returned is at most its row's last one; False if they are not known.
+    residues, valid
+        The chunk, or the part of it; and whether each residue of it is known to be at most its row's `last`.
 
     Raises
     ------
@@ -168,7 +164,8 @@ def read_chunk_file(
         If it cannot be read.
     """
     file_size = chunk_file_size(shape)
-    with open_chunk_file(file, file_size, name) as stream:
+    with _naming_errors(name), open_regular(file) as stream:
+        check_size(os.fstat(stream.fileno()).st_size, file_size, name)
         if columns is not None:
             shape = (shape[0], columns.stop - columns.start)
         residues = _buffers.take(math.prod(shape)).reshape(shape)
@@ -204,22 +201,6 @@ def read_chunk_file_on_gpu(
     if checksum != _WHOLE:
         check_checksum(kernels.crc32c(words[:-1]), int(words[-1]), name)
     return words[:-1].reshape(shape), valid
-
-
-@contextmanager
-def open_chunk_file(file: Path, expected: int, name: str) -> Iterator[BufferedReader]:
-    """Open a chunk's file, which must have the size `expected`, to be read by what is in the context.
-
-    Raises
-    ------
-    CorruptChunkError
-        If the file is missing or has a wrong size.
-    StoreAccessError
-        For an error of the operating system, here or in the context.
-    """
-    with _naming_errors(name), open_regular(file) as stream:
-        check_size(os.fstat(stream.fileno()).st_size, expected, name)
-        yield stream
 
 
 @contextmanager
@@ -334,13 +315,9 @@ def write_chunk_file(
 
     Parameters
     ----------
-    file
-        The chunk's file; its folder is made if need be.
     residues
-        Residues of shape `shape`, or less at the edge of the array; those of a GPU come back piece by piece,
-        each while the one before is written.
-    shape
-        Shape of a whole chunk of residues.
+        Residues of `shape`, or less at the edge of the array; those of a GPU come back piece by piece, each
+        while the one before is written.
     name
         What error messages call the chunk.
     check

@@ -1,4 +1,4 @@
-"""The file beside a complete array, or group, that names the job which completed it.
+"""The file beside a complete array that names the job which completed it.
 
 Readers do not compare it, so another job may write the same array anew under them. It counts only while the
 metadata document and the checksums of all chunks are those that the job left.
@@ -15,13 +15,12 @@ from rnsdask.store.attributes import (
     APPEND,
     ATTRIBUTE,
     PLAIN_ATTRIBUTE,
-    json_hash,
     read_job_identity,
 )
-from rnsdask.store.documents import array_document, document_of, parse_document
-from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location, chunk_key
+from rnsdask.store.documents import array_document, parse_document
+from rnsdask.store.location import JOB_KEY, Location, chunk_key
 from rnsdask.store.reading import content_of
-from rnsdask.store.target import Target, check_no_part, is_begun, settle, state_at
+from rnsdask.store.target import Target, is_begun, settle, state_at
 
 _LONGEST = 4096
 """Most bytes of the file, which has some 300: it may be anyone's."""
@@ -45,7 +44,7 @@ def write_job(target: Target, job: str | None, metadata: bytes, content: str) ->
 
 
 def job_of(location: Location) -> str | None:
-    """Return the job that has completed an array or group, or has begun it; None if that is not known.
+    """Return the job that has completed an array, or has begun it; None if that is not known.
 
     Chunks are not looked at.
     """
@@ -81,8 +80,6 @@ def is_completed_by(location: Location, job: str | None, *, overwrite: bool = Fa
         return True
     if overwrite or is_begun(location):
         return False
-    if (document_of(location) or {}).get("node_type") == "array":
-        check_no_part(location)
     if is_same:
         why = "but chunks of it are missing, or were changed since"
     elif record is None:
@@ -110,17 +107,13 @@ def _job_begun(location: Location) -> str | None:
 
 
 def _content_found(location: Location) -> str | None:
-    """Hash of the checksums of all chunks of an array, or of all of a group; None if one is missing."""
+    """Hash of the checksums of all chunks of an array; None if one is missing, or it is an old group."""
+    metadata = location.read_metadata()
+    if parse_document(metadata)["node_type"] == "group":  # of an older version, which is only read
+        return None
+    document = array_document(metadata)
+    grid = chunk_grid(document["shape"], document["chunk_grid"]["configuration"]["chunk_shape"])
     try:
-        if (document := document_of(location)) is None or document["node_type"] == "array":
-            return _content_of_array(location)
-        parts = [name for name in location.names() if location.exists(f"{name}/{METADATA_KEY}")]
-        return json_hash({name: _content_of_array(location.child(name)) for name in parts})
+        return content_of(location, map(chunk_key, grid_indices(grid)))
     except CorruptChunkError:
         return None
-
-
-def _content_of_array(location: Location) -> str:
-    document = array_document(location.read_metadata())
-    grid = chunk_grid(document["shape"], document["chunk_grid"]["configuration"]["chunk_shape"])
-    return content_of(location, map(chunk_key, grid_indices(grid)))

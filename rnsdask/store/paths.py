@@ -1,4 +1,4 @@
-"""Paths by which users name stores, and the places that they stand for."""
+"""Paths by which users name stores, also within Zarr groups, and the places that they stand for."""
 
 import os
 from collections.abc import Mapping
@@ -8,7 +8,10 @@ from typing import Any, TypeAlias
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
-from rnsdask.store.location import LocalLocation, Location, RemoteLocation
+from rnsdask.core.errors import StoreError
+from rnsdask.store.attributes import ATTRIBUTE
+from rnsdask.store.documents import attributes_in, document_of, new_group
+from rnsdask.store.location import METADATA_KEY, LocalLocation, Location, RemoteLocation
 
 StorePath: TypeAlias = str | os.PathLike[str] | Store | Location
 
@@ -79,3 +82,56 @@ def _from_file_system(zarr_store: FsspecStore) -> Location:
     options = {key: value for key, value in file_system.storage_options.items() if key not in own}
     url = file_system.unstrip_protocol(zarr_store.path)
     return _from_text(url, {} if url.startswith("file://") else options)
+
+
+def component_of(root: Location, component: str | None) -> Location:
+    """The place of an array by its path within a Zarr group, such as ``"a/b"``; without one, the root itself.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no such path.
+    """
+    location = root
+    for name in _names_in(component):
+        location = location.child(name)
+    return location
+
+
+def create_parents(root: Location, component: str | None) -> None:
+    """Make Zarr groups of the root, and of what lies between it and an array, where nothing is yet.
+
+    Raises
+    ------
+    StoreError
+        If something else than a Zarr group is there.
+    """
+    location = root
+    for name in _names_in(component):
+        _create_group(location)
+        location = location.child(name)
+
+
+def _names_in(component: str | None) -> list[str]:
+    if component is None:
+        return []
+    if not isinstance(component, str):
+        raise TypeError(f"component must be a string such as 'a/b', got {type(component).__name__}")
+    names = component.strip("/").split("/")
+    if any(name in ("", ".", "..", METADATA_KEY) or name.startswith(("__", ".")) for name in names):
+        raise ValueError(f"component must be names with / between them, such as 'a/b', got {component!r:.80}")
+    return names
+
+
+def _create_group(location: Location) -> None:
+    document = document_of(location)
+    if document is not None:
+        own = attributes_in(document).get(ATTRIBUTE)
+        if document["node_type"] != "group" or (isinstance(own, dict) and "kind" in own):
+            raise StoreError(f"{location.path}: it is an array, which holds no others")
+        return
+    for name in (METADATA_KEY, ".zarray", ".zgroup"):
+        if location.exists(name):
+            raise StoreError(f"{location.path}: it is not a Zarr group of format 3: it has a file {name}")
+    if not location.create(METADATA_KEY, new_group({}), f"{location.path}: it"):
+        _create_group(location)  # another job has made something by now

@@ -116,17 +116,7 @@ def open_plain(path: StorePath) -> PlainInfo:
 
 
 def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
-    """Read a chunk and check it: cut at the array's edge, in the byte order of this machine.
-
-    Raises
-    ------
-    CorruptChunkError
-        If the chunk is missing, truncated, or does not match its checksum.
-    ChangedStoreError
-        If the array was overwritten or removed since `info` was read.
-    StoreAccessError
-        If it cannot be read.
-    """
+    """Read a chunk as `read_chunk` does that of a store, in the byte order of this machine."""
     with belonging(info.location, info.opened):
         return _decoded(info, index)
 
@@ -187,20 +177,7 @@ def create_plain(
     overwrite: bool = False,
     job_identity: str | None = None,
 ) -> "PlainWriter":
-    """Create a Zarr array without chunks; its attribute says that it is incomplete.
-
-    Parameters
-    ----------
-    path, overwrite, job_identity
-        As `rnsdask.store.create` takes them.
-    shape, chunks
-        Its shape, and a chunk's length along each axis.
-
-    Raises
-    ------
-    StoreError
-        If `path` is taken, or cannot be written.
-    """
+    """Create a Zarr array without chunks, which is incomplete, as `rnsdask.store.create` does a store."""
     target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
     attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job_identity)}
     files = math.prod(chunk_grid(shape, chunks))
@@ -218,19 +195,9 @@ def resume_plain(
     complete_too: bool = False,
     job_identity: str | None = None,
 ) -> "PlainWriter":
-    """Open an incomplete array, to write the chunks that it still lacks, as `rnsdask.store.resume` does.
+    """Open an array that `create_plain` has begun with the same arguments, as `rnsdask.store.resume` does.
 
-    Parameters
-    ----------
-    path, shape, chunks, dtype, job_identity
-        As `create_plain` takes them; the array must be what it would create.
-    complete_too
-        Whether it may be complete; it is incomplete again then.
-
-    Raises
-    ------
-    StoreError
-        If there is no such array, or it is complete, or cannot be written.
+    With `complete_too` it may be complete, and is incomplete again then.
     """
     location = locate(path)
     begun = find_begun(location)
@@ -265,17 +232,7 @@ class PlainWriter(ArrayWriter):
     info: PlainInfo
 
     def write_chunk(self, index: Sequence[int], values: Array) -> None:
-        """Write a whole chunk, NumPy's or CuPy's, given with an axis of length 1 in front.
-
-        Raises
-        ------
-        IndexError
-            If the grid has no such chunk.
-        ValueError
-            If it has another shape.
-        StoreError
-            If the chunk cannot be written, or another writer has begun to write the array.
-        """
+        """Write a whole chunk, given with an axis of length 1 in front."""
         info, values, name = self.info, to_backend(values, "cpu")[0], self.info.chunk_name(index)
         slices = chunk_slices(index, info.shape, info.chunks)
         expected = tuple(s.stop - s.start for s in slices)
@@ -286,15 +243,7 @@ class PlainWriter(ArrayWriter):
         self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
-        """Read a chunk that is written, with an axis of length 1 in front, and check it.
-
-        Raises
-        ------
-        CorruptChunkError
-            If the chunk is missing, truncated, or does not match its checksum.
-        StoreAccessError
-            If it cannot be read.
-        """
+        """Read a chunk that is written, with an axis of length 1 in front, and check it."""
         values = _decoded(self.info, index)[None]
         self.target.check()
         return values

@@ -113,8 +113,12 @@ class Target:
         self.check()
 
     def _remove_unfinished(self) -> None:
-        if self.unfinished is not None:
-            shutil.rmtree(self.unfinished, ignore_errors=True)
+        if self.unfinished is None:
+            return
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+        if self.staged == self.location:  # begun by an older version, which wrote files beside their names
+            for file in Path(self.staged.path).rglob(f"*{PARTIAL_SUFFIX}"):
+                file.unlink(missing_ok=True)
 
     def publish(self, key: str, content: bytes, name: str) -> None:
         """Write a file of the array while it is this writer's.
@@ -126,9 +130,21 @@ class Target:
             write_file(Path(self.staged.path, key), content, name, self.check, self.unfinished)
             return
         self.check()
-        if not self.staged.create(key, content, name):
+        if self.staged.create(key, content, name):
+            self._remove_late(key)
+            return
+        self.check()
+        self.staged.write(key, content, name)
+
+    def _remove_late(self, key: str) -> None:
+        """Remove a file that came after its array was removed, unless another array is there by now."""
+        try:
             self.check()
-            self.staged.write(key, content, name)
+        except StoreError:
+            with suppress(StoreError):
+                if not self.staged.exists(METADATA_KEY):
+                    self.staged.remove(key)
+            raise
 
     def write_metadata(self, metadata: bytes, *, checked: bool = True) -> None:
         """Replace the metadata, while the array is this writer's if that is `checked`."""
@@ -215,10 +231,9 @@ def find_begun(location: Location) -> Location:
     Raises
     ------
     StoreError
-        If it is a part of a group, or chunks of another job may be in it.
+        If chunks of another job may be in it.
     """
     settle(location.check_writable())
-    check_no_part(location)
     begun = location.staged if is_begun(location) else location
     if own_attribute(document_of(begun)).get("replaced"):
         raise StoreError(
@@ -257,16 +272,6 @@ def state_at(location: Location) -> str:
     return "incomplete" if own_attribute(document).get("complete") is False else "whole"
 
 
-def check_no_part(location: Location) -> None:
-    """Raise StoreError if an array is a part of a group: alone, it is neither replaced nor continued."""
-    group = None
-    if location.parent is not None:
-        with suppress(StoreError):  # it may be nobody's business to read there
-            group = document_of(location.parent)
-    if "group" in own_attribute(document_of(location)) or "kind" in own_attribute(group):
-        raise StoreError(f"{location.path}: it is a part of a group, and is not written alone")
-
-
 def check_place(location: Location, overwrite: bool) -> None:
     """Raise StoreError if something is at a place that an array is not to replace."""
     path, kind = location.path, location.kind()
@@ -280,7 +285,6 @@ def check_place(location: Location, overwrite: bool) -> None:
     document = document_of(location)
     if document is None or document["node_type"] != "array":
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
-    check_no_part(location)
     _check_taking_over(path, document, overwrite)
     if not overwrite:
         raise StoreError(f"{path}: it exists; replace it with overwrite=True")

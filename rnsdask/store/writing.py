@@ -34,7 +34,7 @@ from rnsdask.store.documents import (
     with_attributes,
 )
 from rnsdask.store.job import write_job
-from rnsdask.store.location import LONGEST_METADATA
+from rnsdask.store.location import LONGEST_METADATA, Location
 from rnsdask.store.metadata import ArrayInfo, StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
@@ -64,28 +64,19 @@ def create(
 
     Parameters
     ----------
-    path
-        Anything that `rnsdask.store.locate` takes.
-    system
-        What the residues mean, and the bound of the numbers where one is known.
+    path, chunks, codecs
+        Anything that `rnsdask.store.locate` takes; chunk lengths as `rnsdask.core.layout.normalize_chunks`
+        takes them; one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or none, which is fastest.
     shape
         Shape of the array of numbers. A one-dimensional array may grow, from length 0 on.
-    chunks
-        A chunk's length along each axis of `shape`; see `rnsdask.core.layout.normalize_chunks`.
     overwrite
-        Whether to replace a Zarr array that `path` holds already, or that another job writes there. Nothing
-        else is ever replaced. A local one that is whole stays until the new one is, which is written beside
-        it; one in an object store is gone at once.
-    codecs
-        One of Zarr's codecs that compress the chunks, such as ``[ZstdCodec(level=3)]`` (or ``BloscCodec``,
-        ``GzipCodec``); a checksum follows it. None for no compression, which is the fastest.
+        Whether to replace a Zarr array that `path` holds, or that another job writes there, and nothing else.
     job_identity
-        What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
-        whether it is the same.
+        Hash of what the numbers follow from, by which `resume` recognises the job.
     with_room
         Whether chunks that are longer than the array stay so, for what will be appended.
     nonzero
-        How many numbers are not 0, at most, where that is known: zeros take no room on the disk.
+        Most numbers that are not 0, where that is known: zeros take no room on the disk.
 
     Raises
     ------
@@ -103,13 +94,23 @@ def create(
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
     if not codecs:  # else their size is not known here
-        files = math.prod(chunk_grid(lengths, chunk_lengths))
-        needed = files * chunk_file_size((system.words32, *chunk_lengths))
-        if nonzero is not None:
-            needed = min(needed, sparse_size(files, nonzero * system.rows))
-        check_room({location: needed})
+        _check_room(location, system, chunk_grid(lengths, chunk_lengths), chunk_lengths, nonzero)
     target.begin(metadata)
     return StoreWriter(load_own(target), target)
+
+
+def _check_room(
+    location: Location,
+    system: NumberSystem,
+    grid: Sequence[int],
+    chunks: Sequence[int],
+    nonzero: int | None,
+) -> None:
+    files = math.prod(grid)
+    needed = files * chunk_file_size((system.words32, *chunks))
+    if nonzero is not None:
+        needed = min(needed, sparse_size(files, nonzero * system.rows))
+    check_room({location: needed})
 
 
 def _document(
@@ -145,14 +146,8 @@ def resume(
 ) -> "StoreWriter":
     """Open an incomplete store, to write the chunks that it still lacks; it is this writer's from now on.
 
-    Parameters
-    ----------
-    path, job_identity
-        As `create` takes them.
-    check
-        Called before anything changes; it may raise if the store is not what its caller wants.
-    any_job
-        Whether another job may have begun the store, because all chunks that it has are compared.
+    `check` is called before anything changes, and may raise. With `any_job` another job may have begun the
+    store, because its caller compares all chunks that are there.
 
     Raises
     ------
@@ -207,7 +202,18 @@ class ArrayWriter(ABC):
 
     @abstractmethod
     def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
-        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all."""
+        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all.
+
+        Raises
+        ------
+        IndexError
+            If the grid has no such chunk.
+        TypeError, ValueError
+            If the block has another type or shape, or holds a word of no number, such as a residue that is
+            not below its modulus.
+        StoreError
+            If it cannot be written, or another writer has begun to write the array.
+        """
 
     @abstractmethod
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
@@ -228,13 +234,7 @@ class ArrayWriter(ABC):
         return version is not None
 
     def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
-        """Read all chunks that are written, and list the indices of those that are not whole and valid.
-
-        Parameters
-        ----------
-        map_chunks
-            What applies a function to all chunks, as in `rnsdask.store.verify`.
-        """
+        """Read all chunks that are written, by `map_chunks` as `verify` does, and list the damaged ones."""
         written = sorted(set(self.indices()).difference(self.missing_chunks()))
         problems = map_chunks(self._problems, written)
         return [index for index, found in zip(written, problems, strict=True) if found]
@@ -281,18 +281,7 @@ class StoreWriter(ArrayWriter):
     info: StoreInfo
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
-        """Write a whole chunk of the system's words, so that it appears at once or not at all.
-
-        Raises
-        ------
-        IndexError
-            If the grid has no such chunk.
-        TypeError, ValueError
-            If `residues` has another type or shape, or a word is none of a number, such as a residue that is
-            not below its modulus.
-        StoreError
-            If it cannot be written, or another writer has begun to write the store.
-        """
+        """Write a whole chunk of the system's words, so that it appears at once or not at all."""
         info, name = self.info, self.info.chunk_name(index)
         info.check_release()
         slices = chunk_slices(index, info.shape, info.chunks)

@@ -10,7 +10,6 @@ import fsspec
 import numpy as np
 import pytest
 from commands import fail, succeed
-from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 from strategies import STORE_SET
 from zarr.codecs import ZstdCodec
@@ -173,17 +172,6 @@ def test_stores_of_older_versions_are_told_apart(tmp_path: Path, name: str) -> N
     rd.open_zarr(tmp_path / "y").to_zarr(path, overwrite=True)
     with pytest.raises(ChangedStoreError, match=CHANGED):
         x.max().compute()
-
-
-def test_workers_see_it_too(tmp_path: Path) -> None:
-    write(tmp_path / "x", 1000)
-    x = rd.open_zarr(tmp_path / "x")
-    options: dict[str, Any] = {"processes": True, "dashboard_address": ":0"}
-    with LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster, Client(cluster):
-        assert int(x.max()) == 1299
-        write(tmp_path / "x", 5000, overwrite=True)
-        with pytest.raises(ChangedStoreError, match=CHANGED):
-            x.sum().compute()
 
 
 def test_a_checkpoint_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,21 +125,13 @@ def test_round_trip(
     assert info.n_chunks == len(list(info.indices())) == np.prod(info.grid)
     np.testing.assert_array_equal(read(info), residues)
     np.testing.assert_array_equal(zarr.open_array(path, mode="r")[...], residues)
-    assert list(store.verify(info)) == []
-
-
-@pytest.mark.parametrize(("shape", "chunks"), SHAPES)
-def test_a_chunk_is_owned_and_contiguous(
-    tmp_path: Path, shape: tuple[int, ...], chunks: Any, rng: np.random.Generator
-) -> None:
-    info = write(tmp_path / "x", random_residues(rng, shape), chunks=chunks)
     for index in info.indices():
-        residues = store.read_chunk(info, index)
-        assert residues.dtype == np.uint32
-        assert residues.flags.c_contiguous
-        assert residues.flags.writeable
-        residues[...] = 0  # is not seen by the next reader
-        assert list(store.verify(info)) == []
+        chunk = store.read_chunk(info, index)
+        assert chunk.dtype == np.uint32
+        assert chunk.flags.c_contiguous
+        assert chunk.flags.writeable
+        chunk[...] = 0  # is not seen by the next reader
+    assert list(store.verify(info)) == []
 
 
 def test_chunk_files_are_those_of_zarr(tmp_path: Path, rng: np.random.Generator) -> None:
@@ -780,11 +772,9 @@ def expect_problem(path: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1, 127, 512, 1024, 2047, -5, -4, -1])
-@pytest.mark.parametrize("bit", [0, 7])
-def test_a_flipped_bit(
-    place: tuple[str, dict[str, Any]], position: int, bit: int, rng: np.random.Generator
-) -> None:
+def test_a_flipped_bit(place: tuple[str, dict[str, Any]], position: int, rng: np.random.Generator) -> None:
     path, options = place
+    bit = int(rng.integers(8))
     write(path, random_residues(rng, (300,)), chunks=128, **options)
 
     def flip(content: bytearray) -> None:

@@ -183,8 +183,9 @@ for ms in sets:
     ]
     patterns = [p.astype(np.uint32) for p in patterns]
     for signed in (False, True):
-        for p in patterns:
-            for q in (patterns[0], p[:, ::-1].copy(), p[:, :1].repeat(300, axis=1)):
+        for p in (patterns[i] for i in rng.permutation(5)[:3]):
+            others = [patterns[0], p[:, ::-1].copy(), p[:, :1].repeat(300, axis=1)]
+            for q in [others[rng.integers(3)]]:
                 x, y = (rd.RNSArray(r, rd.RNS(ms, signed)) for r in (p, q))
                 z = x.rechunk(128)
                 operations = (
@@ -363,7 +364,7 @@ def test_compressed_chunks_of_random_bytes(tmp_path: Path) -> None:
         info = write(tmp_path / name, residues, codecs=[codec])
         file = tmp_path / name / "c/0/0"
         good = file.read_bytes()[:-4]
-        for _ in range(200):
+        for _ in range(70):
             content = bytearray(good)
             for _ in range(rng.choice([1, 1, 3, 50])):
                 content[rng.randrange(rng.choice([20, len(content)]))] = rng.randrange(256)
@@ -557,15 +558,15 @@ def test_a_plan_for_huge_chunks(tmp_path: Path, chunk: int) -> None:
         assert "does not fit into the memory" in fail("max", tmp_path / "x")
 
 
-def test_a_store_of_60000_moduli(tmp_path: Path) -> None:
-    moduli = ModuliSet.for_bits(60_000 * 32 - 10)
-    assert len(moduli) >= 60_000
+def test_a_store_of_20000_moduli(tmp_path: Path) -> None:
+    moduli = ModuliSet.for_bits(20_000 * 32 - 10)
+    assert len(moduli) >= 20_000
     writer = store.create(tmp_path / "x", RNS(moduli), (2,), chunks=2)
     writer.write_chunk((0,), np.ones((len(moduli), 2), np.uint32))
     writer.finish(bound=1)
     start = time.process_time()
     assert store.open_info(tmp_path / "x").moduli == moduli
-    edit(tmp_path / "x", lambda d: d["attributes"]["rnsdask"]["moduli"].__setitem__(59_000, 4294967291))
+    edit(tmp_path / "x", lambda d: d["attributes"]["rnsdask"]["moduli"].__setitem__(19_000, 4294967291))
     with pytest.raises(StoreError, match=r"are not coprime: both are divisible by 4294967291"):
         store.open_info(tmp_path / "x")
     assert time.process_time() - start < 30  # 0.5 s for both on a quiet machine
