@@ -43,7 +43,7 @@ def divisors_by_gmpy2(keys: list[mpz], everything: mpz) -> list[mpz]:
 
 
 def batch_gcd_by_gmpy2(keys: list[mpz], pool: ProcessPoolExecutor, parts: int) -> list[mpz]:
-    """The same on several processes: GMP holds Python's lock."""
+    """Compute it on several processes, since GMP holds Python's lock."""
     step = -(-len(keys) // parts)
     blocks = [keys[i : i + step] for i in range(0, len(keys), step)]
     everything = product_by_gmpy2(list(pool.map(product_by_gmpy2, blocks)))
@@ -67,7 +67,9 @@ def main() -> None:
     random.seed(1)
     keys = [mpz(random.getrandbits(options.bits) | 1) for _ in range(options.keys)]
     cores = len(os.sched_getaffinity(0))
-    x = rd.from_ints(list(map(int, keys)), rd.Positional(options.bits), chunks=-(-len(keys) // cores)).persist()
+    x = rd.from_ints(
+        list(map(int, keys)), rd.Positional(options.bits), chunks=-(-len(keys) // cores)
+    ).persist()
     best: dict[str, float] = {}
     with ProcessPoolExecutor(cores) as pool:
         ways = {

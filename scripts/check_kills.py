@@ -85,7 +85,7 @@ def make_inputs(folder: Path, count: int) -> None:
 
 
 def outcome(command: str, folder: Path, name: str, *options: str) -> dict[str, str]:
-    """What a command that runs to its end prints, and the hash of each file but metadata that it writes."""
+    """Output of a command that runs to its end, and the hash of each file but metadata that it writes."""
     status, printed, errors = rnsdask(command, folder, *options)
     found = {"status": str(status), "error": last_line(errors) if status else ""}
     if "--json" in options and not status:
