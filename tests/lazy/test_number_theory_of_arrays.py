@@ -2,11 +2,7 @@
 
 import math
 
-import dask
-import dask.array as da
-import numpy as np
 import pytest
-from fuzzing.oracle import mapped, objects
 
 import rnsdask as rd
 
@@ -17,36 +13,6 @@ VALUES = [0, 1, 12, 18, 2**100, 2**90 * 3, 7, 0]
 
 def made(values: object, kind: str, chunks: object = None) -> rd.IntervalRNSArray | rd.RNSArray:
     return rd.from_ints(values, SYSTEMS[kind], chunks=chunks)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("kind", SYSTEMS)
-@pytest.mark.parametrize(("function", "exactly"), [(rd.gcd, math.gcd), (rd.lcm, math.lcm)])
-def test_operands_of_every_kind(kind: str, function: object, exactly: object) -> None:
-    x = made([*VALUES, *VALUES], kind)
-    lazy = type(x)(da.from_array(x.words, chunks=(-1, (3, 13))), x.system)
-    a = objects([*VALUES, *VALUES])
-    for y in (x, lazy):
-        for other, b in ((12, 12), (np.int8(12), 12), (True + 11, 12), (0, 0), (x[::-1], a[::-1])):
-            expected = mapped(exactly, a, np.broadcast_to(np.asarray(b, dtype=object), a.shape))
-            for pair in ((y, other), (other, y)):
-                assert (function(*pair).to_ints() == expected).all()  # type: ignore[operator]
-    with dask.config.set(scheduler="sync"):
-        greatest = function(lazy, lazy.max())  # type: ignore[operator]
-        assert greatest.to_ints().tolist() == [exactly(v, 2**100) for v in a]  # type: ignore[operator]
-    table = function(x[:4].reshape(4, 1), x[:8])  # type: ignore[operator]
-    assert table.shape == (4, 8)
-    assert table.to_ints()[2, 3] == exactly(12, 18)  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("kind", SYSTEMS)
-def test_no_numbers_and_unknown_lengths(kind: str) -> None:
-    x = made(VALUES, kind)
-    empty = x[:0]
-    assert rd.gcd(empty, 5).shape == rd.lcm(empty, empty).shape == empty.bit_length().shape == (0,)
-    lazy = x.rechunk()
-    some = lazy[lazy > 5]
-    assert rd.gcd(some, 6).to_ints().tolist() == [math.gcd(v, 6) for v in VALUES if v > 5]
-    assert some.bit_length().compute().tolist() == [v.bit_length() for v in VALUES if v > 5]
 
 
 @pytest.mark.parametrize("kind", SYSTEMS)

@@ -7,10 +7,10 @@ from typing import Any
 
 import dask
 import dask.array as da
-import flint
 import numpy as np
 import pytest
 from conftest import Processor
+from integer_matrices import integers, of_flint
 from sample_arrays import array_of, chunked, host
 
 import rnsdask as rd
@@ -30,18 +30,6 @@ def _in_this_thread(most_steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.setattr(bareiss, "_MOST_STEPS", most_steps)
     with dask.config.set(scheduler="sync"):
         yield
-
-
-def integers(rng: np.random.Generator, bits: int, *shape: int) -> np.ndarray:
-    """Signed integers of up to so many bits, the ends among them."""
-    drawn = [int.from_bytes(rng.bytes(bits // 8 + 1), "little") for _ in range(math.prod(shape))]
-    values = [v % (2**bits + 1) * (1 - 2 * (v >> bits & 1)) for v in drawn]
-    values[::7] = [2**bits] * len(values[::7])
-    return np.array(values, dtype=object).reshape(shape)
-
-
-def of_flint(values: np.ndarray) -> Any:
-    return flint.fmpz_mat(*values.shape, values.ravel().tolist())
 
 
 def check(x: Any, values: np.ndarray) -> None:

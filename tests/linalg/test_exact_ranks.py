@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
-import flint
 import numpy as np
 import pytest
 from conftest import Processor
+from integer_matrices import of_flint
 from sample_arrays import array_of, host
 
 import rnsdask as rd
@@ -19,10 +19,6 @@ def drawn(rng: np.random.Generator, bits: int, *shape: int) -> np.ndarray:
     """Signed integers of up to so many bits."""
     values = [int.from_bytes(rng.bytes(bits // 8 + 1), "little") for _ in range(math.prod(shape))]
     return np.array([v % 2 ** (bits + 1) - 2**bits for v in values], dtype=object).reshape(shape)
-
-
-def of_flint(values: np.ndarray) -> Any:
-    return flint.fmpz_mat(*values.shape, values.ravel().tolist())
 
 
 def array(processor: Processor, values: np.ndarray) -> Any:

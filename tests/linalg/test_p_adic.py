@@ -2,30 +2,17 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
-import flint
 import numpy as np
 import pytest
 from conftest import Processor
+from integer_matrices import integers, of_flint
 from sample_arrays import array_of
 
 import rnsdask as rd
 from rnsdask.fields import determinant_bounds, p_adic
 from rnsdask.fields.determinant_bounds import elements, hadamard
 from rnsdask.rns.lift import primes
-
-
-def integers(rng: np.random.Generator, bits: int, *shape: int) -> np.ndarray:
-    """Signed integers of up to so many bits, the ends among them."""
-    drawn = [int.from_bytes(rng.bytes(bits // 8 + 1), "little") for _ in range(math.prod(shape))]
-    values = [v % (2**bits + 1) * (1 - 2 * (v >> bits & 1)) for v in drawn]
-    values[::7] = [2**bits] * len(values[::7])
-    return np.array(values, dtype=object).reshape(shape)
-
-
-def of_flint(values: np.ndarray) -> Any:
-    return flint.fmpz_mat(*values.shape, values.ravel().tolist())
 
 
 def moduli_for(values: np.ndarray) -> rd.ModuliSet:
