@@ -38,7 +38,7 @@ RUN_PART = 1 / 3
 
 
 def place(script: str) -> tuple[int, str]:
-    """Where a script comes in the order of runs, by its file's name."""
+    """Return a script's place in the order of runs, by its file's name."""
     name = script.removeprefix("bench_").removesuffix(".py")
     return (ORDER.index(name) if name in ORDER else len(ORDER), name)
 

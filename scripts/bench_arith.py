@@ -102,11 +102,11 @@ class Bench:
         return rd.RNSArray(whole, rd.RNS(self.moduli, bound=2**bits if bound else None))
 
     def kernels(self, call: Call, owner: Any = None) -> Callable[[], float]:
-        """What measures the kernels of a call, on a CPU all of it."""
+        """Return the function that times a call's kernels; on a CPU it times the whole call."""
         return partial(kernel_seconds, call, owner) if self.is_gpu else partial(wall_seconds, call)
 
     def whole(self, call: Call) -> Callable[[], float]:
-        """What measures the whole call."""
+        """Return the function that times the whole call."""
         return partial(waited_seconds if self.is_gpu else wall_seconds, call)
 
     def times(self, measures: dict[Any, Callable[[], float]]) -> dict[Any, Timing]:

@@ -50,7 +50,7 @@ BUDGET = 20  # seconds for a size
 
 
 def systems(count: int, length: int, bits: int) -> dict[str, tuple[Any, int | None]]:
-    """What the numbers are under, and the bound that operands have, by name."""
+    """Number systems and bounds of the operands, by name."""
     wanted, bound = 2 * bits + count.bit_length() + 1, 2**bits - 1
     default = rd.ModuliSet.for_bits(wanted)
     return {

@@ -253,7 +253,7 @@ def lazy(numbers: Numbers) -> Iterator[Cost]:
 
 
 def finished(call: Call) -> Any:
-    """What a lazy call gives, computed."""
+    """Compute the result of a lazy call."""
     return call().compute()
 
 

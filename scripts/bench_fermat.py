@@ -133,7 +133,7 @@ def layout_rows(field_name: str, count: int, gpu: bool) -> list[dict[str, Any]]:
 def calls_by_number(
     field: rd.FermatField, x: Any, y: Any, out: Any
 ) -> dict[tuple[str, str], Callable[[], Any]]:
-    """The same operations where the digits of a number lie together."""
+    """Operations on numbers whose digits lie side by side."""
     from rnsdask.backend.cuda.launching import BLOCKS_PER_PROCESSOR, processors
     from rnsdask.backend.cuda.layout import BLOCK
 

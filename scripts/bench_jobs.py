@@ -98,7 +98,7 @@ Way = Callable[[str, Path], dict[str, Any]]
 
 
 def make_more_stores(folder: Path, numbers: int, bits: int) -> None:
-    """Those of check_gpu.py, factors whose products are in the range, and elements of fields."""
+    """Make the stores of check_gpu.py, factors whose products are in the range, and elements of fields."""
     make_stores(folder, numbers, bits, None)
     command = f"random factors --count {FACTORS} --bits {bits} --max-bits {bits // 2 - 16} --seed 7"
     status, _, errors = rnsdask(command, folder)

@@ -68,7 +68,7 @@ OPERATIONS: dict[str, tuple[Operation, Callable[[Any], Any] | None, float]] = {
     "inv": (rd.linalg.inv, lambda m: m.inv(), 1),
     "charpoly": (rd.linalg.charpoly, lambda m: m.charpoly(), 1),
 }
-"""What is called, what FLINT calls, and multiples of N^3 steps."""
+"""The function that is timed, FLINT's, and its steps as a multiple of N^3."""
 
 
 def stack(fields: rd.PrimeFields, count: int, length: int) -> np.ndarray:

@@ -59,7 +59,7 @@ def processor_seconds(call: Call) -> float:
 
 
 def turned(moduli: rd.ModuliSet, run: int) -> rd.ModuliSet:
-    """The same moduli in another order."""
+    """Rotate the order of the moduli."""
     return unchecked_set((*moduli.moduli[run:], *moduli.moduli[:run]))
 
 

@@ -100,7 +100,7 @@ def bench_max(
 
 
 def number_after_number(residues: Any) -> Any:
-    """The same numbers one after the other."""
+    """Lay the residues of each number side by side."""
     return residues.T.copy(order="C")
 
 

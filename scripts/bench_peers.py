@@ -66,7 +66,7 @@ class Peer(ABC):
         """Convert Python integers."""
 
     def each(self, function: Callable[..., Any]) -> list[Any]:
-        """What the threads make of their parts."""
+        """Apply a function to each thread's part."""
         if len(self.parts) == 1:
             return [function(*self.parts[0])]
         return list(self.pool.map(lambda part: function(*part), self.parts))

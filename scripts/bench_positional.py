@@ -214,7 +214,7 @@ GpuCase = tuple[int, Callable[[], object], int, int]
 
 
 def gpu_cases(cupy: Any, bits: int, most: int) -> dict[str, GpuCase]:
-    """What is timed of numbers of some bits, of short ones so many more that no cache holds them."""
+    """Cases to time at one size of numbers; short numbers are so many that no cache holds them."""
     k = bits // 32
     count = max(most, 32 * most // k)
     few = min(count, 2**27 // k**2)  # for what takes long

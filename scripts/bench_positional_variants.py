@@ -72,7 +72,7 @@ def numbers_of(bits: int, count: int, seed: int) -> Any:
 
 
 def transposed(matrix: Any) -> Any:
-    """The same limbs, those of one number side by side, or back in rows."""
+    """Transpose limbs: each number's side by side, or back in rows."""
     out = np.empty(matrix.shape[::-1], dtype=matrix.dtype)
     cpu.transpose(matrix, out)
     return out

@@ -306,7 +306,7 @@ def bench_results(
 def bench_storage(
     client: Client, kind: str, workers: int, path: Path, count: int, repeat: int
 ) -> list[dict[str, Any]]:
-    """The same of the first numbers of a store; `count` of them are what strong scaling takes."""
+    """Measure the first numbers of a store; strong scaling takes `count` of them."""
     rows: list[dict[str, Any]] = []
     for names, times in sizes(workers):
         x = rd.open_zarr(path, backend=BACKENDS[kind])[: count * times]
@@ -317,7 +317,7 @@ def bench_storage(
 
 
 def sizes(workers: int) -> list[tuple[tuple[str, ...], int]]:
-    """What is measured with so many workers: the tables that it is for, and how many times the data."""
+    """Sizes to measure with a number of workers: the tables they belong to, and multiples of the data."""
     strong, weak = "strong scaling", "weak scaling"
     return [((strong, weak), 1)] if workers == 1 else [((strong,), 1), ((weak,), workers)]
 

@@ -74,7 +74,7 @@ def memory_for(backend: str, nbytes: int) -> np.ndarray:
 
 
 def read_files(info: store.StoreInfo, threads: int, backend: str) -> Call:
-    """What reads all chunk files into memory that each thread has already."""
+    """Return a function that reads all chunk files into memory that each thread holds already."""
     files = [info.chunk_file(index) for index in info.indices()]
     buffers = [memory_for(backend, files[0].stat().st_size) for _ in range(threads)]
 

@@ -72,7 +72,7 @@ def machine_name(machine: dict[str, Any]) -> str:
 
 
 def machine_slug(machine: dict[str, Any]) -> str:
-    """The same for names of files."""
+    """Name of a machine for file names."""
     return re.sub(r"[^a-z0-9]+", "-", machine_name(machine).lower()).strip("-")
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing, the record of the machine, tables and files of results.
+"""Shared parts of the benchmarks: timing, the record of the machine, tables and files of results.
 
 A benchmark is a script ``bench_NAME.py``. With ``--json FILE`` it writes what `write_results` writes. Its
 constant ``RUNS``, or else the one here, says how bench_all.py runs it: for "cpu", "gpu", "tiny" and
@@ -70,7 +70,7 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """Of the timed calls."""
+        """Median of the timed calls."""
         return statistics.median(self.seconds)
 
     @property
@@ -231,7 +231,7 @@ def random_on_gpu(moduli: rd.ModuliSet, count: int, seed: int = 1) -> Any:
 
 
 def random_on_cpu(moduli: rd.ModuliSet, count: int, seed: int = 1) -> np.ndarray:
-    """The same as a NumPy array, of other numbers."""
+    """Random residues as a NumPy array."""
     generator = np.random.default_rng(seed)
     residues = np.empty((len(moduli), count), dtype=np.uint32)
     for row, m in zip(residues, moduli, strict=True):
@@ -268,7 +268,7 @@ def compile_for_gpu(source: Path, *options: str) -> Any:
 
 
 def environment(gpu: bool) -> dict[str, Any]:
-    """What figures were measured on and with: processors, driver, versions, date and commit; no host name.
+    """Machine and software of a measurement: processors, driver, versions, date, commit; no host name.
 
     "load" is how many programs wanted to run, on average over the last minute, this one included.
     """

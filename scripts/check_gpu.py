@@ -124,7 +124,7 @@ def to_host(result: Any) -> np.ndarray:
 
 
 def check_starts(args: argparse.Namespace) -> Iterator[list[str]]:
-    """What went wrong in each of many new processes."""
+    """Start many new processes, and yield the failures of each."""
     first = args.seed if args.seed is not None else secrets.randbits(32)
     print(f"seeds {first} to {first + args.count - 1}", flush=True)
     with ThreadPoolExecutor(args.parallel) as pool:
@@ -213,7 +213,7 @@ def without_measures(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def outcome(job: str, folder: Path, name: str, *options: str, **environment: str) -> Outcome:
-    """What a job prints, and the hash of each file but metadata that it writes."""
+    """Output of a job, and the hash of each file but metadata that it writes."""
     command = JOBS[job].replace(OUTPUT, name)
     status, printed, errors = rnsdask(command, folder, *options, "--json", **environment)
     if not printed:
@@ -241,7 +241,7 @@ def difference(job: str, expected: Outcome, found: Outcome) -> str:
 
 
 def check_jobs(args: argparse.Namespace) -> Iterator[list[str]]:
-    """What went wrong in each of many jobs."""
+    """Run many jobs, and yield the failures of each."""
     jobs = args.jobs or list(JOBS)
     gpus = args.gpus.split(",")
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(args.parallel) as pool:

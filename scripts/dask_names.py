@@ -237,12 +237,12 @@ def names(module: str) -> set[str]:
 
 
 def without_collections(module: str) -> set[str]:
-    """Those that take no collection."""
+    """Names of a module's functions that take no collection."""
     return set(WITHOUT.get(module, "").split())
 
 
 def verdict(module: str, name: str, where: str) -> str:
-    """What becomes of an RNSArray that is "lazy" or "in memory"."""
+    """Expected result for an RNSArray that is "lazy" or "in memory"."""
     row = next(row for row in FUNCTIONS[module] if name in row.names.split())
     return row.lazy if where == "lazy" else row.in_memory
 

@@ -1,4 +1,4 @@
-"""What others have measured of positional numbers on GPUs, as data beside our own figures.
+"""Figures of others for positional numbers on GPUs, to stand beside our own.
 
 CGBN on an H200, each operation with the number of threads for a number that is best there (4 to 16 of them),
 operands in registers for products modulo a number. A. Carlessi and S. Kashani (EPFL semester project, 2013,

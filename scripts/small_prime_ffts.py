@@ -86,7 +86,7 @@ class GpuTransforms:
         self._function = functools.cache(compile_for_gpu(SOURCES / "small_prime_ffts.cu").get_function)
 
     def calls(self, x: Any, primes: ModuliSet) -> dict[str, Callable[[], Any]]:
-        """As those of `CpuTransforms`."""
+        """Return the transforms by name, as :meth:`CpuTransforms.calls` does."""
         length = x.shape[1]
         roots, powers, moduli = (
             to_backend(table, "cuda")

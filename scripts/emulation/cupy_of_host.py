@@ -1,4 +1,4 @@
-"""What the package asks of CuPy, with NumPy's arrays: a module that takes its place."""
+"""A stand-in for CuPy on NumPy's arrays, with the functions that the package calls."""
 
 import contextlib
 import sys
@@ -11,7 +11,7 @@ import numpy as np
 
 SHARED_BYTES = 2**18
 ATTRIBUTES = {16: 2, 75: 8, 97: 2**17}
-"""Of a device: multiprocessors, major version, bytes of shared memory that a block can ask for."""
+"""Attributes of a device: multiprocessors, major version, bytes of shared memory that a block can ask for."""
 
 
 class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)

@@ -79,7 +79,7 @@ def write_headers(folder: Path) -> None:
 
 
 def compiler(folder: Path, code: str, *options: str) -> str:
-    """What g++ prints, given a source."""
+    """Compile a source with g++, and return what it prints."""
     (folder / "kernels.cpp").write_text(code, encoding="utf-8")
     command = ["g++", *OPTIONS, f"-I{kernels_directory() / 'include'}", "kernels.cpp", *options]
     plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}

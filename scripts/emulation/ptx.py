@@ -90,7 +90,7 @@ def insert_field(kind: Kind, parts: Sequence[str], x: Words, y: Words, at: Words
 
 
 def count_bits(kind: Kind, parts: Sequence[str], x: Words) -> Words:
-    """Those that are set, or those before the first that is."""
+    """Count the bits that are set, or the zeros before the first that is."""
     if parts[0] == "clz":
         for bits in (1, 2, 4, 8, 16, 32):
             x = x | x >> U(bits)
@@ -150,7 +150,7 @@ class Instruction:
     guard: str
     """The predicate under which it runs, ``!`` before it where that is not to hold; may be empty."""
     parts: tuple[str, ...]
-    """Such as ``("madc", "hi", "cc", "u32")``."""
+    """The name and its modifiers: ``("madc", "hi", "cc", "u32")``."""
     operands: tuple[str, ...]
 
     @classmethod
@@ -166,7 +166,7 @@ class Instruction:
 
     @property
     def turn(self) -> int:
-        """Those of higher ones wait for all of lower ones."""
+        """Order among waiting threads: a higher turn waits until no thread has a lower one."""
         return 2 if self.parts[:2] == ("bar", "sync") else int("sync" in self.parts)
 
 
@@ -355,7 +355,7 @@ def store(threads: Launch, instruction: Instruction) -> None:
 
 
 def move(threads: Launch, instruction: Instruction) -> None:
-    """Of one value, or of one that is put together of the values in braces, or split into them."""
+    """Move a value; values in braces are joined into one, or one is split into them."""
     target, source = instruction.operands
     targets, sources = listed(target), listed(source)
     bits = instruction.kind.bits // max(len(targets), len(sources))

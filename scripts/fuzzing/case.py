@@ -153,7 +153,7 @@ class Case:
     # ---- smaller ones --------------------------------------------------------------------------------------
 
     def smaller(self) -> Iterator["Case"]:
-        """The same case with half of the numbers along an axis, and with eager arrays."""
+        """Smaller cases: half of the numbers along an axis, and eager arrays."""
         whole = self.shape
         for axis, length in enumerate(whole):
             if length > 1:

@@ -118,7 +118,7 @@ def check_machine_words(case: Case, rng: Random) -> int:
 
 @operation("measured bound", RNS)
 def check_measured_bound(case: Case, rng: Random) -> int:
-    """As long as the greatest magnitude, and proved of the array afterwards."""
+    """A measured bound has as many bits as the greatest magnitude, and the array can be given it."""
     (x,) = case.take(rng)
     greatest = max(map(abs, x.values.reshape(-1).tolist()), default=0)
     longest = max((v if v >= 0 else -v - 1 for v in x.values.reshape(-1).tolist()), default=0)

@@ -206,7 +206,7 @@ def check_division(case: Case, rng: Random) -> int:
 
 
 def without_zeros(case: Case, y: Chosen, zeros: np.ndarray) -> Chosen:
-    """The same array with 1 for 0, or -1 where that is all there is."""
+    """Replace zeros by 1, or by -1 where the range has no 1."""
     values = np.where(zeros, 1 if case.limits.holds(1) else -1, y.values)
     case.note("divisors", values)
     return Chosen(values, case.built(Operand(values, None, "plain", getattr(y.array, "chunks", None))))

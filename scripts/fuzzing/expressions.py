@@ -43,7 +43,7 @@ THREE: tuple[Step, ...] = (
     ("clip({}, {}, {})", lambda a, b, c: min(max(a, b), c)),
 )
 STEPS: Steps = (ONE, TWO, THREE)
-"""Those of one operand, of two, and of three."""
+"""Steps of one, two and three operands."""
 
 WHOLE = ("", "[..., ::-1]")
 PARTS = ("[..., ::2]", "[..., 1:-1]", "[..., -1:]")
@@ -93,7 +93,7 @@ def check_text(
 
 
 def cut(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """What was repeated to the shape of all operands, in that of those that are used."""
+    """Cut values that were repeated to the shape of all operands to the shape of those used."""
     if values.size == 0:
         return np.empty(shape, dtype=values.dtype)
     index = (0,) * (values.ndim - len(shape))

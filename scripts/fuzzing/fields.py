@@ -148,7 +148,7 @@ def check_folds(case: Case, rng: Random) -> int:
 
 @operation("fields: transforms", ANY)
 def check_transforms(case: Case, rng: Random) -> int:
-    """Of one axis of up to 32 elements, as sums of products with powers of the root, and back."""
+    """Transforms of up to 32 elements, as sums of products with powers of the root, and back."""
     field, size = field_of(rng, transformable=True)
     length, rows, negacyclic = 1 << rng.randint(0, 5), rng.randint(1, 3), rng.random() < 0.5
     case.note("field", repr(field))
@@ -189,7 +189,7 @@ def check_integers(case: Case, rng: Random) -> int:
 
 @operation("long products", ANY)
 def check_long_products(case: Case, rng: Random) -> int:
-    """Of integers of any sign, of bits that are random or all alike, beside GMP's."""
+    """Products of integers of any sign, with random or equal bits, compared with GMP's."""
     factors = []
     for _ in range(2):
         bits = rng.choice((1, 1000, 70_000, 1_000_000, rng.randint(1, 3_000_000)))

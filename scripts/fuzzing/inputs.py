@@ -271,7 +271,7 @@ def _axis_chunks(rng: Random, length: int, most: int) -> tuple[int, ...]:
 
 
 def laid_out(array: np.ndarray, layout: str, xp: Any) -> Any:
-    """The same array on a processor, with other strides; one of NumPy is read-only."""
+    """Place an array on a processor with other strides; NumPy's is read-only."""
     made = xp.array(array, order="C")
     if layout == "strided":
         wide = xp.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)

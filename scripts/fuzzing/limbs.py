@@ -201,7 +201,7 @@ def check_limb_expression(case: Case, rng: Random) -> int:
 
 
 def steps_of(rng: Random, limits: Range) -> Steps:
-    """Those of all integers, of bits, and modulo an integer of the range."""
+    """Steps for any integers, for bits, and modulo an integer of the range."""
     one, two, three = STEPS
     k, shift, m = (
         number(rng, limits),

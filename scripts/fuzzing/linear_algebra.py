@@ -125,7 +125,7 @@ def check_matrices(case: Case, rng: Random) -> int:
 
 @operation("fields: ranks and factors", ANY)
 def check_factors(case: Case, rng: Random) -> int:
-    """Of matrices of any shape and rank, modulo each prime."""
+    """Ranks and factors of matrices of any shape and rank, modulo each prime."""
     field, size = prime_fields(rng)
     shape = rng.randint(1, 6), rng.randint(1, 6)
     values = np.stack([of_low_rank(rng, size, shape) for _ in range(rng.randint(1, 3))])

@@ -1,4 +1,4 @@
-"""What is right: ranges, overflow and results in Python integers. Nothing of the package is used here."""
+"""Ranges, overflow and results in Python integers, without using the package."""
 
 import math
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class Range(NamedTuple):
         return ((exact < self.lowest) | (exact > self.highest)).astype(bool)
 
     def wrap(self, value: int) -> int:
-        """What an operation that wraps gives for an exact result."""
+        """Result of a wrapping operation, given the exact one."""
         if self.system == "interval":
             return abs(value) % self.product * (-1 if value < 0 else 1)
         return (value - self.lowest) % self.product + self.lowest

@@ -104,7 +104,7 @@ def indexed(rng: Random, state: State) -> Callable[[Any, Any], Any]:
 
 
 def passed_on(rng: Random, state: State) -> State:
-    """The same numbers by another way: computed, pickled, other chunks, other words, a store."""
+    """Pass numbers on: computed, pickled, in other chunks, in other words, or through a store."""
     x = state.array
     ways: list[Callable[[], Any]] = [
         lambda: pickle.loads(pickle.dumps(x)),

@@ -113,7 +113,7 @@ def of_batch(got: Any, expected: list[int], batch: tuple[int, ...], what: str) -
 
 @operation("resultants")
 def check_resultants(case: Case, rng: Random) -> int:
-    """Of integer polynomials, as determinants of Sylvester's matrix, and discriminants."""
+    """Resultants of integer polynomials as determinants of Sylvester's matrix, and discriminants."""
     shapes = batches(rng, 5)
     f, g = (case.fresh(rng, shape, name) for shape, name in zip(shapes, "fg", strict=True))
     batch, both = pairs(f.values, g.values)

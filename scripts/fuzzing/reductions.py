@@ -154,7 +154,7 @@ def check_running_extrema(case: Case, rng: Random) -> int:
 
 @operation("reduce reports")
 def check_reduce_reports(case: Case, rng: Random) -> int:
-    """What `reduce` says beside the value."""
+    """`reduce` reports the right facts beside the value."""
     (x,), name = case.take(rng), rng.choice(("max", "min", "sum"))
     flat = x.values.reshape(-1).tolist()
     if not flat:
@@ -170,7 +170,7 @@ def check_reduce_reports(case: Case, rng: Random) -> int:
 
 @operation("NumPy's functions")
 def check_functions_of_numpy(case: Case, rng: Random) -> int:
-    """What NumPy's own functions make of an array is what its methods give."""
+    """NumPy's functions of an array agree with its methods."""
     (x,), name = case.take(rng), rng.choice(("max", "min", "sum"))
     axis = rng.choice((None, rng.randrange(x.values.ndim)))
     case.note("function, axis", (name, axis))
@@ -188,7 +188,7 @@ def check_functions_of_numpy(case: Case, rng: Random) -> int:
 
 @operation("lazy integers")
 def check_lazy_integers(case: Case, rng: Random) -> int:
-    """What a lazy reduction gives calculates as a Python int, and is taken as an operand."""
+    """Results of lazy reductions calculate like Python ints, and are taken as operands."""
     (x,) = case.take(rng)
     flat = x.values.reshape(-1).tolist()
     if not flat or not dask.is_dask_collection(x.array):

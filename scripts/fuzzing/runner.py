@@ -143,7 +143,7 @@ def checked(case: Case, operation: Operation, threaded: bool = False) -> int:
 
 
 def report(failure: CaseError) -> str:
-    """What is wrong, the operands, and the command that repeats it; of a case as small as can be."""
+    """Describe a failure: what is wrong, its smallest operands, and the command that repeats it."""
     case, operation, small = failure.case, failure.operation, smallest(failure)
     lines = [
         f"MISMATCH in {operation.name!r}, seed {case.seed}" + (", in threads" if failure.threaded else ""),
@@ -180,7 +180,7 @@ def _what_happened(failure: CaseError) -> str:
 
 
 def _operands(case: Case) -> list[str]:
-    """What the case and the operation that was wrong in it were made of."""
+    """Describe the operands of the case and of the operation that failed."""
     kind = "lazy" if case.is_lazy else "eager"
     arrays = (
         f"array {i}: {one.layout}, chunks {one.chunks}, bound {shown(one.bound)[:60]}"

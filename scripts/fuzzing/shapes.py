@@ -160,7 +160,7 @@ def check_shape(case: Case, rng: Random) -> int:
 
 @operation("wrong shapes")
 def check_wrong_shapes(case: Case, rng: Random) -> int:
-    """What NumPy refuses is refused."""
+    """Shapes that NumPy refuses are refused."""
     (x,) = case.take(rng)
     ndim, size = x.values.ndim, math.prod(x.values.shape)
     must_fail(lambda: x.array.reshape(size + 1), ValueError, "a shape of more numbers")

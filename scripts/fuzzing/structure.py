@@ -47,7 +47,7 @@ def check_rechunk(case: Case, rng: Random) -> int:
 
 @operation("collection")
 def check_collection(case: Case, rng: Random) -> int:
-    """What Dask does with collections, and pickle with arrays."""
+    """Dask's collection functions, and pickle, keep an array's numbers."""
     x, y = case.take(rng, 2, integers=False)
     if case.processor is np and rng.random() < 0.5:
         # One that no other thread uses: Dask's graphs cannot be pickled while they are computed.
@@ -220,7 +220,7 @@ def check_moduli_set(case: Case, rng: Random) -> int:
 
 @operation("wrong operands")
 def check_wrong_operands(case: Case, rng: Random) -> int:
-    """What does not fit is an error at once, lazy or not."""
+    """Operands that do not fit are an error at once, lazy or not."""
     (x,) = case.take(rng)
     beyond = rng.choice((case.limits.highest + 1, case.limits.lowest - 1))
     must_fail(lambda: x.array + beyond, ValueError, "an integer out of range")

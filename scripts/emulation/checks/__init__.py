@@ -12,7 +12,7 @@ import numpy as np
 Place = Callable[[Any], Any]
 Check = Callable[[Any, Place], list[Any]]
 CHECKS: dict[str, Check] = {}
-"""What takes kernels, and a function that places an array for them, and gives arrays to compare."""
+"""Checks by name: they take kernels and a function that places arrays, and return arrays to compare."""
 NOT_BY_PTX: dict[str, str] = {}
 """Checks that `ptx` cannot run, and why."""
 

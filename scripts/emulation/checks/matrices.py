@@ -54,7 +54,7 @@ def elimination_by_rows(kernels: Any, place: Place) -> list[Any]:
 @check
 @not_by_ptx("matrix units and copies that do not wait")
 def products_joined_at_once(kernels: Any, place: Place) -> list[Any]:
-    """Of matrices on matrix units, by as few blocks as there can be, and what they are taken from."""
+    """Products on matrix units by the fewest blocks, and their differences from other matrices."""
     moduli, results = ModuliSet([2**32, 4294967291, 3]), []
     for rows, terms, columns in ((70, 260, 130), (64, 5, 129), (129, 64, 3)):
         a, b, c = (
@@ -86,7 +86,7 @@ def products_joined_at_once(kernels: Any, place: Place) -> list[Any]:
 
 
 def turned_difference(factors: list[Part], part: Part, moduli: ModuliSet) -> list[Any]:
-    """What a part is less a product, computed with rows as columns: words, and residues of left matrices."""
+    """Subtract a product from a part, with rows as columns; return words, and residues of left matrices."""
     (n, count, rows, terms), columns = factors[0].words.shape, part.words.shape[3]
     constants = int8_constants(moduli, small_moduli_for(moduli, terms))
     sides = (factors[1].turned(), columns, constants.negative), (factors[0], rows, constants.right)
@@ -102,7 +102,7 @@ def turned_difference(factors: list[Part], part: Part, moduli: ModuliSet) -> lis
 
 @check
 def inverses_of_triangles(kernels: Any, place: Place) -> list[Any]:
-    """Of both factors in whole matrices, and of those of L in rows of each from one rank to another."""
+    """Inverses of both factors in whole matrices, and of L between two ranks of each matrix."""
     moduli, results = ModuliSet([2, 65537, 4294967291]), []
     for size in (1, 9, 40, 128):
         x = np.stack(
@@ -134,7 +134,7 @@ def inverses_of_triangles(kernels: Any, place: Place) -> list[Any]:
 
 
 def inverse_of_lower(x: np.ndarray, m: int) -> np.ndarray:
-    """Of a lower triangular matrix modulo a prime, row by row by Python's integers."""
+    """Invert a lower triangular matrix modulo a prime, row by row, with Python's integers."""
     x, found = x.astype(object), np.eye(len(x), dtype=object)
     for i in range(len(x)):
         found[i] = (found[i] - x[i, :i] @ found[:i]) * pow(int(x[i, i]), -1, m) % m

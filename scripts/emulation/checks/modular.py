@@ -52,7 +52,7 @@ def montgomery_powers(kernels: Any, place: Place) -> list[Any]:
 
 @check
 def squares_by_lanes(kernels: Any, place: Place) -> list[Any]:
-    """Of powers, by two lanes, four and eight: of -1, of equal halves, and of moduli of all ones."""
+    """Squares within powers, by two, four and eight lanes: -1, equal halves, and moduli of all ones."""
     sizes = (40, 17, 17, 9), (128, 9, 9, 13), (128, 9, 1, 4), (160, 5, 1, 7), (256, 5, 5, 3)
     return [powers(kernels, place, *size) for size in sizes]
 

@@ -32,7 +32,7 @@ def residues_of_few_numbers(kernels: Any, place: Place) -> list[Any]:
 
 @check
 def running_sums(kernels: Any, place: Place) -> list[Any]:
-    """Of residues: all lines at once, some at a time, and parts of one."""
+    """Running sums of residues: all lines at once, some at a time, and parts of one."""
     moduli, results = ModuliSet.for_bits(150), []
     n, least = len(moduli), np.uint32(min(moduli))
     for block in (2**22, 90, 7):
@@ -60,7 +60,7 @@ def unset_flags(kernels: Any, place: Place) -> list[Any]:
 @not_by_ptx("matrix units")
 @check
 def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
-    """Of numbers within the bound and beyond it, some with a wrong residue, in rows of any alignment."""
+    """Proofs for numbers within and beyond the bound, some with a wrong residue, at any alignment."""
     results = []
     for bits, size, count in (
         (150, 16, 300),

@@ -48,7 +48,7 @@ def transforms_in_passes(kernels: Any, place: Place) -> list[Any]:
 
 @check
 def transformed_products(kernels: Any, place: Place) -> list[Any]:
-    """Of integers as limbs: by others, by one for all, and squares."""
+    """Products of integers as limbs: pairwise, by one factor for all, and squares."""
     results = []
     for x_rows, y_rows, count in ((40, 40, 3), (130, 70, 2), (9, 200, 5)):
         x, y = place(words(x_rows, count, 20)), place(words(y_rows, count, 21))
