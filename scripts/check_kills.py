@@ -45,6 +45,9 @@ TO_STORES = {
     "random": f"random {OUTPUT} --count {{count}} --bits 2000 --seed 9 --chunk {{chunk}}",
     "import": f"import x.txt {OUTPUT} --bits 2000 --chunk {{chunk}}",
     "eval": f"eval 'x*y + x' x=x y=y -o {OUTPUT} --overflow wrap",
+    "import --binary": f"import x.bin {OUTPUT} --binary 256 --bits 2000 --chunk {{chunk}}",
+    "eval --mask": f"eval '2**30*x' x=x -o {OUTPUT} --overflow flag --mask {OUTPUT}-mask",
+    "eval -e": f"eval -e s=x+y -e 'p=s*2' x=x y=y -o s={OUTPUT} -o p={OUTPUT}-p --extend",
     "cumsum": f"cumsum small {OUTPUT}",
     "cummax": f"cummax x {OUTPUT}",
     "cummin": f"cummin x {OUTPUT}",
@@ -52,6 +55,7 @@ TO_STORES = {
     "convolve": f"convolve line line -o {OUTPUT} --overflow wrap",
     "ntt": f"ntt fields -o {OUTPUT}",
     "convert": f"convert x {OUTPUT} --to interval",
+    "convert to limbs": f"convert x {OUTPUT} --to positional --bits 2048",
     "extend": f"extend x {OUTPUT} --bits 4096",
     "shrink": f"shrink small {OUTPUT} --bits 200",
     "slice": f"slice x {OUTPUT} 100:-100",
@@ -82,6 +86,7 @@ def make_inputs(folder: Path, count: int) -> None:
         if status:
             sys.exit(f"error: {command}: {last_line(errors)}")
     rnsdask("export x x.txt", folder)
+    rnsdask("export x x.bin --binary 256", folder)
 
 
 def outcome(command: str, folder: Path, name: str, *options: str) -> dict[str, str]:

@@ -101,13 +101,13 @@ def _of_moduli(name: str, description: str) -> click.Command:
 @click.option(
     "--signed/--unsigned",
     default=None,
-    help="Of --to rns and positional: whether there may be negative numbers.  [default: as in SRC]",
+    help="With --to rns or positional: whether numbers may be negative.  [default: as in SRC]",
 )
 @click.option(
     "--bits",
     type=POSITIVE,
     metavar="B",
-    help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
+    help="With --to positional: bits of a number, with its sign. With --to rns from limbs: the least bits "
     "of the product of the moduli.  [default: as many as hold the range]",
 )
 @field_options
@@ -144,21 +144,21 @@ def convert(
         from rnsdask.core.errors import with_article
         from rnsdask.core.moduli import ModuliSet
 
-        if isinstance(x, FieldArray):
+        if not x.system.overflows:
             if system != "rns" or bits is not None:
                 raise ValueError("of elements of fields --to rns makes integers, without --bits")
             return x.lift(bool(signed))
         if fields is not None:
             return FieldArray.from_rns(x, fields)
         made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
-        if isinstance(x, made) and (system != "positional" or (signed, bits) == (None, None)):
+        if type(x) is made and (system != "positional" or (signed, bits) == (None, None)):
             raise ValueError(f"it is {with_article(made)} already, which is what --to {system} makes")
         if system == "positional":
             lowest, highest = x.system.value_range
             is_signed = lowest < 0 if signed is None else signed
             longest = max(highest, ~lowest if lowest < 0 else 0).bit_length() + is_signed
             return x.to_positional(longest if bits is None else bits, is_signed)
-        if isinstance(x, PositionalArray):
+        if not hasattr(x, "moduli"):
             if system == "interval":
                 return IntervalRNSArray.from_rns(x.to_rns())
             return x.to_rns(None if bits is None else ModuliSet.for_bits(bits), signed)
@@ -193,7 +193,7 @@ def convert(
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
-    help="Of an integer out of range: an error; or the integer modulo M.  [default: raise]",
+    help="What an integer out of range is: an error; or itself modulo M.  [default: raise]",
 )
 @with_mode
 @processor_job_options

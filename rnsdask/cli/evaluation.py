@@ -108,13 +108,13 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "outputs",
     metavar="[NAME=]STORE",
     multiple=True,
-    help="New store of the values; with -e, of which.",
+    help="New store of the values; with -e, also of which expression.",
 )
 @_reduction_options
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap", "flag"]),
-    help="Of a result out of range: an error; it modulo M; or this, and a count of such.  [default: raise; "
+    help="What a result out of range is: an error; itself modulo M; or that, and counted.  [default: raise; "
     "stores that grow extend]",
 )
 @click.option(

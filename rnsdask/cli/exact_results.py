@@ -151,12 +151,11 @@ def _compute(
     wants_moduli = about_moduli != (None, None, None)
     if output is None and (any(mode.values()) or denominators or wants_moduli):
         refuse("--denominators, --overwrite, --resume and options of moduli need -o")
-    from rnsdask.fields.finite_fields import FiniteFields
     from rnsdask.jobs.sources import OF_NUMBERS, Source
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None
     sources = [Source.at(path, OF_NUMBERS) for path in paths]
-    of_fields = isinstance(sources[0].info.system, FiniteFields)
+    of_fields = not sources[0].info.system.overflows
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are of integers; these are elements of fields")
     if of_fields and checkpoint is not None:

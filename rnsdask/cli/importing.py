@@ -17,10 +17,10 @@ from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     binary_options,
     check_store_path,
+    integer_system,
     json_option,
     moduli_of_other_programs,
     moduli_options,
-    moduli_or_bits,
     positional_option,
     progress_option,
     read_shape,
@@ -60,9 +60,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from rnsdask.core.moduli import ModuliSet
+    from rnsdask.core.number_system import NumberSystem
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.jobs.cost import Cost
-    from rnsdask.jobs.importing import Import, InputForm, System
+    from rnsdask.jobs.importing import Import, InputForm
     from rnsdask.jobs.line_forms import NumberRange
     from rnsdask.jobs.writing import Transfer
     from rnsdask.positional.system import Positional
@@ -171,12 +172,7 @@ def _system(
         if modulus_bits is not None:
             refuse("--modulus-bits needs --bits")
         return None
-    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
-    from rnsdask.positional.system import Positional
-    from rnsdask.rns.system import RNS
-
-    with refusing():
-        return Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
+    return integer_system(positional, bits, modulus_bits, moduli_file, signed)
 
 
 def _import_residues(
@@ -219,7 +215,7 @@ def _import_residues(
 def _import_integers(
     source: str,
     path: str,
-    system: "System | None",
+    system: "NumberSystem | None",
     shape: tuple[int, ...] | None,
     told: dict[str, Any],
     *,
@@ -231,14 +227,14 @@ def _import_integers(
     as_json: bool,
 ) -> None:
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import import_identity, system_parameters
+    from rnsdask.jobs.identity import import_identity
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
 
     records = told["records"]
     others = {name: value for name, value in told.items() if name != "records"}
     about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **others}
-    identity = import_identity(source, **about, **system_parameters(system, signed=signed))
+    identity = import_identity(source, **about, system=system, signed=signed)
     if is_done("import", path, identity, mode, as_json):
         return
     with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
@@ -266,7 +262,7 @@ def _import_integers(
 def _prepared(
     given: "_Input",
     path: str,
-    system: "System | None",
+    system: "NumberSystem | None",
     found: "NumberRange | None",
     shape: tuple[int, ...] | None,
     chunks: Any,
@@ -322,7 +318,7 @@ class _Input:
     @classmethod
     @contextmanager
     def opened(
-        cls, source: str, path: str, told: dict[str, Any], signed: bool, system: "System | None"
+        cls, source: str, path: str, told: dict[str, Any], signed: bool, system: "NumberSystem | None"
     ) -> "Iterator[_Input]":
         """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
         from rnsdask.core.file_formats import PARQUET

@@ -28,6 +28,7 @@ from rnsdask.cli.printing import (
     print_json,
     size_text,
 )
+from rnsdask.cli.reductions import compute_of
 
 _MOST_LENGTHS = 20
 """Rows of the histogram of lengths."""
@@ -88,7 +89,8 @@ def stats(
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.lazy.summary import Summary, summarize
 
-    found, nbytes, cost = _computed("stats", path, connection, backend, progress, summarize)
+    found, array, cost = compute_of("stats", path, summarize, connection, backend, progress)
+    nbytes = array.nbytes
     summary: Summary = found.item()
     ends = {"min": summary.minimum, "max": summary.maximum, "sum": summary.total}
     texts = {name: None if value is None else to_decimal(value) for name, value in ends.items()}
@@ -138,8 +140,8 @@ def hist(
         counts, limits = histogram(array, wanted)
         return [counts, limits] if edges is None else [counts]  # a cluster computes what is lazy
 
-    (counts, *limits), nbytes, cost = _computed("hist", path, connection, backend, progress, function)
-    nbytes = nbytes if edges is not None else 2 * nbytes
+    (counts, *limits), array, cost = compute_of("hist", path, function, connection, backend, progress)
+    nbytes = array.nbytes if edges is not None else 2 * array.nbytes
     texts = list(map(to_decimal, limits[0] if limits else wanted))  # type: ignore[arg-type]
     if as_json:
         fields = {"counts": counts.tolist(), "edges": texts}
@@ -164,32 +166,6 @@ def _edges(text: str) -> list[int]:
     if len(edges) != len(items) or len(edges) < 2 or edges != sorted(edges):
         refuse("--edges takes two integers or more that do not decrease, with commas between")
     return edges
-
-
-def _computed(
-    operation: str,
-    path: str,
-    connection: AbstractContextManager[Any],
-    backend: str,
-    progress: bool,
-    function: Any,
-) -> tuple[Any, int, Any]:
-    """Compute a function of a store's lazy array; return the result, the bytes read, and the cost."""
-    from rnsdask.jobs.compute import compute
-    from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import OF_INTEGERS, Source
-
-    source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.info}
-    with connection as client, fitting(work_on(source.info, operation), client, **plan) as part:
-        array = source.array(part=part, backend=backend)
-        lazy = function(array, backend=backend)
-        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        with measured() as cost:
-            found = compute(lazy, client, progress=progress, label=operation, **amount)
-    cost.record(operation, array.size, array.nbytes)
-    return found, array.nbytes, cost
 
 
 def _grouped(lengths: dict[int, int]) -> dict[str, int]:

@@ -28,6 +28,8 @@ from rnsdask.cli.wording import in_options
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
+    from rnsdask.positional.system import Positional
+    from rnsdask.rns.system import RNS
 
 _Function = Callable[..., Any]
 _Decorator = Callable[[_Function], _Function]
@@ -415,15 +417,21 @@ positional_option = _moduli(
 )
 
 
-def moduli_or_bits(
-    positional: bool, bits: int | None, modulus_bits: int | None, moduli_file: str | None
-) -> "ModuliSet | int":
-    """The moduli set that the options of a new store ask for; of limbs, the bits of a number."""
+def integer_system(
+    positional: bool, bits: int | None, modulus_bits: int | None, moduli_file: str | None, signed: bool
+) -> "RNS | Positional":
+    """Make the number system that the options of a new store of integers ask for."""
+    from rnsdask.positional.system import Positional
+    from rnsdask.rns.system import RNS
+
     if not positional:
-        return moduli_set(bits, modulus_bits, moduli_file)
+        moduli = moduli_set(bits, modulus_bits, moduli_file)
+        with refusing():
+            return RNS(moduli, signed)
     if bits is None or (modulus_bits, moduli_file) != (None, None):
         refuse("--positional needs --bits, and excludes --modulus-bits and --moduli")
-    return bits
+    with refusing():
+        return Positional(bits, signed)
 
 
 def moduli_set(bits: int | None, modulus_bits: int | None, moduli_file: str | None) -> "ModuliSet":

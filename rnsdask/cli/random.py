@@ -10,9 +10,9 @@ from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
     check_store_path,
+    integer_system,
     job_options,
     moduli_options,
-    moduli_or_bits,
     positional_option,
     read_shape,
     store_argument,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     metavar="B",
     help="Only integers of at most B bits in magnitude, under moduli that hold longer ones.",
 )
-@click.option("--seed", type=NOT_NEGATIVE, help="Of the generator; by default a new one, which is told.")
+@click.option("--seed", type=NOT_NEGATIVE, help="Seed of the generator.  [default: a new one, told]")
 @with_creation
 @job_options
 def random(
@@ -74,7 +74,7 @@ def random(
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import job_identity, system_parameters
+    from rnsdask.jobs.identity import job_identity
     from rnsdask.jobs.writing import write_array
     from rnsdask.lazy.chunks import store_chunks
 
@@ -94,7 +94,7 @@ def random(
     with refusing():
         array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
     work = memory_plan.describe("random", [system], array.shape, array.words.chunksize[1:], stores=0)
-    about = {"shape": lengths, "chunks": array.words.chunksize[1:], **system_parameters(system)}
+    about = {"shape": lengths, "chunks": array.words.chunksize[1:], "system": system}
     identity = job_identity("random", {}, seed=seed, **about)
     if is_done("random", path, identity, mode, as_json):
         return
@@ -122,13 +122,8 @@ def _system(
     max_bits: int | None,
 ) -> "NumberSystem":
     """The number system, with the bound of numbers of the bits that are told."""
-    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
-    from rnsdask.positional.system import Positional
-    from rnsdask.rns.system import RNS
-
-    with refusing():
-        system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
-    if isinstance(system, Positional):
+    system = integer_system(positional, bits, modulus_bits, moduli_file, signed)
+    if positional:
         if max_bits is not None:
             refuse("--max-bits is of residues: numbers of --positional are of the whole range")
         return system

@@ -1,6 +1,8 @@
 """Commands that reduce a store: to a number, or to a few."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +25,10 @@ from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_js
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
+    from rnsdask.jobs.memory_plan import Work
     from rnsdask.jobs.sources import Source
     from rnsdask.rns.reduce import ReductionResult
+    from rnsdask.store import StoreInfo
 
 
 _reduction_options = joined(
@@ -66,13 +70,12 @@ def _reduce_store(
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.reduction import reduce
     from rnsdask.jobs.sources import OF_INTEGERS, Source
-    from rnsdask.rns.system import RNS
 
     found = Source.at(path, OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": found.info}
     with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
         array = found.array(part=part, backend=backend)
-        if name == "bound" and isinstance(array.system, RNS):
+        if name == "bound" and array.system.extends:
             array = _whole(array)
         how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "info": found.info}
         with naming(f"{name} of {path}"), measured() as cost:
@@ -118,12 +121,11 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     from rnsdask import store
     from rnsdask.core.errors import StoreError, bits_text
     from rnsdask.jobs.sources import OF_INTEGERS
-    from rnsdask.rns.system import RNS
 
     if write:
         location = store.locate(path)
         store.check_bound_is_writable(location)
-        if not isinstance(system := store.open_info(path, OF_INTEGERS).system, RNS):
+        if not (system := store.open_info(path, OF_INTEGERS).system).extends:
             raise StoreError(
                 f"{location.path}: --write is of stores of residues, and this is one of {system!r}"
             )
@@ -159,12 +161,39 @@ REDUCTIONS = (
 )
 
 
+def compute_of(
+    operation: str,
+    path: str,
+    function: Callable[..., Any],
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    work: "Callable[[StoreInfo], Work] | None" = None,
+) -> tuple[Any, Any, "Cost"]:
+    """Compute a function of a store's lazy array; return the result, the array, and the cost."""
+    from rnsdask.jobs.compute import compute, naming
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
+
+    source = Source.at(path, OF_INTEGERS)
+    plan = work_on(source.info, operation) if work is None else work(source.info)
+    with connection as client, fitting(plan, client, backend=backend, info=source.info) as part:
+        array = source.array(part=part, backend=backend)
+        lazy = function(array, backend=backend)
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        with naming(f"{operation} of {path}"), measured() as cost:
+            found = compute(lazy, client, progress=progress, label=operation, **amount)
+    cost.record(operation, array.size, array.nbytes)
+    return found, array, cost
+
+
 @click.command(cls=Command)
 @store_argument
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap", "flag"]),
-    help="Of a product out of range: an error; it modulo M, or of limbs modulo 2**BITS; or this, and whether "
+    help="What a product out of range is: an error; itself modulo M, for limbs 2**BITS; or that, and whether "
     "it was.  [default: raise; a store that grows has any product]",
 )
 @digits_option
@@ -179,22 +208,14 @@ def prod(
 ) -> None:
     """Print the product of all integers of STORE; 1 of none."""
     from rnsdask.core.integer_text import to_decimal
-    from rnsdask.jobs.compute import compute, naming
-    from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import OF_INTEGERS, Source, check_overflow
+    from rnsdask.jobs.sources import check_overflow
 
-    source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.info}
-    with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
-        array = source.array_with("prod", part=part, backend=backend)
+    def function(array: Any, **on: Any) -> list[Any]:
         check_overflow(path, array.system, overflow)
-        found = array.prod(overflow=overflow, backend=backend)
-        wanted = list(found) if overflow == "flag" else [found]
-        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        with naming(f"prod of {path}"), measured() as cost:
-            value, *flagged = compute(wanted, client, progress=progress, label="prod", **amount)
-    cost.record("prod", array.size, array.nbytes)
+        found = array.prod(overflow=overflow, **on)
+        return list(found) if overflow == "flag" else [found]
+
+    (value, *flagged), array, cost = compute_of("prod", path, function, connection, backend, progress)
     text = to_decimal(value)
     if as_json:
         flags = {"flagged": bool(flagged[0])} if flagged else {}
@@ -221,24 +242,17 @@ def topk(
     the lowest first.
     """
     from rnsdask.core.integer_text import to_decimal
-    from rnsdask.jobs.compute import compute
-    from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.memory_plan import fitting, work_of_topk
-    from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.jobs.memory_plan import work_of_topk
 
-    source = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": source.info}
-    with connection as client, fitting(work_of_topk(source.info, k), client, **plan) as part:
-        array = source.array_with("topk", part=part, backend=backend)
+    def function(array: Any, **on: Any) -> list[Any]:
         if array.ndim != 1:
             raise ValueError(
                 f"topk takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
             )
-        found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
-        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        with measured() as cost:
-            values, indices = compute(found, client, progress=progress, label="topk", **amount)
-    cost.record("topk", array.size, array.nbytes)
+        return [array.topk(k, **on), array.argtopk(k, **on)]
+
+    work = partial(work_of_topk, k=k)
+    (values, indices), array, cost = compute_of("topk", path, function, connection, backend, progress, work)
     texts = [to_decimal(value) for value in values]
     if as_json:
         fields = {"k": k, "values": texts, "indices": indices.tolist(), "count": array.size}

@@ -11,6 +11,7 @@ from rnsdask.core.table import Entry, Table
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import random_digits
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.rns.decimal import decimal_to_residues, residues_to_decimal
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
@@ -33,23 +34,36 @@ def _random_residues(*, system: Any, **how: Any) -> Array:
     return random_residues(system=RNS(system.moduli), **how)
 
 
-PRIME_FIELDS: Table = {
+def _from_decimal(limbs: Array, *, system: Any, signed: bool) -> Array:
+    return decimal_to_residues(
+        limbs, system.moduli, signed, checked=False
+    )  # any integer stands for an element
+
+
+_SHARED: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
     "differ": Entry(_on("differ"), np.bool_),
     "matmul": Entry(_on("matmul")),
     "transform": Entry(_on("transform")),
     "sum_along": Entry(_on("sums_along")),
     "prod_along": Entry(_on("products_along")),
-    "random": Entry(_random_residues),
     "inverse": Entry(_on("inverse"), located=True),
     "reciprocal": Entry(_on("reciprocal")),
     "power": Entry(_on("power"), located=True),
     "power_by_array": Entry(_on("powers"), located=True),
 }
+"""Operations of elements of all fields."""
+
+PRIME_FIELDS: Table = {
+    **_SHARED,
+    "random": Entry(_random_residues),
+    "from_decimal": Entry(_from_decimal),
+    "to_decimal": Entry(lambda words, system: residues_to_decimal(words, system.moduli)),
+}
 """Operations of elements of prime fields, by name; `reciprocal` is of one integer."""
 
 FERMAT_FIELDS: Table = {
-    **PRIME_FIELDS,
+    **_SHARED,
     "random": Entry(random_digits),
     "multiply_by_root": Entry(_on("multiply_by_root")),
 }

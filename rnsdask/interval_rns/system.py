@@ -45,6 +45,7 @@ class IntervalRNS(NumberSystem):
     )
     conversions: ClassVar[str] = "IntervalRNSArray.from_rns(x) and to_rns() convert"
     wider: ClassVar[str] = "x.extend(moduli) takes more moduli"
+    arrays_beside: ClassVar[int] = 6  # signs, bounds, numbers of either sign, and a wider system
 
     moduli: ModuliSet
     source: WideModuli | None = None

@@ -22,6 +22,7 @@ from rnsdask.interval_rns import (
 from rnsdask.interval_rns.products import IntervalProducts
 from rnsdask.interval_rns.reduce import bit_length, ordering, reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.rns.decimal import residues_to_decimal
 from rnsdask.rns.divide import is_even
 from rnsdask.rns.number_theory import of_pairs
 from rnsdask.rns.powers import check_inverses, check_power
@@ -61,6 +62,11 @@ def _sign(x: Array, moduli: ModuliSet) -> Array:
 
 def _to_rns(x: Array, *, system: IntervalRNS, target: RNS, locate: Locate) -> Array:  # noqa: ARG001
     return convert.residues_of_columns(x, target, locate)
+
+
+def _to_decimal(x: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+    limbs, _ = residues_to_decimal(layout.residues_of(x, moduli), moduli)
+    return limbs, layout.is_negative(x, moduli)
 
 
 def _residues_modulo(x: Array, moduli: ModuliSet) -> Array:
@@ -174,5 +180,6 @@ TABLE: Table = {
     "power_by_array": Entry(_of_moduli(products.power_by_array), overflows=True, located=True),
     "power_modulo": ThroughRNS(check=_check_power_modulo),
     "inverse": Entry(_of_moduli(products.inverse), located=True, check=check_inverses),
+    "to_decimal": Entry(_of_moduli(_to_decimal)),
 }
 """Operations of numbers with intervals, by name."""

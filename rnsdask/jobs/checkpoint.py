@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from rnsdask.core.errors import JobError, brief
 from rnsdask.core.files import new_file
 from rnsdask.core.moduli import to_text
-from rnsdask.jobs.identity import system_parameters
 from rnsdask.rns.reduce import ReductionResult
 from rnsdask.store import StoreInfo, fingerprint
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
@@ -154,7 +153,7 @@ def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -
         "format": FORMAT,
         "operation": operation,
         "store": info.path,
-        **system_parameters(info.system),
+        "number system": str(info.system.__dask_tokenize__()),
         "shape": list(info.shape),
         "chunks": list(info.chunks),
         "pieces": len(groups),

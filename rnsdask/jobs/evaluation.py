@@ -18,13 +18,10 @@ from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import bytes_read, most_alive
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow, open_plain
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 
 SINGLE = ""
 """The name of the result of an expression without one."""
@@ -346,12 +343,11 @@ def _extended(
     if not numbers:
         raise ExpressionError("extend=True needs an array of numbers")
     systems = [operand.array.system for operand in numbers.values()]
-    if any(isinstance(system, FiniteFields) for system in systems):
-        raise ExpressionError("extend=True is of integers, and operands are elements of fields, without end")
-    if any(isinstance(system, Positional) for system in systems):
-        raise ExpressionError(
-            "extend=True is of residues, and operands are of limbs; x.to_rns(moduli) makes residues"
-        )
+    for name, operand in numbers.items():
+        if not hasattr(operand.array, "extend"):
+            raise ExpressionError(
+                f"extend=True is for residues, and {name} holds none: {operand.array.system.ways_out}"
+            )
     signed = {system.value_range[0] < 0 for system in systems}
     if len(signed) > 1:
         raise ExpressionError(
@@ -361,7 +357,9 @@ def _extended(
     is_signed = signed.pop()
     found = range_of_steps(expressions, known, lowest=None if is_signed else 0)
     widest = max((system.moduli for system in systems), key=lambda moduli: moduli.product)
-    needed = needed_product(found, is_signed, symmetric=isinstance(systems[0], RNS))
+    needed = needed_product(
+        found, is_signed, symmetric=systems[0].value_range[1] < systems[0].moduli.product - 1
+    )
     target = enough_moduli(widest, needed)
     made: dict[int, Any] = {}
     for operand in numbers.values():
@@ -409,7 +407,7 @@ def check_wanted(
         value, called = prepared.evaluations[name].value, f"expression {known[name].text!r}"
         is_number = isinstance(value, NumberArray)
         for option in reductions:
-            if is_number and isinstance(value.system, FiniteFields):
+            if is_number and not value.system.overflows:
                 raise ExpressionError(
                     f"{called}: {option} is of integers, and these are elements of fields; x.lift() makes "
                     "integers"

@@ -133,7 +133,7 @@ def _work(
     words, each = _COPIES * images * len(arrays), 0
     if operation == "rank":
         each = _RANK_BYTES
-    elif isinstance(largest, RNSArray):
+    elif largest.system.extends:
         # A result is a sum of products of as many numbers as a row and a column have.
         factors = sum(sum(array.shape[-variables:]) for array in arrays)
         nbytes = factors * (2 + max(array.system.known_magnitude.bit_length() for array in arrays) // 8)

@@ -24,22 +24,16 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.fields.system import PrimeFields
-from rnsdask.interval_rns import layout as interval_layout
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.compute import Advance, map_ahead
-from rnsdask.jobs.integer_reading import CSV_HEADER, LONG_BITS, ByteOrder
+from rnsdask.jobs.integer_reading import CSV_HEADER, ByteOrder
 from rnsdask.jobs.memory_plan import Work, describe, work_on
 from rnsdask.jobs.sources import OF_NUMBERS
 from rnsdask.jobs.tables import write_numpy, write_parquet
 from rnsdask.jobs.writing import Transfer
-from rnsdask.positional.system import Positional
-from rnsdask.rns import convert
 from rnsdask.rns.blocks import batch_size
 from rnsdask.rns.convert import limbs_to_ints
-from rnsdask.rns.decimal import decimal_limbs, residues_to_decimal
+from rnsdask.rns.decimal import decimal_limbs
 from rnsdask.rns.foreign import first_lost, residues_of_words, resized
-from rnsdask.rns.system import RNS
 
 Form = Literal["text", "csv", "npy", "parquet"]
 """The kind of a file of integers; a CSV file is text after a line that names the column."""
@@ -129,16 +123,9 @@ class Numbers:
 
 def _decimal(words: Words, system: NumberSystem) -> Any:
     """Decimal limbs of words, and which numbers are negative."""
-    if isinstance(system, RNS | PrimeFields):
-        return residues_to_decimal(words, system.moduli, getattr(system, "signed", False))
-    if isinstance(system, IntervalRNS):
-        limbs, _ = residues_to_decimal(interval_layout.residues_of(words, system.moduli), system.moduli)
-        return limbs, interval_layout.is_negative(words, system.moduli)
-    if not isinstance(system, Positional) or system.bits > LONG_BITS:
-        return decimal_limbs(system.decode(words).ravel().tolist())
-    moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
-    residues = convert.to_residues(system.limbs_of(words), moduli, system.signed)
-    return residues_to_decimal(residues, moduli, system.signed)
+    if "to_decimal" in system.table:
+        return system.apply("to_decimal", words)
+    return decimal_limbs(system.decode(words).ravel().tolist())
 
 
 def _numbers_of_plain(info: store.PlainInfo) -> Numbers:

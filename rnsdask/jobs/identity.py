@@ -6,13 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rnsdask.core.moduli import to_text
-from rnsdask.core.number_system import NumberSystem
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import PrimeFields
-from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 from rnsdask.store import PlainInfo, StoreInfo, fingerprint, locate
 
 
@@ -25,7 +18,7 @@ def job_identity(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **
         The stores that are read, by the names that the operation has for them. Changes of their metadata, and
         of any chunk's size or time of modification, change the hash.
     parameters
-        What else the result depends on; JSON can write it.
+        What else the result depends on, number systems among it; JSON can write it.
     """
     stores = {name: [info.path, fingerprint(info)] for name, info in inputs.items()}
     return _hash({"operation": operation, "inputs": stores, "parameters": parameters})
@@ -55,22 +48,6 @@ def result_identity(identity: str, **parameters: Any) -> str:
     return _hash({"job": identity, "parameters": parameters})
 
 
-def system_parameters(system: NumberSystem | None, **others: Any) -> dict[str, Any]:
-    """Return what a number system depends on, as parameters of a job; those of None are `others`."""
-    if isinstance(system, Positional):
-        return {"signed": system.signed, "bits": system.bits}
-    if isinstance(system, FermatField):
-        return {"radix": to_text(system.radix), "digits": system.digits}
-    if isinstance(system, PrimeFields):
-        return {"primes": list(system.moduli)}
-    if isinstance(system, IntervalRNS):
-        return {"intervals": list(system.moduli)}
-    if system is None:
-        return others
-    assert isinstance(system, RNS)
-    told = {"signed": system.signed, "moduli": list(system.moduli), "bound": to_text(system.bound)}
-    return {**told, "grows": True} if system.grows else told
-
-
 def _hash(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    text = json.dumps(content, sort_keys=True, default=lambda system: system.__dask_tokenize__())
+    return hashlib.sha256(text.encode()).hexdigest()

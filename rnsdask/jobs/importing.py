@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from dask.array.core import normalize_chunks
@@ -19,7 +19,7 @@ from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.file_formats import MATRIX_MARKET, NUMPY, PARQUET, RECORDS, TEXT
 from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
-from rnsdask.fields.system import PrimeFields
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
@@ -42,16 +42,13 @@ from rnsdask.rns.blocks import BATCH_INTEGERS, batch_size
 from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
 
-System: TypeAlias = RNS | Positional | PrimeFields
-"""The number systems of stores that integers are imported to."""
-
 
 class Integers(Protocol):
     """Some integers, such as a :class:`.Batch`."""
 
     def __len__(self) -> int: ...
 
-    def to_words(self, system: System, /) -> NDArray[np.uint32]:
+    def to_words(self, system: NumberSystem, /) -> NDArray[np.uint32]:
         """Convert them to words of a system, of shape (rows, integers)."""
         ...
 
@@ -118,9 +115,9 @@ class InputForm:
         """Whether the bytes that its reader counts are those of the input."""
         return self.kind != PARQUET and self.column is None and not self.hexadecimal
 
-    def needs_range(self, system: System | None) -> bool:
+    def needs_range(self, system: NumberSystem | None) -> bool:
         """Whether integers can be read into a system only when their range is known."""
-        return system is None or (isinstance(system, PrimeFields) and self.kind in (TEXT, MATRIX_MARKET))
+        return system is None or (not system.overflows and self.kind in (TEXT, MATRIX_MARKET))
 
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers of a stream, called `name` in messages, and return their range.
@@ -144,11 +141,11 @@ class InputForm:
         return NumberRange(reader.least, reader.greatest)
 
     def reader(
-        self, stream: Any, name: str, system: System, found: NumberRange | None = None
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
     ) -> IntegerSource:
         """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
         limits: tuple[Any, Any] = system.value_range
-        if isinstance(system, PrimeFields):  # any integer stands for an element
+        if not system.overflows:  # any integer stands for an element
             limits = (None, None) if found is None else (found.lowest, found.highest)
         if self.kind == MATRIX_MARKET:
             return MatrixMarketReader(stream, name, system, limits)
@@ -246,7 +243,7 @@ class Import:
         The integers; their range must be that of the system.
     path : str
         Where the store is.
-    system : RNS, Positional or PrimeFields
+    system : NumberSystem
         Its number system.
     shape : tuple of int or None
         The shape of the array, filled in C order; one axis without it.
@@ -258,7 +255,7 @@ class Import:
 
     source: IntegerSource
     path: str
-    system: System
+    system: NumberSystem
     shape: tuple[int, ...] | None
     chunks: tuple[int, ...]
     job_identity: str | None = None
@@ -319,12 +316,9 @@ class Import:
     def _resume(self, any_chunks: bool) -> None:
         """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
         wanted: dict[str, Any] = {"system": self.system}
-        if not isinstance(self.system, PrimeFields):
-            names = ["bits" if isinstance(self.system, Positional) else "moduli", "signed"]
-            wanted = {name: getattr(self.system, name) for name in names}
         wanted |= {} if any_chunks else {"chunks": self.chunks}
         wanted |= {} if self.shape is None else {"shape": self.shape}
-        self._writer = resume_store(self.path, self.job_identity, True, **wanted)
+        self._writer = resume_store(self.path, self.job_identity, True, any_bound=True, **wanted)
         info = self._writer.info
         if self.shape is None and len(info.shape) > 1:
             raise JobError(
@@ -403,7 +397,7 @@ class Import:
                 f"{begun}, and {source.name} holds {source.count}; it cannot be resumed; "
                 "replace it with overwrite=True"
             )
-        info = self._writer.finish(bound=source.bound if isinstance(info.system, RNS) else None)
+        info = self._writer.finish(bound=source.bound if info.system.extends else None)
         return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
 
 

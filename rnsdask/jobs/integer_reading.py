@@ -24,19 +24,16 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend.cpu import format_decimal, parse_decimal_lines, parse_lines
-from rnsdask.constants import DECIMAL_BASE, DECIMAL_DIGITS
+from rnsdask.backend.cpu import parse_decimal_lines, parse_lines
+from rnsdask.constants import DECIMAL_DIGITS
 from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
-from rnsdask.core.moduli import LIMB_BITS, ModuliSet
-from rnsdask.fields.system import PrimeFields
-from rnsdask.positional.system import Positional
+from rnsdask.core.moduli import LIMB_BITS
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
-from rnsdask.rns.convert import to_limbs, to_residues
-from rnsdask.rns.decimal import decimal_to_residues
+from rnsdask.rns.decimal import decimal_to_ints
 from rnsdask.rns.foreign import widened
-from rnsdask.rns.system import RNS
 
 ByteOrder = Literal["little", "big"]
 
@@ -49,9 +46,6 @@ _MOST_SPACES = 4096
 
 _FEW_ROWS = 512
 """Integers of which several limbs are compared at a time; of more, one limb takes long enough."""
-
-LONG_BITS = 2**12
-"""Bits of positional numbers above which GMP converts them: residues take time as their square."""
 
 _SEPARATOR = re.compile(rb"[,;\t ]")
 _DIGITS = re.compile(rb"[+-]?(?:0[xX][0-9a-fA-F]*|[0-9]*)")
@@ -102,48 +96,23 @@ class Batch:
     def __len__(self) -> int:
         return len(self.limbs)
 
-    def to_residues(self, moduli: ModuliSet, signed: bool | None = None) -> NDArray[np.uint32]:
-        """Convert to residues of shape (n, integers); ValueError if one is out of the set's range.
-
-        Parameters
-        ----------
-        signed : bool, optional
-            Whether the range is the symmetric one; without it, if the limbs are in complement.
-        """
-        signed, limbs = self.signed if signed is None else signed, self.limbs
-        if signed and not self.signed:
-            limbs = np.pad(limbs, ((0, 0), (0, 1)))
-        if self.decimal:
-            return decimal_to_residues(limbs, moduli, signed)
-        residues: NDArray[np.uint32] = to_residues(limbs, moduli, signed)
-        return residues
-
-    def to_words(self, system: RNS | Positional | PrimeFields) -> NDArray[np.uint32]:
+    def to_words(self, system: NumberSystem) -> NDArray[np.uint32]:
         """Convert to words of a system, (rows, integers); ValueError if one is out of its range."""
-        if isinstance(system, RNS):
-            return self.to_residues(system.moduli, system.signed)
-        limbs = self.limbs
-        if isinstance(system, PrimeFields):
-            if self.decimal:
-                return decimal_to_residues(limbs, system.moduli, self.signed, checked=False)
-            elements: NDArray[np.uint32] = system.words_of_limbs(limbs, self.signed, int)
-            return elements
-        if self.decimal and system.bits > LONG_BITS:
-            return system.encode([self.value(row) for row in range(len(self))])
-        if self.decimal:  # by residues, for which there is a quick way
-            moduli = ModuliSet.for_bits(system.bits + 1)
-            limbs = to_limbs(self.to_residues(moduli), moduli, self.signed)
-        words: NDArray[np.uint32] = system.words_of_limbs(limbs, self.signed, int)
+        words: NDArray[np.uint32]
+        if self.decimal:
+            words = system.apply("from_decimal", self.limbs, signed=self.signed)
+            return words
+        limbs, signed = self.limbs, self.signed
+        if system.is_signed and not signed:
+            limbs, signed = np.pad(limbs, ((0, 0), (0, 1))), True
+        words = system.words_of_limbs(limbs, signed, int)
         return words
 
     def value(self, row: int) -> int:
         """The integer of a row."""
-        if not self.decimal:
-            return int.from_bytes(self.limbs[row].astype("<u4").tobytes(), "little", signed=self.signed)
-        count = self.limbs.shape[1] - self.signed
-        text = format_decimal(self.limbs[row : row + 1, :count].copy(), np.zeros(1, dtype=np.bool_))
-        complement = DECIMAL_BASE**count if self.signed and self.limbs[row, -1] else 0
-        return int(gmpy2.mpz(text[:-1].tobytes(), 10)) - complement
+        if self.decimal:
+            return decimal_to_ints(self.limbs[row : row + 1], self.signed)[0]
+        return int.from_bytes(self.limbs[row].astype("<u4").tobytes(), "little", signed=self.signed)
 
     def extreme(self, *, largest: bool) -> int:
         """The largest or the smallest of at least one integer."""

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, TextReader
 from rnsdask.jobs.line_forms import NumberRange, range_of_lines
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 
 _BANNER = b"%%matrixmarket"
 _LONGEST_HEADER_LINE = 2**16
@@ -80,7 +79,7 @@ class MatrixMarketReader:
 
     Parameters
     ----------
-    system : RNS, Positional or PrimeFields
+    system : NumberSystem
         The number system.
     limits : (int, int), optional
         The least and the greatest integer allowed; without it, those of the system.
@@ -95,7 +94,7 @@ class MatrixMarketReader:
         self,
         stream: BinaryIO,
         name: str,
-        system: RNS | Positional | PrimeFields,
+        system: NumberSystem,
         limits: tuple[int, int] | None = None,
     ) -> None:
         self._stream, self.name, self._system = stream, name, system

@@ -25,7 +25,6 @@ from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.core.messages import tell
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import FOOTPRINTS
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.log import record
 
 if TYPE_CHECKING:
@@ -163,10 +162,8 @@ def describe(
 
 def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
     """Describe a job that reads a store, or writes one like it."""
-    how: dict[str, Any] = {"direct": info.has_chunk_files, **fields}
-    if isinstance(info.system, IntervalRNS):
-        # Beside words: signs, bounds, numbers of either sign, and a wider system where those decide.
-        how = {"arrays": FOOTPRINTS[operation].arrays + 6, **how}
+    arrays = FOOTPRINTS[operation].arrays + info.system.arrays_beside
+    how: dict[str, Any] = {"direct": info.has_chunk_files, "arrays": arrays, **fields}
     return describe(operation, [info.system], info.shape, info.chunks, **how)
 
 

@@ -73,11 +73,7 @@ class Source:
         array = self.array(**options)
         if hasattr(array, method):
             return array
-        kind = "intervals" if isinstance(self.info.system, IntervalRNS) else "limbs"
-        raise JobError(
-            f"{self.path}: {method} is of stores of residues, and this is a store of {kind}; "
-            "x.to_rns(moduli) makes residues of its numbers"
-        )
+        raise JobError(f"{self.path}: {method}: {self.info.system.ways_out}")
 
 
 def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:

@@ -18,11 +18,9 @@ from rnsdask.arrays.tables import (
 )
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer
-from rnsdask.fields.system import PrimeFields
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.integer_reading import Batch, BinaryReader, IntegerReader
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 from rnsdask.rns.values import flat_integers, range_of_arrow
 
 COLUMN = "value"
@@ -112,7 +110,7 @@ class _Values:
             return int(max(self._values) if largest else min(self._values))
         return int(self._values.max() if largest else self._values.min())
 
-    def to_words(self, system: RNS | Positional | PrimeFields) -> NDArray[np.uint32]:
+    def to_words(self, system: NumberSystem) -> NDArray[np.uint32]:
         """Their words in a system, (rows, integers)."""
         words: NDArray[np.uint32] = system.encode(self._values)
         return words

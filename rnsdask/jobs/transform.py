@@ -21,7 +21,6 @@ from rnsdask.arrays.field_array import FieldArray
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
 from rnsdask.core.operations import FOOTPRINTS
-from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
 from rnsdask.jobs.identity import job_identity
@@ -158,8 +157,9 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     # What of the axis waits to be joined to a block, and to chunks again.
     held = 0 if chunk == length else (block + 2 * chunk) * lines * rows * RESIDUE_DTYPE.itemsize
     direct = source.info.has_chunk_files
-    # Factors of the passes of a Fermat field's transforms and of their twist, and what they are made of.
-    constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if isinstance(array.system, FermatField) else 0
+    # Where roots of unity move digits: factors of the passes and of their twist, and what they are made of.
+    has_factors = "multiply_by_root" in array.system.table
+    constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if has_factors else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
     return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), **FOOTPRINTS["ntt"]._asdict(), **how)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import compute, mapping
@@ -130,11 +129,7 @@ def open_store(
     if not resume:
         writer = source.create_store(path, overwrite=overwrite, job_identity=job_identity)
         return writer
-    facts: dict[str, Any] = {"shape": source.shape, "chunks": source.storable_lengths()}
-    if isinstance(source, RNSArray):
-        facts |= {name: getattr(source.system, name) for name in ("moduli", "signed", "bound", "source")}
-    else:
-        facts["system"] = source.system
+    facts = {"shape": source.shape, "chunks": source.storable_lengths(), "system": source.system}
     return resume_store(path, job_identity, any_job, **facts)
 
 
@@ -212,27 +207,38 @@ def continues(path: store.StorePath, job_identity: str | None, *, overwrite: boo
 
 
 def resume_store(
-    path: store.StorePath, job_identity: str | None, any_job: bool, **wanted: Any
+    path: store.StorePath, job_identity: str | None, any_job: bool, any_bound: bool = False, **wanted: Any
 ) -> store.StoreWriter:
     """Open an incomplete store to write the rest, and check that it is what the job would create.
 
     `job_identity` and `any_job` are as `store.resume` takes them, and `wanted` are attributes of
-    `store.StoreInfo` or of its system, with the values that the job gives them.
+    `store.StoreInfo`, with the values that the job gives them. With `any_bound`, the bounds may differ.
     """
-    check = partial(_check_facts, wanted=wanted)
+    check = partial(_check_facts, wanted=wanted, any_bound=any_bound)
     return store.resume(path, check, job_identity=job_identity, any_job=any_job)
 
 
-def _check_facts(info: store.StoreInfo, wanted: dict[str, Any]) -> None:
-    facts = {**vars(info), **vars(info.system)}
+def _check_facts(info: store.StoreInfo, wanted: dict[str, Any], any_bound: bool) -> None:
     for name, value in wanted.items():
-        if (found := facts[name]) != value:
+        found = getattr(info, name)
+        if any_bound and name == "system" and found.same_numbers(value):
+            continue
+        if found != value:
+            if name == "system" and type(found) is type(value):
+                name, found, value = _difference(found, value)
             if name == "bound":
                 found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
             raise JobError(
                 f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}; "
                 "replace it with overwrite=True"
             )
+
+
+def _difference(found: Any, value: Any) -> tuple[str, Any, Any]:
+    """Name and values of the first field in which two systems of one kind differ."""
+    names = [field.name for field in fields(found)]
+    name = next(name for name in names if getattr(found, name) != getattr(value, name))
+    return name, getattr(found, name), getattr(value, name)
 
 
 def written_chunks(

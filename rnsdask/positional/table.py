@@ -7,6 +7,7 @@ import numpy as np
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
@@ -14,6 +15,8 @@ from rnsdask.positional import arithmetic, bits, divide, modular, reduce, trees
 from rnsdask.positional.reduce import ordering
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose
+from rnsdask.rns.convert import to_limbs, to_residues
+from rnsdask.rns.decimal import decimal_limbs, decimal_to_ints, decimal_to_residues, residues_to_decimal
 from rnsdask.rns.number_theory import of_pairs
 from rnsdask.rns.powers import check_power
 from rnsdask.rns.reduce import ReductionResult
@@ -106,6 +109,26 @@ def _power(x: Array, *, exponent: int, **how: Any) -> Array:
     return arithmetic.power(x, exponent, **how)
 
 
+_LONG_BITS = 2**12
+"""Bits above which GMP converts decimal text: residues take time as their square."""
+
+
+def _from_decimal(limbs: Array, *, system: Positional, signed: bool) -> Array:
+    if system.bits > _LONG_BITS:
+        return system.encode(decimal_to_ints(limbs, signed))
+    moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
+    residues = decimal_to_residues(limbs, moduli, signed)
+    return system.words_of_limbs(to_limbs(residues, moduli, signed), signed, int)
+
+
+def _to_decimal(words: Array, *, system: Positional) -> tuple[Array, Array]:
+    if system.bits > _LONG_BITS:
+        return decimal_limbs(system.decode(words).ravel().tolist())
+    moduli = ModuliSet.for_bits(system.bits + 1)
+    residues = to_residues(system.limbs_of(words), moduli, system.signed)
+    return residues_to_decimal(residues, moduli, system.signed)
+
+
 TABLE: Table = {
     **{name: _sum_of_products(name) for name in OPERATIONS},
     **{name: _logic(name) for name in bits.LOGIC},
@@ -152,5 +175,7 @@ TABLE: Table = {
     "mod_power_by_integer": _modular(_mod_power_by_integer),
     "power": Entry(_power, overflows=True, located=True, check=check_power),
     "power_by_array": Entry(arithmetic.power, overflows=True, located=True),
+    "from_decimal": Entry(_from_decimal),
+    "to_decimal": Entry(_to_decimal),
 }
 """Operations of limbs, by name; `exact` gives the system of exact sums and products of two others."""

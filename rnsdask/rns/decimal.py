@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import cpu
-from rnsdask.constants import DECIMAL_DIGITS, decimal_constants, decimal_forward_constants
+from rnsdask.constants import DECIMAL_BASE, DECIMAL_DIGITS, decimal_constants, decimal_forward_constants
 from rnsdask.core.layout import as_matrix, check_residue_array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.convert import residues_to_ints
+from rnsdask.rns.system import RNS
 
 # Moduli from which GMP writes numbers in less time than a table of their squares is made and used, and fewer
 # where numbers are few, as measured.
@@ -47,6 +48,20 @@ def residues_to_decimal(
     return cpu.residues_to_decimal(as_matrix(residues), decimal_constants(moduli, bool(signed)))
 
 
+def decimal_to_words(limbs: NDArray[np.uint32], *, system: RNS, signed: bool) -> NDArray[np.uint32]:
+    """Convert decimal limbs to residues of a system; limbs without a sign may be of a signed one."""
+    if system.signed and not signed:
+        limbs = np.pad(limbs, ((0, 0), (0, 1)))
+    return decimal_to_residues(limbs, system.moduli, system.signed)
+
+
+def words_to_decimal(
+    words: NDArray[np.uint32], *, system: RNS
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """Convert residues of a system to decimal limbs, and tell which numbers are negative."""
+    return residues_to_decimal(words, system.moduli, system.signed)
+
+
 def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """Magnitudes of integers in base 10**9, and which are negative, as kernels format them."""
     integers = [gmpy2.mpz(value) for value in values]
@@ -58,3 +73,13 @@ def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np
     for digit in np.moveaxis(digits, -1, 0):
         limbs = limbs * np.uint32(10) + digit
     return limbs[:, ::-1].copy(), np.array([value < 0 for value in integers], dtype=np.bool_)
+
+
+def decimal_to_ints(limbs: NDArray[np.uint32], signed: bool) -> list[int]:
+    """Convert decimal limbs, as :func:`decimal_to_residues` takes them, to Python ints."""
+    count = limbs.shape[1] - signed
+    lines = cpu.format_decimal(limbs[:, :count].copy(), np.zeros(len(limbs), dtype=np.bool_)).tobytes()
+    complement = DECIMAL_BASE**count
+    is_negative = limbs[:, -1] if signed else np.zeros(len(limbs), dtype=np.uint32)
+    pairs = zip(lines.split(), is_negative.tolist(), strict=True)
+    return [int(gmpy2.mpz(digits, 10)) - complement * negative for digits, negative in pairs]

@@ -23,6 +23,7 @@ from rnsdask.rns import (
 )
 from rnsdask.rns import scan as scans
 from rnsdask.rns.compare import absolute
+from rnsdask.rns.decimal import decimal_to_words, words_to_decimal
 from rnsdask.rns.divide import Part
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
@@ -126,5 +127,7 @@ TABLE: Table = {
     "power_modulo": Entry(powers.power_modulo, located=True),
     "power_modulo_by_array": Entry(powers.power_modulo_by_array, located=True),
     "inverse": Entry(_inverse, located=True, check=powers.check_inverses),
+    "from_decimal": Entry(decimal_to_words),
+    "to_decimal": Entry(words_to_decimal),
 }
 """Operations of residues, by name."""

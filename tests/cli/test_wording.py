@@ -279,7 +279,7 @@ def test_only_the_command_line_offers_its_debug_option() -> None:
 def test_extend_of_nothing_to_extend() -> None:
     message = fail("eval", "a+1", "a=p.zarr", "-o", "y", "--extend", status=2)
     assert message.startswith(
-        "--extend is of residues, and operands are of limbs; rnsdask convert SRC DST --to rns"
+        "--extend is for residues, and a holds none: limbs have no such operation; rnsdask convert SRC DST"
     )
 
 

@@ -413,7 +413,7 @@ def test_what_fields_do_not_have() -> None:
     of_max = ("eval", "a*a", "a=f.zarr", "--max")
     assert "max is of integers, and these are elements of fields" in fail(*of_max, status=2)
     extended = ("eval", "a*a", "a=f.zarr", "-o", "o.zarr", "--extend")
-    assert "--extend is of integers" in fail(*extended, status=2)
+    assert "--extend is for residues" in fail(*extended, status=2)
     assert "rnsdask convert SRC DST --to rns" in fail("max", "f.zarr")
     mixed = ("eval", "a + b", "a=f.zarr", "b=x.zarr", "-o", "o.zarr")
     assert "do not mix" in fail(*mixed, status=2)
