@@ -109,7 +109,7 @@ def resultant(f: str, g: str, variables: int, **options: Any) -> None:
     """
 
     def function(*arrays: Any) -> Any:
-        from rnsdask.poly.resultant import resultant
+        from rnsdask.poly import resultant
 
         return resultant(*arrays, variables=variables)
 
