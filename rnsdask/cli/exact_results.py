@@ -151,7 +151,7 @@ def _compute(
     wants_moduli = about_moduli != (None, None, None)
     if output is None and (any(mode.values()) or denominators or wants_moduli):
         refuse("--denominators, --overwrite, --resume and options of moduli need -o")
-    from rnsdask.fields.finite_fields import FiniteFields
+    from rnsdask.fields.system import FiniteFields
     from rnsdask.jobs.sources import OF_NUMBERS, Source
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.fields.elements import elements_of
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.ntt import contiguous
+from rnsdask.fields.system import FiniteFields
 
 
 def interleaved(numbers: Array) -> Array:
@@ -71,19 +70,22 @@ class FourStep:
 
     def columns(self, words: Array, index: int) -> Array:
         """Transforms of the columns in part `index` of the matrix's rows, times their twiddle factors."""
-        elements = elements_of(self.system)
         matrices = contiguous(words).reshape(len(words), -1, self.part, self.parts)
         # psi**C is a root of order 2K, so that the columns of a negacyclic transform are negacyclic.
-        found = elements.transform(matrices, 2, self.inverse, self.negacyclic and not self.inverse)
-        how = self.length, index * self.part, self.inverse, self.negacyclic
-        return self._chunk(elements.twiddled(found, *how).swapaxes(2, 3), words)
+        found = self._transformed(matrices, 2, self.negacyclic and not self.inverse)
+        first = index * self.part
+        how = {"length": self.length, "first": first, "inverse": self.inverse, "negacyclic": self.negacyclic}
+        return self._chunk(self.system.apply("twiddled", found, **how).swapaxes(2, 3), words)
 
     def rows(self, words: Array) -> Array:
         """Transforms of rows."""
         lines = self._chunk(words.swapaxes(-1, -2), words)
-        negacyclic = self.negacyclic and self.inverse
-        rows: Array = elements_of(self.system).transform(lines, lines.ndim - 2, self.inverse, negacyclic)
-        return rows
+        return self._transformed(lines, lines.ndim - 2, self.negacyclic and self.inverse)
+
+    def _transformed(self, words: Array, axis: int, negacyclic: bool) -> Array:
+        how = {"axis": axis, "inverse": self.inverse, "negacyclic": negacyclic}
+        found: Array = self.system.apply("transform", words, **how)
+        return found
 
     def ordered(self, words: Array) -> Array:
         """Values of all rows in the order of the transform."""

@@ -11,8 +11,8 @@ import dask.array as da
 
 from rnsdask.backend import Array, naming_gpu_memory, to_backend
 from rnsdask.core.place import Place
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import map_chunks
 
