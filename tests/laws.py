@@ -345,7 +345,7 @@ def lists_and_plain_arrays_act_as_arrays(case: Case) -> None:
         *(("a list", b.tolist()), ("objects", b), ("one row", b[-1:]), ("int64", small)),
         ("of Dask", da.from_array(small, chunks=chunks)),
     ):
-        given = np.asarray(plain, dtype=object)
+        given = np.asarray(small if isinstance(plain, da.Array) else plain, dtype=object)
         values = objects(given.ravel().tolist(), given.shape)
         with rd.errstate(overflow="wrap"):
             after, before = x - plain, plain * x
