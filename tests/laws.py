@@ -353,7 +353,8 @@ def lists_and_plain_arrays_act_as_arrays(case: Case) -> None:
         *(("a list", b.tolist()), ("objects", b), ("one row", b[-1:]), ("int64", small)),
         ("of Dask", da.from_array(small, chunks=chunks)),
     ):
-        values = objects(np.asarray(plain, dtype=object).ravel().tolist(), np.shape(plain))
+        given = np.asarray(small if isinstance(plain, da.Array) else plain, dtype=object)
+        values = objects(given.ravel().tolist(), given.shape)
         with rd.errstate(overflow="wrap"):
             after, before = x - plain, plain * x
         case.claim_array(after, case.limits.wrapped(a - values), f"{name} after x")

@@ -10,7 +10,7 @@ from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy.elementwise import refuse

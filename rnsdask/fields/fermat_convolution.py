@@ -6,7 +6,6 @@ import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.fields.convolution import Plan, as_runs, blocks, expanded, padded, plan_for, wanted
-from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 
 # A shorter operand is multiplied element by element.
@@ -81,7 +80,7 @@ def convolve_cyclic(x: Array, y: Array, field: FermatField, negacyclic: bool = F
     found = convolve(x, y, field)
     after = length - 1
     parts = found[..., :after], found[..., length:]
-    folded = elements_of(field).apply("subtract" if negacyclic else "add", parts)
+    folded = field.apply("subtract" if negacyclic else "add", *parts)
     return np.concatenate([folded, found[..., after:length]], axis=-1)
 
 
@@ -107,7 +106,7 @@ def _by_sums(x: Array, y: Array, field: FermatField, first: int, stop: int) -> A
         if low < high and out.size:
             place = (..., slice(low + j - first, high + j - first))
             terms = x[..., low:high], y[..., j : j + 1], out[place]
-            out[place] = elements_of(field).apply("fma", terms)
+            out[place] = field.apply("fma", *terms)
     return out
 
 
@@ -122,10 +121,9 @@ def _by_transforms(x: Array, y: Array, field: FermatField, plan: Plan, negacycli
 
 def _cyclic_products(x: Array, y: Array, field: FermatField, negacyclic: bool) -> Array:
     """Products of transforms of runs (k, runs, N), of which one may serve for all."""
-    elements = elements_of(field)
 
     def transformed(part: Array, inverse: bool = False) -> Array:
-        found: Array = elements.transform(part, 1, inverse, negacyclic)
+        found: Array = field.apply("transform", part, axis=1, inverse=inverse, negacyclic=negacyclic)
         return found
 
     if x.shape[1] < y.shape[1]:
@@ -136,5 +134,5 @@ def _cyclic_products(x: Array, y: Array, field: FermatField, negacyclic: bool) -
     for start in range(0, x.shape[1], step):
         part = np.s_[:, start : start + step]
         other = transformed(y[part]) if one is None else one
-        out[part] = transformed(elements.apply("multiply", (transformed(x[part]), other)), inverse=True)
+        out[part] = transformed(field.apply("multiply", transformed(x[part]), other), inverse=True)
     return out

@@ -19,7 +19,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.system import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
 from rnsdask.rns.random import uniform_limbs
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.place import Place
-from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.polynomial_values import derivatives
 from rnsdask.fields.polynomials import degrees_of, index_at, packed, stacks
@@ -30,10 +29,9 @@ def _degrees(words: Array) -> NDArray[np.int32]:
 def resultants(f: Array, g: Array, field: FermatField) -> Array:
     """Resultants (k, *batch), 0 where a polynomial is 0."""
     x, y, batch = stacks(f, g)
-    elements = elements_of(field)
     found = np.zeros_like(x, shape=x.shape[:2], order="C")
     for pairs in _sequences(x, y, field):
-        values = elements.apply("multiply", (pairs.numerator, elements.inverse(pairs.denominator)))
+        values = field.apply("multiply", pairs.numerator, field.apply("inverse", pairs.denominator))
         found[:, np.asarray(pairs.where, like=x)] = _negated(values, field) if pairs.negative else values
     return found.reshape(len(x), *batch)
 
@@ -41,11 +39,10 @@ def resultants(f: Array, g: Array, field: FermatField) -> Array:
 def common_divisors(f: Array, g: Array, field: FermatField) -> Array:
     """Greatest common divisors (k, *batch, max(A, C)), monic; that of zeros is 0."""
     x, y, batch = stacks(f, g)
-    elements = elements_of(field)
     found = np.zeros_like(x, shape=(*x.shape[:2], max(x.shape[-1], y.shape[-1])), order="C")
     for pairs in _sequences(x, y, field, wants_zero=True):
-        inverses = elements.inverse(pairs.f[..., pairs.m :])
-        monic = elements.apply("multiply", (pairs.f, inverses))
+        inverses = field.apply("inverse", pairs.f[..., pairs.m :])
+        monic = field.apply("multiply", pairs.f, inverses)
         found[:, np.asarray(pairs.where, like=x), : pairs.m + 1] = monic
     return found.reshape(len(x), *batch, found.shape[-1])
 
@@ -60,8 +57,8 @@ def discriminants(f: Array, field: FermatField) -> Array:
     found = resultants(x, derivatives(x, field), field)
     leading = np.take_along_axis(x, np.asarray(degrees[None, :, None].astype(np.int64), like=x), axis=-1)
     one = np.asarray(field.column(1, 2), like=x)
-    inverses = elements_of(field).inverse(np.where(leading.any(axis=0), leading, one))[..., 0]
-    found = elements_of(field).apply("multiply", (found, inverses))
+    inverses = field.apply("inverse", np.where(leading.any(axis=0), leading, one))[..., 0]
+    found = field.apply("multiply", found, inverses)
     is_negative = np.asarray(degrees % 4 >= 2, like=x)
     signed: Array = np.where(is_negative, _negated(found, field), found)
     return signed.reshape(f.shape[:-1])
@@ -92,22 +89,21 @@ def divided(f: Array, g: Array, field: FermatField, place: Place) -> Array:
 
 def _divided(x: Array, y: Array, degree: int, field: FermatField) -> tuple[Array, Array]:
     """Quotients and remainders (k, B, A) by divisors of one degree, coefficient by coefficient."""
-    elements = elements_of(field)
     quotients, rest = np.zeros_like(x, order="C"), x.copy(order="C")
-    inverses = elements.inverse(y[..., degree:])
+    inverses = field.apply("inverse", y[..., degree:])
     for k in range(x.shape[-1] - 1, degree - 1, -1):
-        factors = elements.apply("multiply", (rest[..., k : k + 1], inverses))
+        factors = field.apply("multiply", rest[..., k : k + 1], inverses)
         quotients[..., k - degree : k - degree + 1] = factors
         if degree:
             part = np.s_[..., k - degree : k]
-            products = elements.apply("multiply", (factors, y[..., :degree]))
-            rest[part] = elements.apply("subtract", (rest[part], products))
+            products = field.apply("multiply", factors, y[..., :degree])
+            rest[part] = field.apply("subtract", rest[part], products)
     rest[..., degree:] = 0
     return quotients, rest
 
 
 def _negated(words: Array, field: FermatField) -> Array:
-    negated: Array = elements_of(field).apply("subtract", (np.zeros_like(words), words))
+    negated: Array = field.apply("subtract", np.zeros_like(words), words)
     return negated
 
 
@@ -163,7 +159,7 @@ class _Pairs:
 
     def _finish(self, nonzero: bool) -> None:
         if nonzero:
-            power = elements_of(self._field).power(self.g[..., 0], self.m)
+            power = self._field.apply("power", self.g[..., 0], exponent=self.m)
             self.numerator = self._times(self.numerator, power)
             one = np.asarray(self._field.column(1, 2), like=self.f)
             self.f, self.m = np.broadcast_to(one, (*self.f.shape[:2], 1)), 0
@@ -173,13 +169,13 @@ class _Pairs:
 
     def _divide(self) -> None:
         """Make f and g what is g and what is left of f, whose formal degree is n - 1."""
-        elements, m, n = elements_of(self._field), self.m, self.n
+        m, n = self.m, self.n
         f, g, top = self.f, self.g, self.g[..., n:]
         d = m - n + 1
         self.negative ^= bool(n & d & 1)
         if d > 2:
             rest = _divided(f, g, n, self._field)[1][..., :n]
-            self.numerator = self._times(self.numerator, elements.power(top[..., 0], d))
+            self.numerator = self._times(self.numerator, self._field.apply("power", top[..., 0], exponent=d))
         elif d == 2:
             square = self._times(top, top)
             linear = self._times(f[..., m:], top)
@@ -195,11 +191,11 @@ class _Pairs:
         self.f, self.g, self.m = g, rest, n
 
     def _times(self, x: Array, y: Array) -> Array:
-        product: Array = elements_of(self._field).apply("multiply", (x, y))
+        product: Array = self._field.apply("multiply", x, y)
         return product
 
     def _less(self, x: Array, y: Array) -> Array:
-        difference: Array = elements_of(self._field).apply("subtract", (x, y))
+        difference: Array = self._field.apply("subtract", x, y)
         return difference
 
 

@@ -20,7 +20,6 @@ from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.place import ALONE, Place
 from rnsdask.fields import polynomial_values, polynomials, power_series
 from rnsdask.fields.determinant_bounds import magnitude_of
-from rnsdask.fields.elements import elements_of
 from rnsdask.fields.exact_polynomials import integers_of, sylvester_bound
 from rnsdask.fields.polynomials import index_at
 from rnsdask.fields.system import PrimeFields, fields_of
@@ -178,7 +177,7 @@ def interpolated(points: Array, values: Array, system: RNS, place: Place) -> Int
     def image(x: Array, y: Array, fields: PrimeFields) -> Array:
         found = polynomial_values.interpolated(x, y, fields, ALONE)
         words = np.asarray(fields.encode(scale), like=found)
-        product: Array = elements_of(fields).apply("multiply", (found, words))
+        product: Array = fields.apply("multiply", found, words)
         return product
 
     found = lifted(image, (points, values), system, bound, length, avoid=whole)
@@ -297,7 +296,7 @@ def _magnitude(words: Array, system: RNS) -> int:
 
 def _times(words: Array, value: int, fields: PrimeFields) -> Array:
     column = np.asarray(fields.column(value, words.ndim - 1), like=words)
-    found: Array = elements_of(fields).apply("multiply", (words, column))
+    found: Array = fields.apply("multiply", words, column)
     return found
 
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from rnsdask.backend import Array, backend_name
 from rnsdask.core.place import Place
-from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.polynomials import index_at, inverse_series, window
+from rnsdask.fields.system import FiniteFields
 
 # Words of the powers of points that polynomials are evaluated at together.
 _WORDS = 2**22
@@ -46,7 +45,6 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
     matrices, and their values the coefficients of a polynomial in the power S, which is evaluated by Horner's
     rule (M. Paterson and L. Stockmeyer, 1973).
     """
-    elements = elements_of(fields)
     batch = np.broadcast_shapes(f.shape[1:-1], points.shape[1:-1])
     rows, length, count = len(f), f.shape[-1], points.shape[-1]
     is_shared = math.prod(points.shape[1:-1]) == 1
@@ -62,38 +60,37 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
     for start in range(0, count, step):
         x = points[..., start : start + step]
         if not is_shared:
-            parts.append(_by_horner(padded[..., None], x, elements, batch))
+            parts.append(_by_horner(padded[..., None], x, fields, batch))
             continue
         x = x.reshape(rows, -1)
         table = powers(x, size + 1, fields)
-        values = elements.matmul(padded, table[:, :size])
+        values = fields.apply("matmul", padded, table[:, :size])
         values = values.reshape(rows, *f.shape[1:-1], groups, x.shape[-1])
         power = table[:, size].reshape(rows, *(1,) * len(batch), -1)
-        parts.append(_by_horner(values, power, elements, batch))
+        parts.append(_by_horner(values, power, fields, batch))
     return np.concatenate(parts, axis=-1)
 
 
-def _by_horner(coefficients: Array, x: Array, elements: Any, batch: tuple[int, ...]) -> Array:
+def _by_horner(coefficients: Array, x: Array, fields: FiniteFields, batch: tuple[int, ...]) -> Array:
     """The sums over k of the coefficients (rows, *batch, K, P or 1) times x**k, (rows, *batch, P)."""
     shape = (len(x), *batch, x.shape[-1])
     total = np.broadcast_to(coefficients[..., -1, :], shape)
     for k in range(coefficients.shape[-2] - 2, -1, -1):
-        total = elements.apply("fma", (total, x, coefficients[..., k, :]))
+        total = fields.apply("fma", total, x, coefficients[..., k, :])
     return total
 
 
 def powers(points: Array, count: int, fields: FiniteFields) -> Array:
     """Powers (rows, count, P) of points (rows, P), from that by 0 on."""
-    elements = elements_of(fields)
     table = np.empty_like(points, shape=(len(points), count, points.shape[-1]), order="C")
     table[:, 0] = np.asarray(fields.column(1, 1), like=points)
     known, power = 1, points[:, None]
     while known < count:
         more = min(known, count - known)
-        table[:, known : known + more] = elements.apply("multiply", (table[:, :more], power))
+        table[:, known : known + more] = fields.apply("multiply", table[:, :more], power)
         known += more
         if known < count:
-            power = elements.apply("multiply", (power, power))
+            power = fields.apply("multiply", power, power)
     return table
 
 
@@ -132,20 +129,19 @@ def interpolated(points: Array, values: Array, fields: FiniteFields, place: Plac
     ValueError
         If two points of a polynomial are equal in a field, naming where the first of them is, and the prime.
     """
-    elements = elements_of(fields)
     tree = _product_tree(points, fields, 0)
     # The greatest product has zeros where there are more leaves than points.
     slopes = derivatives(tree[-1][..., 0, : points.shape[-1] + 1], fields)
     slopes = values_at(slopes, points, fields)
     _check_different(slopes, fields, place)
-    factors = elements.apply("multiply", (values, elements.inverse(slopes)))
+    factors = fields.apply("multiply", values, fields.apply("inverse", slopes))
     batch = np.broadcast_shapes(points.shape[1:-1], values.shape[1:-1])
     found = np.zeros_like(points, shape=(len(points), *batch, tree[0].shape[-2], 1), order="C")
     found[..., : points.shape[-1], 0] = factors
     for level in tree[:-1]:
         crossed = (found[..., 0::2, :], level[..., 1::2, :]), (found[..., 1::2, :], level[..., 0::2, :])
         length = found.shape[-1] + level.shape[-1] - 1
-        found = elements.apply("add", [window(x, y, fields, 0, length) for x, y in crossed])
+        found = fields.apply("add", *(window(x, y, fields, 0, length) for x, y in crossed))
     return found[..., 0, : points.shape[-1]]
 
 
@@ -154,14 +150,13 @@ def _product_tree(points: Array, fields: FiniteFields, place: int) -> list[Array
 
     With `place` 1 they are those of 1 - x_i t. Leaves are added up to a power of two, the polynomials 1.
     """
-    elements = elements_of(fields)
     rows, *batch, count = points.shape
     leaves = 1 << (count - 1).bit_length()
     level = np.zeros_like(points, shape=(rows, *batch, leaves, 2), order="C")
     one, zero = (np.asarray(fields.column(k, points.ndim - 1), like=points) for k in (1, 0))
     level[..., 0] = one
     level[..., :count, 1 - place] = one
-    level[..., :count, place] = elements.apply("subtract", (zero, points))
+    level[..., :count, place] = fields.apply("subtract", zero, points)
     tree = [level]
     while tree[-1].shape[-2] > 1:
         x, y = tree[-1][..., 0::2, :], tree[-1][..., 1::2, :]
@@ -173,7 +168,7 @@ def derivatives(f: Array, fields: FiniteFields) -> Array:
     """Derivatives (rows, *batch, A - 1)."""
     factors = np.asarray(fields.encode(list(range(1, f.shape[-1]))), like=f)
     factors = factors.reshape(len(f), *(1,) * (f.ndim - 2), f.shape[-1] - 1)
-    return elements_of(fields).apply("multiply", (f[..., 1:], factors))
+    return fields.apply("multiply", f[..., 1:], factors)
 
 
 def _check_different(slopes: Array, fields: Any, place: Place) -> None:

@@ -14,10 +14,9 @@ from rnsdask.backend import Array
 from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Place
 from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
-from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.polynomials import index_at, inverse_series, window
+from rnsdask.fields.system import FiniteFields
 
 
 def inverses(f: Array, length: int, fields: FiniteFields, place: Place) -> Array:
@@ -28,13 +27,13 @@ def inverses(f: Array, length: int, fields: FiniteFields, place: Place) -> Array
     ZeroDivisionError
         If a constant term is 0 in a field; it names the index and the prime.
     """
-    elements, f = elements_of(fields), to_length(f, length)
+    f = to_length(f, length)
     constants = f[..., :1]
     if where := first_equal(constants, 0, fields, place):
         raise ZeroDivisionError(f"inverse_series: the constant term{where} is 0, which has no inverse")
-    scale = elements.inverse(constants)
-    monic = elements.apply("multiply", (f, scale))
-    found: Array = elements.apply("multiply", (inverse_series(monic, length, fields), scale))
+    scale = fields.apply("inverse", constants)
+    monic = fields.apply("multiply", f, scale)
+    found: Array = fields.apply("multiply", inverse_series(monic, length, fields), scale)
     return found
 
 
@@ -68,9 +67,8 @@ def _integrals(f: Array, fields: FiniteFields) -> Array:
     length = f.shape[-1]
     found = np.zeros_like(f, shape=(*f.shape[:-1], length + 1), order="C")
     if length:
-        elements = elements_of(fields)
-        factors = elements.inverse(_numbers(1, length + 1, f, fields))
-        found[..., 1:] = elements.apply("multiply", (f, factors))
+        factors = fields.apply("inverse", _numbers(1, length + 1, f, fields))
+        found[..., 1:] = fields.apply("multiply", f, factors)
     return found
 
 
@@ -92,14 +90,14 @@ def exponentials(f: Array, length: int, fields: FiniteFields, place: Place) -> A
     """
     if where := first_different(f[..., :1], 0, fields, place):
         raise NumberError(f"exp_series: the constant term{where} is not 0")
-    elements, f = elements_of(fields), to_length(f, length)
+    f = to_length(f, length)
     found = inverse = _ones(f, 1, fields)
     while (known := found.shape[-1]) < length:
         more = min(2 * known, length)
         inverse = inverse_series(found, known, fields, inverse)
         slopes = logarithmic_derivatives(to_length(found, more), fields, inverse)
         series = _integrals(slopes, fields)
-        error = elements.apply("subtract", (f[..., known:more], series[..., known:]))
+        error = fields.apply("subtract", f[..., known:more], series[..., known:])
         found = np.concatenate([found, window(found, error, fields, 0, more - known)], axis=-1)
     return found
 
@@ -110,7 +108,7 @@ def compositions(f: Array, g: Array, length: int, fields: FiniteFields) -> Array
     Coefficients of f are taken in groups of S: the groups times the powers of g below S are a product of
     matrices, and Horner's rule goes through the groups in the power S of g (R. Brent and H. T. Kung, 1978).
     """
-    elements, batch = elements_of(fields), np.broadcast_shapes(f.shape[1:-1], g.shape[1:-1])
+    batch = np.broadcast_shapes(f.shape[1:-1], g.shape[1:-1])
     size = max(1, math.isqrt(f.shape[-1]))
     groups = -(-f.shape[-1] // size)
     g = to_length(g, length)
@@ -122,10 +120,10 @@ def compositions(f: Array, g: Array, length: int, fields: FiniteFields) -> Array
         power = window(power, g, fields, 0, length)
     table = _with_batch(table, batch, 2)
     grouped = _with_batch(to_length(f, groups * size), batch, 1)
-    values = elements.matmul(grouped.reshape(len(f), *batch, groups, size), table)
+    values = fields.apply("matmul", grouped.reshape(len(f), *batch, groups, size), table)
     total = values[..., -1, :]
     for k in range(groups - 2, -1, -1):
-        total = elements.apply("add", (window(total, power, fields, 0, length), values[..., k, :]))
+        total = fields.apply("add", window(total, power, fields, 0, length), values[..., k, :])
     return total
 
 

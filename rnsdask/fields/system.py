@@ -1,5 +1,6 @@
-"""The number system of elements of several prime fields at once."""
+"""Number systems of field elements: their base, and elements of several prime fields at once."""
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,15 +12,45 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import kernels_of
 from rnsdask.constants import forward_constants
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import RNSOverflowError, abbreviate
 from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.primes import is_prime, root_of_unity
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
+
+
+class FiniteFields(NumberSystem):
+    """Elements of one finite field or of several at once: :class:`.PrimeFields` or :class:`.FermatField`.
+
+    Every integer stands for an element, and every result is an element: nothing is out of range.
+    """
+
+    ways_out: ClassVar[str] = (
+        "elements of fields have no order, sign or size; x.lift() makes integers, which have"
+    )
+    conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
+    overflows: ClassVar[bool] = False
+
+    def mismatch(self, other: Any) -> str:
+        """Text of an error for elements of two fields."""
+        return f"operands are of different fields: {self!r} and {other!r}"
+
+    @abstractmethod
+    def roots(self, length: SupportsIndex) -> tuple[int, ...]:
+        """A primitive root of unity of each field, of one order.
+
+        Raises
+        ------
+        ValueError
+            If a field has none.
+        """
+
+    def overflow_error(self, value: int, index: int) -> RNSOverflowError:
+        """Never called, for every result in a field is an element."""
+        raise AssertionError(f"{value} at {index} is an element of a field")
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -21,8 +21,8 @@ from rnsdask.arrays.field_array import FieldArray
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
 from rnsdask.core.operations import FOOTPRINTS
-from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.fields.four_step import FourStep
+from rnsdask.fields.ntt import FourStep
+from rnsdask.fields.system import FiniteFields
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target

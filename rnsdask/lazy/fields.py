@@ -9,7 +9,7 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import ALONE, Place
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.elementwise import apply, has
 from rnsdask.lazy.map import map_chunks, reduce_chunks

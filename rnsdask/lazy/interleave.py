@@ -1,4 +1,4 @@
-"""Arrays of words in another order, lazy on Dask (:mod:`rnsdask.fields.four_step`)."""
+"""Arrays of words in another order, lazy on Dask (:mod:`rnsdask.fields.ntt`)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from dask.array.utils import meta_from_array
 
 from rnsdask.core.errors import brief
-from rnsdask.fields.four_step import interleaved, separated
+from rnsdask.fields.ntt import interleaved, separated
 
 
 def to_interleaved(numbers: Any) -> Any:

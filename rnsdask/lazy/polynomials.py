@@ -11,9 +11,8 @@ import dask.array as da
 
 from rnsdask.backend import Array
 from rnsdask.core.place import Place
-from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields import polynomial_values
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.map import map_chunks, unified
@@ -152,31 +151,24 @@ def interpolate(points: Any, values: Any) -> Any:
 # ---- chunks -----------------------------------------------------------------------------------------------
 
 
-def _functions_of(system: Any) -> tuple[Any, Any]:
-    """The module of chunk functions for some fields, and what these take of them."""
-    if isinstance(system, FermatField):
-        return fermat_polynomials, system
-    return polynomials, system.moduli
+def _resultants(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001
+    found: Array = system.apply("resultants", f, g)
+    return found[..., None]
 
 
-def _resultants(f: Array, g: Array, *, system: Any, place: Place) -> Array:  # noqa: ARG001
-    functions, fields = _functions_of(system)
-    return functions.resultants(f, g, fields)[..., None]
+def _discriminants(f: Array, *, system: FiniteFields) -> Array:
+    found: Array = system.apply("discriminants", f)
+    return found[..., None]
 
 
-def _discriminants(f: Array, *, system: Any) -> Array:
-    functions, fields = _functions_of(system)
-    return functions.discriminants(f, fields)[..., None]
+def _common_divisors(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001
+    found: Array = system.apply("common_divisors", f, g)
+    return found
 
 
-def _common_divisors(f: Array, g: Array, *, system: Any, place: Place) -> Array:  # noqa: ARG001
-    functions, fields = _functions_of(system)
-    return functions.common_divisors(f, g, fields)
-
-
-def _divided(f: Array, g: Array, *, system: Any, place: Place) -> Array:
-    functions, fields = _functions_of(system)
-    return functions.divided(f, g, fields, place)
+def _divided(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:
+    found: Array = system.apply("divided", f, g, place=place)
+    return found
 
 
 def _values(f: Array, points: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001

@@ -12,7 +12,7 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
 from rnsdask.fields import integer_polynomials, power_series
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy import functions
 from rnsdask.lazy.integer_polynomials import by_kind, of_each, of_pairs, rationals
 from rnsdask.lazy.map import map_chunks

@@ -12,8 +12,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.system import FiniteFields, PrimeFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS

@@ -2,7 +2,7 @@
 
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.system import FiniteFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
