@@ -13,9 +13,9 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import (
     convert,
+    doubles,
     elementwise,
     functions,
-    logarithm,
     number_theory,
     powers,
     scan,
@@ -103,7 +103,7 @@ class IntegerArray(NumberArray):
     # ---- element by element -------------------------------------------------------------------------------
 
     bit_length = number_theory.bit_length
-    log2 = logarithm.log2
+    log2 = doubles.log2
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""

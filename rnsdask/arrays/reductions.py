@@ -13,7 +13,7 @@ from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import axis as axis_reductions
-from rnsdask.lazy import fields, moments, products, tree
+from rnsdask.lazy import fields, products, tree
 from rnsdask.lazy import topk as selections
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -365,7 +365,7 @@ def _mean(x: Any, asked: Asked) -> Any:
     x._check_numpys("mean", asked.out, asked.dtype)
     count = _count(x, "mean", asked.axis)
     options: dict[str, Any] = {"keepdims": True} if asked.keepdims else {}
-    return moments.mean(x.sum(asked.axis, split_every=asked.split_every, **options), count)
+    return axis_reductions.mean(x.sum(asked.axis, split_every=asked.split_every, **options), count)
 
 
 total, mean = _sum_like("sum", _sum), _sum_like("mean", _mean)
@@ -461,10 +461,10 @@ def var(
     count = _count(x, "var", axis, ddof)
 
     def along(axes: tuple[int, ...]) -> Any:
-        return moments.variance(x, axes, count, as_integer(ddof, "ddof"), split_every)
+        return axis_reductions.variance(x, axes, count, as_integer(ddof, "ddof"), split_every)
 
     asked = Asked("var", axis, out, dtype, keepdims, split_every)
-    return _reduced(x, asked, along, each=lambda: moments.mean(x.astype(object) * 0, 1))
+    return _reduced(x, asked, along, each=lambda: axis_reductions.mean(x.astype(object) * 0, 1))
 
 
 def std(x: Any, *_: Any, **__: Any) -> NoReturn:
