@@ -72,6 +72,7 @@ from .lazy.functions import multiply as multiply
 from .lazy.functions import negative as negative
 from .lazy.functions import right_shift as right_shift
 from .lazy.functions import sign as sign
+from .lazy.functions import square as square
 from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
 from .lazy.growing import result_system as result_system
