@@ -97,6 +97,10 @@ from .lazy.search import searchsorted as searchsorted
 from .lazy.sort import argsort as argsort
 from .lazy.sort import median as median
 from .lazy.sort import sort as sort
+from .lazy.trees import ProductTree as ProductTree
+from .lazy.trees import batch_gcd as batch_gcd
+from .lazy.trees import product_tree as product_tree
+from .lazy.trees import remainder_tree as remainder_tree
 from .lazy.unique import unique as unique
 from .positional.system import Positional as Positional
 from .rns.evaluation import FixedPointInterval as FixedPointInterval

@@ -1,4 +1,4 @@
-"""What tests of commands share."""
+"""Helpers that run commands and read their output."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def without_dashboard(errors: str) -> str:
 
 
 def without_measures(printed: dict[str, Any]) -> dict[str, Any]:
-    """What a command prints with ``--json``, but for how long it took and what it met."""
+    """Parse the output of ``--json``, without durations and other measures."""
     return {name: value for name, value in printed.items() if name not in _MEASURES}
 
 

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis profiles, the seed of random data, one test body for both processors."""
+"""Fixtures and hooks of all tests: Hypothesis profiles, random seeds, processors."""
 
 import os
 import secrets

@@ -16,7 +16,7 @@ Call = Callable[[Any, Any], Any]
 
 
 def _named(names: str, call: Callable[..., Any]) -> dict[str, Call]:
-    """The same call of several functions."""
+    """Pair one call with each of several functions of a module."""
     return {name: lambda m, x, name=name: call(getattr(m, name), x) for name in names.split()}
 
 
@@ -156,7 +156,7 @@ def _zarr(m: Any, x: Any) -> Any:
 
 
 def _same(names: str, call: Callable[..., Any], result: Callable[[Any], Any]) -> dict[str, Any]:
-    """The same call of several functions that NumPy has not, or has not where Dask has them."""
+    """Pair one call with each of several functions that NumPy lacks or has elsewhere than Dask."""
     return {name: (lambda m, x, name=name: call(getattr(m, name), x), result) for name in names.split()}
 
 

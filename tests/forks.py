@@ -17,7 +17,7 @@ SECONDS = 300
 
 
 class Ended(NamedTuple):
-    """What became of a command, with its most bytes; no text of a stream that was not kept."""
+    """Result of a command, with its peak memory; a stream that was not kept has no text."""
 
     status: int
     stdout: str
@@ -59,7 +59,7 @@ def _content(file: Path) -> str:
 
 
 def _become_command(args: list[str], folder: str, streams: dict[str, str | None]) -> None:
-    """Have this process be a command that was just started."""
+    """Turn this process into a command that was just started."""
     os.chdir(folder)
     files = {"stdin": os.devnull, "stdout": "stdout", "stderr": "stderr", **streams}
     for number, (name, file) in enumerate(files.items()):

@@ -10,7 +10,7 @@ from rnsdask.store.location import RemoteLocation
 
 
 class Interrupted(BaseException):
-    """What ends a call in the middle, as Ctrl-C does."""
+    """Error that ends a call in the middle, as Ctrl-C does."""
 
 
 def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[int]:

@@ -32,7 +32,7 @@ def array_of(
 
 
 def chunked(x: rd.RNSArray, *chunks: Any) -> rd.RNSArray:
-    """The same in Dask chunks, also such as no store allows: their length or lengths along each axis."""
+    """Cut an array into Dask chunks of given lengths along each axis, also such as no store allows."""
     return rd.RNSArray(da.from_array(x.residues, chunks=(-1, *chunks)), x.system)
 
 

@@ -43,10 +43,10 @@ MODULI_SETS: dict[str, ModuliSet] = {
 """Moduli sets by name, the adversarial ones and those of real use."""
 
 EXHAUSTIVE_SETS = {name: ms for name, ms in MODULI_SETS.items() if ms.product <= 5000}
-"""Those with so few values that a test can try every one."""
+"""Moduli sets with so few values that a test can try every one."""
 
 SMALL_SETS = {name: ms for name, ms in MODULI_SETS.items() if len(ms) <= 64}
-"""Those for tests whose cost grows with the square of the number of moduli."""
+"""Moduli sets for tests whose cost grows with the square of the number of moduli."""
 
 MS_357 = ModuliSet([3, 5, 7])
 """One to reckon with by hand: M = 105."""

@@ -200,7 +200,7 @@ def test_top_level_folders() -> None:
 
 
 def string_pattern(node: ast.Constant | ast.JoinedStr) -> str:
-    """What a string literal can be, as a regular expression: ``sum_\\w+`` for ``f"sum_{bits}"``."""
+    """Regular expression of the values of a string literal: ``sum_\\w+`` for ``f"sum_{bits}"``."""
     if isinstance(node, ast.Constant):
         return re.escape(str(node.value))
     parts = (string_pattern(part) if isinstance(part, ast.Constant) else r"\w+" for part in node.values)

@@ -51,7 +51,7 @@ def test_files_that_documents_name_exist(document: Path) -> None:
 
 
 def anchor(heading: str) -> str:
-    """What a link to a heading ends in, as GitHub makes it."""
+    """Return the end of a link to a heading, as GitHub makes it."""
     return re.sub(r"[^\w\- ]", "", heading.replace("`", "").strip().lower()).replace(" ", "-")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("rnsdask", "scripts")
+FOLDERS = ("rnsdask", "scripts", "pipelines", "tests")
 REFUSED = ("Of", "Those", "What", "The same", "Such", "As", "Have", "Tell", "Where")
 
 

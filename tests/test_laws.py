@@ -17,7 +17,7 @@ from laws import LAWS, LAYOUTS, OVERFLOW, Case, Numbers, System, check
 from oracles import fermat, positional, rns
 from oracles.interval import encloses
 from sample_arrays import CPU, host
-from strategies import MODULI_SETS
+from strategies import MODULI_SETS, bounds_around_prefixes
 
 import rnsdask as rd
 from rnsdask import IntervalRNSArray
@@ -47,6 +47,17 @@ def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = N
             *PLAIN_FORMS,
         ),
     )
+
+
+def tight_system(name: str, moduli: ModuliSet, signed: bool) -> System:
+    """Residues whose arrays have the least bounds, about the products of the first moduli."""
+
+    def array(a: Numbers, place: Callable[[Any], Any]) -> Any:
+        bound = max(map(abs, a.ravel().tolist()), default=0)
+        return rd.RNSArray(place(rns.encode(a, moduli, signed)), rd.RNS(moduli, signed, bound))
+
+    bounds = tuple(bound for bound in bounds_around_prefixes(moduli, signed) if bound > 2)
+    return replace(rns_system(name, moduli, signed), array=array, bounds=bounds)
 
 
 def interval_system(name: str, moduli: ModuliSet) -> System:
@@ -168,6 +179,8 @@ SYSTEMS = {
         rns_system("unsigned", EIGHT, False),
         rns_system("signed", EIGHT, True),
         rns_system("unsigned-bound", EIGHT, False, 2**70 + 3),
+        tight_system("tight-bounds", MODULI_SETS["unsorted"], False),
+        tight_system("tight-bounds-signed", MODULI_SETS["unsorted"], True),
         rns_system("one-modulus", MODULI_SETS["one_full"], False),
         rns_system("two-moduli-signed", ModuliSet([3, 2**32]), True),
         rns_system("33-moduli", UNSORTED, False),
@@ -228,7 +241,7 @@ def test_wrong_numbers_break_every_law(law: str, random: Random, folder: Callabl
 
 
 def tokens() -> list[str]:
-    """Of the same numbers in every system, and of a lazy result of them."""
+    """Tokens of the same numbers in every system, and of a lazy result of them."""
     numbers = objects([0, 1, 2, 0, 1])
     arrays = [system.array(numbers, lambda words: words) for system in SYSTEMS.values()]
     lazy = [x.rechunk() for x in arrays]

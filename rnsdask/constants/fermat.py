@@ -23,11 +23,8 @@ LEAST_RADIX, GREATEST_RADIX = 2**8, 2**64 - 2
 class FermatConstants:
     """Kernel parameters of p = r^k + 1: the radix r = 2^a + 2^b or 2^a - 2^b, and k digits.
 
-    Raises
-    ------
-    ValueError
-        If the radix or the number of digits is not one of those that kernels take. Whether p is a prime is
-        not asked: the operations are right modulo any p.
+    Radixes and lengths that kernels do not take are a ValueError. Whether p is a prime is not asked: the
+    operations are right modulo any p.
     """
 
     radix: int

@@ -62,16 +62,9 @@ def key_coefficients(moduli: ModuliSet, bits: int, scale: int = 0) -> list[int]:
 def key_constants(moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> KeyConstants:
     """Constants for the keys of numbers in `moduli`'s range, with as few moduli as `bound` allows.
 
-    Parameters
-    ----------
-    moduli : ModuliSet
-        The set the residues are in; the result is about its first ``len(result.moduli)`` moduli.
-    signed : bool
-        Symmetric range; keys are of ``2**scale * X + M//2``, which is never negative.
-    bound : int, optional
-        Every ``|X| <= bound``. Then a prefix of the set is enough, and no key is ambiguous if
-        it leaves room above the bound. The greatest scale by which no key wraps spreads the keys over
-        that room.
+    If every ``|X| <= bound``, a prefix of the set is enough, and no key is ambiguous if it leaves room above
+    the bound. The greatest scale by which no key wraps spreads the keys over that room. In the symmetric
+    range, keys are of ``2**scale * X + M//2``, which is never negative.
     """
     for count in sufficient_prefixes(moduli, signed, bound):
         constants = _key_constants_of(moduli.prefix(count), signed, bound)
@@ -155,13 +148,7 @@ class FixedPointConstants:
 
 @lru_cache(CACHED_SETS)
 def fixed_point_constants(moduli: ModuliSet, bits: int | None = None, scale: int = 0) -> FixedPointConstants:
-    """Constants of the fixed-point evaluation; without `bits`, the fewest that leave 24 good ones.
-
-    Raises
-    ------
-    ValueError
-        If `bits` is not 64, 96 or 128, or `scale` is negative.
-    """
+    """Constants of the fixed-point evaluation by 64, 96 or 128 bits; by default the fewest with 24 good."""
     if bits is not None and bits not in FIXED_POINT_BITS:
         raise ValueError(f"fraction bits must be one of {FIXED_POINT_BITS}, got {bits}")
     if scale < 0:
@@ -236,13 +223,7 @@ class ProductBounds:
 
 @lru_cache(CACHED_SETS)
 def product_bounds(moduli: ModuliSet) -> ProductBounds:
-    """Bounds of the dynamic range M.
-
-    Raises
-    ------
-    ValueError
-        If M has so many bits that the exponent of a result would not fit 32 bits.
-    """
+    """Bounds of the dynamic range M; ValueError if the exponent of a result would not fit 32 bits."""
     if moduli.bits >= MAX_EXPONENT:
         raise ValueError(f"intervals are for M of fewer than {MAX_EXPONENT} bits, got {moduli.bits}")
     exponent = moduli.bits

@@ -44,14 +44,9 @@ def transform_constants(moduli: ModuliSet, length: int, inverse: bool) -> Transf
 
 @dataclass(frozen=True, eq=False)
 class TwiddleFactors:
-    """Factors of the elements at (i, r) of a matrix of R columns: ``a**i * b**r * c**(i r)``.
+    """Factors ``a**i * b**r * c**(i r)`` of the elements at (i, r) of a matrix of R columns, for each prime.
 
-    Attributes
-    ----------
-    a, b, c : tuple of int
-        One of each prime.
-    table : array of uint32, shape (n, S, R)
-        ``a**i * c**(i r)`` for i from 0 to S - 1.
+    The table (n, S, R) has ``a**i * c**(i r)`` for i from 0 to S - 1.
     """
 
     moduli: ModuliSet

@@ -49,20 +49,11 @@ _BYTE_ROOM_BITS = 40
 
 @dataclass(frozen=True, eq=False)
 class ByteProofTables:
-    """Constants that depend on the moduli alone: those whose residues are extended, and the others.
+    """Constants that depend on the moduli alone.
 
-    Attributes
-    ----------
-    moduli : ModuliSet
-        Those that determine numbers within the bound.
-    others : tuple of int
-        The other moduli, which are odd.
-    order : tuple of int
-        Rows of the residues modulo all these.
-    bytes : int
-        Bytes of a residue.
-    words : int
-        Words of 32 bits of each of four segments of a fraction with its quotient, which is the last segment.
+    `moduli` determine numbers within the bound, and their residues are extended to `others`, which are odd;
+    `order` are the rows of the residues modulo all these, `bytes` those of a residue, and `words` the words
+    of 32 bits of each of four segments of a fraction with its quotient, which is the last segment.
     """
 
     moduli: ModuliSet

@@ -31,6 +31,12 @@ LEAST_PRODUCT_BITS = 2**20
 LEAST_SQUARE_BITS = 2**22
 """Bits of the shorter operand, of a product and of a square from which transforms are quicker than GMP."""
 
+LEAST_QUOTIENT_BITS = 2**19
+"""Bits of a divisor and of a quotient from which products are quicker than GMP's division."""
+
+# Bits beyond those of a result to which numbers of its division are cut.
+_SPARE_BITS = 64
+
 MOST_LIMBS = 2**26 - 16
 """Limbs of the longest product by transforms: there are primes below 2**31 for 2**23 digits of 8 limbs."""
 
@@ -83,6 +89,31 @@ def long_multiply(a: Any, b: Any) -> Any:
     return product if isinstance(a, gmpy2.mpz) or isinstance(b, gmpy2.mpz) else int(product)
 
 
+def long_floor_divide(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
+    """Floor of x / y, of x at least 0 and y above 0, by an approximate reciprocal where that is quicker."""
+    length = y.bit_length()
+    bits = x.bit_length() - length + 1
+    if min(bits, length) < LEAST_QUOTIENT_BITS:
+        return x // y
+    cut = max(0, length - _SPARE_BITS)
+    quotient = long_multiply(x >> cut, _reciprocal(y, bits)) >> length + bits - cut
+    # What the reciprocal lacks is a few units, which division by the exact rest corrects.
+    return quotient + (x - long_multiply(quotient, y)) // y
+
+
+def _reciprocal(y: gmpy2.mpz, bits: int) -> gmpy2.mpz:
+    """About ``2**(bits + y.bit_length()) / y``, by Newton's iteration."""
+    length = min(y.bit_length(), bits + _SPARE_BITS)
+    y >>= y.bit_length() - length
+    if bits < LEAST_QUOTIENT_BITS:
+        return (gmpy2.mpz(1) << length + bits) // y
+    half = bits // 2 + _SPARE_BITS
+    found = _reciprocal(y, half)
+    cut = max(0, length - half - _SPARE_BITS)
+    rest = ((gmpy2.mpz(1) << length + half) - long_multiply(found, y)) >> cut
+    return (found << bits - half) + (long_multiply(found, rest) >> length + 2 * half - bits - cut)
+
+
 def _as_mpz(value: Any, name: str) -> gmpy2.mpz:
     return value if isinstance(value, gmpy2.mpz) else gmpy2.mpz(as_integer(value, name))
 
@@ -101,9 +132,45 @@ def _product(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
     return _by_transforms(x, y)
 
 
+def _by_transforms(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
+    a = _limbs(x)
+    product = multiply_limbs(a, a if x == y else _limbs(y))
+    return gmpy2.mpz.from_bytes(product.astype("<u4", copy=False).tobytes(), "little")
+
+
 def _limb_count(x: gmpy2.mpz) -> int:
     bits: int = x.bit_length()
     return -(-bits // LIMB_BITS)
+
+
+def _limbs(x: gmpy2.mpz) -> Words:
+    data = x.to_bytes(_limb_count(x) * (LIMB_BITS // 8), "little")
+    return np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False)
+
+
+def multiply_limbs(x: Words, y: Words, *, cyclic: bool = False) -> Words:
+    """Multiply two integers by transforms, of no more than ``MOST_LIMBS`` limbs together.
+
+    Parameters
+    ----------
+    x, y : NumPy arrays of uint32, one axis
+        Their limbs. For a square both are one array.
+    cyclic : bool
+        Whether limbs are asked from place ``len(y)`` to place ``len(x)`` alone, where `x` has twice as many
+        as `y` or more. They come from a shorter product, may be too great by one unit of place ``len(y)``,
+        and the limbs below are wrong.
+
+    Returns
+    -------
+    NumPy array of uint32, one axis
+        As many limbs as both have together, or as `x` if `cyclic`.
+    """
+    lengths = (len(x),) if cyclic else (len(x), len(y))
+    threads, plan = _threads(), _plan_for(*lengths)
+    if threads == 1 or LIMB_BITS * (len(x) + len(y)) < _PARALLEL_BITS:
+        return _multiply_polynomials(x, y, plan, map)[: sum(lengths)]
+    with ThreadPoolExecutor(threads) as pool:
+        return _multiply_polynomials(x, y, plan, pool.map)[: sum(lengths)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,34 +210,23 @@ def _plan_for(*limbs: int) -> _Plan:
     return _plan(length, limb_count)
 
 
-def _by_transforms(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
-    threads = _threads()
-    if threads == 1 or x.bit_length() + y.bit_length() < _PARALLEL_BITS:
-        return _multiply_polynomials(x, y, map)
-    with ThreadPoolExecutor(threads) as pool:
-        return _multiply_polynomials(x, y, pool.map)
+def _multiply_polynomials(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
+    return _joined(_coefficients(x, y, plan, each), plan, each)
 
 
-def _multiply_polynomials(x: gmpy2.mpz, y: gmpy2.mpz, each: Map) -> gmpy2.mpz:
-    plan = _plan_for(_limb_count(x), _limb_count(y))
-    # Each step leaves behind what it no longer needs.
-    data = _joined(_coefficients(x, y, plan, each), plan, each).astype("<u4", copy=False).tobytes()
-    return gmpy2.mpz.from_bytes(data, "little")
-
-
-def _coefficients(x: gmpy2.mpz, y: gmpy2.mpz, plan: _Plan, each: Map) -> Words:
+def _coefficients(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
     """The product's coefficients modulo each prime."""
+    operands = [_digits(limbs, plan.limb_count) for limbs in ((x,) if x is y else (x, y))]
+    counts = [len(digits) for digits in operands]
     # The operands' digits side by side, and then the coefficients in their place.
-    residues = np.empty((len(plan.moduli), plan.length), dtype=np.uint32)
-    counts = [0]
-    for operand in (x,) if x == y else (x, y):
-        digits, start = _digits(operand, plan.limb_count), counts[-1]
+    residues = np.empty((len(plan.moduli), max(plan.length, sum(counts))), dtype=np.uint32)
+    start = 0
+    for digits in operands:
         part = residues[:, start : start + len(digits)]
         list(each(partial(_convert, digits, plan, part), range(0, len(digits), _BLOCK)))
-        counts.append(len(digits))
-    del digits
-    list(each(partial(_multiply_row, residues, plan, counts[1:]), range(len(plan.moduli))))
-    return residues[:, : counts[1] + counts[-1] - 1]
+        start += len(digits)
+    list(each(partial(_multiply_row, residues, plan, counts), range(len(plan.moduli))))
+    return residues[:, : min(plan.length, counts[0] + counts[-1] - 1)]
 
 
 def _joined(residues: Words, plan: _Plan, each: Map) -> Words:
@@ -190,11 +246,12 @@ def _threads() -> int:
     return os.cpu_count() or 1
 
 
-def _digits(x: gmpy2.mpz, limb_count: int) -> Words:
+def _digits(limbs: Words, limb_count: int) -> Words:
     """The digits of an integer, one row of limbs for each."""
-    count = -(-_limb_count(x) // limb_count)
-    data = x.to_bytes(count * limb_count * (LIMB_BITS // 8), "little")
-    return np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False).reshape(count, limb_count)
+    count = -(-len(limbs) // limb_count)
+    if len(limbs) < count * limb_count:
+        limbs = np.concatenate([limbs, np.zeros(count * limb_count - len(limbs), dtype=np.uint32)])
+    return limbs.reshape(count, limb_count)
 
 
 def _convert(digits: Words, plan: _Plan, residues: Words, start: int) -> None:
@@ -208,11 +265,11 @@ def _multiply_row(residues: Words, plan: _Plan, counts: list[int], i: int) -> No
     row = residues[i : i + 1]
     operands, start = [], 0
     for count in counts:
-        operand = np.zeros(row.shape, dtype=np.uint32)
+        operand = np.zeros((1, plan.length), dtype=np.uint32)
         operand[:, :count] = row[:, start : start + count]
         operands.append(operand)
         start += count
-    cpu.cyclic_products(operands[0], operands[-1], *plan.transforms[i], row)
+    cpu.cyclic_products(operands[0], operands[-1], *plan.transforms[i], row[:, : plan.length])
 
 
 def _join(residues: Words, plan: _Plan, result: Words, start: int) -> tuple[int, Words]:

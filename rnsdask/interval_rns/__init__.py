@@ -1,1 +1,1 @@
-"""Chunks of signed integers whose residues carry an interval of their size. No Dask in here."""
+"""Chunks of signed integers whose residues carry an interval of their size."""

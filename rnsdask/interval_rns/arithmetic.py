@@ -1,4 +1,4 @@
-"""Sums, differences, products and comparison of signed integers with stored intervals. No Dask in here.
+"""Sums, differences, products and comparison of signed integers with stored intervals.
 
 A kernel gives the residues, the sign and the interval of each result from the operands' intervals, and flags
 the few whose intervals say too little:
@@ -72,31 +72,10 @@ def apply(
     algorithm: int | str | None = None,
     locate: Locate = int,
 ) -> Array:
-    """Apply an operation to a chunk of each operand.
+    """Apply "add", "subtract" or "multiply" to a chunk of each operand.
 
-    Parameters
-    ----------
-    name : {"add", "subtract", "multiply"}
-        The operation.
-    x, y : arrays of uint32, shape (n + 6, *shape) each
-        Columns, NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    mode : {"raise", "wrap", "flag"}
-        What happens where the magnitude of an exact result is M or more.
-    algorithm : {1, 2, "digits"}, optional
-        How sums are computed; without it, what is fastest. The result is the same.
-    locate : callable
-        Turns a flat index in the chunk into the one that an error names.
-
-    Returns
-    -------
-    array of uint32, shape (n + 6, *shape)
-        With ``"flag"`` one row more, which holds 1 where the exact result is out of range, else 0; the
-        number is then the exact result's sign with its magnitude modulo M, as with ``"wrap"``.
-
-    Raises
-    ------
-    IntervalOverflowError
-        With ``"raise"``, if an exact result is out of range.
+    `algorithm` says how sums are computed; without it, what is fastest. The result is the same. A number out
+    of range is the exact result's sign with its magnitude modulo M, unless it is an IntervalOverflowError.
     """
     operands, shape = matrices(x, y)
     prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
@@ -194,17 +173,7 @@ def to_ints(columns: Array, moduli: ModuliSet) -> Any:
 
 
 def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
-    """Order of the numbers of two blocks: -1, 0 or +1 as x < y, x == y or x > y.
-
-    Parameters
-    ----------
-    x, y : arrays of uint32, shape (n + 6, *shape) each
-        Columns, NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-
-    Returns
-    -------
-    array of int8, with the common shape
-    """
+    """Order of the numbers of two blocks: int8 of -1, 0 or +1 as x < y, x == y or x > y."""
     (first, second), shape = matrices(x, y)
     if 0 in shape:
         return np.empty_like(first, shape=shape, dtype=np.int8, order="C")

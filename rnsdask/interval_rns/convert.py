@@ -22,12 +22,7 @@ from rnsdask.rns.system import RNS
 def columns_of_ints(values: Iterable[Any], moduli: ModuliSet) -> NDArray[np.uint32]:
     """Columns (n + 6, N) of integers of any type, in NumPy.
 
-    Raises
-    ------
-    TypeError
-        If a value is not an integer.
-    ValueError
-        If a magnitude is M or more. Both errors name the position.
+    A value that is no integer is a TypeError, a magnitude of M or more a ValueError; both name the position.
     """
     integers = [as_integer(value, f"value at position {i}") for i, value in enumerate(values)]
     product = moduli.product
@@ -65,13 +60,7 @@ def check_range(columns: Array, moduli: ModuliSet, target: NumberSystem, owner: 
 
 
 def residues_of_columns(columns: Array, system: RNS, locate: Locate = int) -> Array:
-    """Residues (n, *shape) of the numbers in another system.
-
-    Raises
-    ------
-    ValueError
-        If a number is outside of that range; the message names the first one and its index.
-    """
+    """Residues (n, *shape) of the numbers in another system; ValueError if it does not hold one."""
     moduli = system.moduli
     check_range(columns, moduli, system, repr(moduli), locate)
     residues = layout.residues_of(columns, moduli)
@@ -91,10 +80,7 @@ def limbs_of_columns(columns: Array, moduli: ModuliSet) -> Array:
 def columns_of_limbs(limbs: Array, moduli: ModuliSet, signed: bool, locate: Locate = int) -> Array:
     """Columns (n + 6, N) of numbers of limbs (N, L), in two's complement if `signed`.
 
-    Raises
-    ------
-    ValueError
-        If a magnitude is M or more; the message names the first number and its index.
+    A magnitude of M or more is a ValueError that names the first number's index.
     """
     negative = limbs[:, -1] >> 31 != 0 if signed else np.zeros_like(limbs[:, 0], dtype=np.bool_)
     magnitudes = _negated(limbs, negative) if signed else limbs

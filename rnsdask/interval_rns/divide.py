@@ -26,22 +26,8 @@ def floor_divide(
 ) -> Array:
     """Quotients and remainders: ``x = q y + r``, and r is 0 or has the sign of y.
 
-    Parameters
-    ----------
-    x, y : arrays of uint32, shape (n + 6, *shape) each
-        Columns, NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    parts : sequence of "quotient" and "remainder"
-        What is wanted.
-
-    Returns
-    -------
-    array of uint32, shape (len(parts) (n + 6), *shape)
-        The columns of the parts, one after the other. Both are always in range.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If a divisor is 0, naming the first one's index.
+    The result has the columns of the parts, one after the other; both are always in range. A divisor of 0 is
+    a ZeroDivisionError that names the first one's index.
     """
     n = len(moduli)
     (first, second), shape = matrices(x, y)
@@ -82,11 +68,7 @@ def divide_by_integer(
 ) -> Array:
     """Divide by an integer of any size, as :func:`floor_divide`.
 
-    Raises
-    ------
-    RNSOverflowError
-        If a remainder is wanted and out of range, naming the first one's index: that of a number by a divisor
-        beyond the range, of the other sign.
+    A remainder may be out of range, where the divisor is and has the other sign: an RNSOverflowError.
     """
     ndim = columns.ndim - 1
     if abs(divisor) < moduli.product:

@@ -154,10 +154,7 @@ def normalised(low: Array, upp: Array, exponent: Array) -> tuple[Array, Array, A
 def evaluated(residues: Array, moduli: ModuliSet, sign: Array) -> Array:
     """Columns of the magnitudes with these residues (n, *shape), and these signs unless a number is 0.
 
-    Raises
-    ------
-    ValueError
-        If double precision does not give the accuracy of a stored interval for so many moduli.
+    Moduli too many for double precision to give the accuracy of a stored interval are a ValueError.
     """
     interval = interval_evaluation(residues, RNS(moduli), new_accuracy(moduli))
     bounds = normalised(interval.low, interval.upp, interval.exponent)
@@ -183,15 +180,7 @@ def complement(residues: Array, moduli: ModuliSet) -> Array:
 
 
 def check_columns(columns: Any, moduli: ModuliSet) -> None:
-    """Check that an array can hold columns under a moduli set, by its type and shape alone.
-
-    Raises
-    ------
-    TypeError
-        If it is no array or has another dtype than uint32.
-    ValueError
-        If its shape is not (n + 6, *shape) with at least one axis in `shape`.
-    """
+    """Check that an array can hold columns under a moduli set, by its type and shape alone."""
     if not all(hasattr(columns, name) for name in ("dtype", "shape", "ndim")):
         raise TypeError(f"columns must be a NumPy, CuPy or Dask array, got {type(columns).__name__}")
     if columns.dtype != RESIDUE_DTYPE:
@@ -212,18 +201,7 @@ _FAR = 8
 
 @dataclass(frozen=True)
 class WrongHeader:
-    """The first number of a chunk whose header is not that of its residues.
-
-    Attributes
-    ----------
-    index : int
-        Its flat (C order) index.
-    magnitude : int
-        What its residues say.
-    sign, exponent : int
-    low, upp : float
-        What its header says.
-    """
+    """The first number of a chunk, by its flat index, whose header is not that of its residues' magnitude."""
 
     index: int
     magnitude: int
@@ -243,13 +221,8 @@ class WrongHeader:
 def find_wrong_header(columns: Array, moduli: ModuliSet) -> WrongHeader | None:
     """Find the first number whose header is wrong, exactly; None if there is none.
 
-    A header is right if the sign is 0 or 1, the interval holds X/M and is as narrow and normalised as
-    :mod:`.layout` says, and all of it is 0 just for 0.
-
-    Parameters
-    ----------
-    columns : array of uint32, shape (n + 6, *shape)
-        NumPy or CuPy; each residue below its modulus, anything in the headers.
+    A header is right if the sign is 0 or 1, the interval holds X/M and is as narrow and normalised as this
+    module says, and all of it is 0 just for 0. Each residue must be below its modulus.
     """
     matrix = as_matrix(columns)
     for start in range(0, matrix.shape[1], _BLOCK):

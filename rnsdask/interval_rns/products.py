@@ -1,4 +1,4 @@
-"""Products, powers and inverses of signed integers with intervals, by magnitudes. No Dask in here.
+"""Products, powers and inverses of signed integers with intervals, by magnitudes.
 
 A factor of a product along axes is the residues of a magnitude and a row of flags (:mod:`.rns.products`). So
 sign and magnitude modulo M are known for each product, also where it is out of range.
@@ -60,14 +60,7 @@ def factors_of(columns: Array, moduli: ModuliSet) -> Array:
 
 
 def finish(factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
-    """Columns of the products that factors stand for; with ``"flag"`` one row more, 1 if one is out of range.
-
-    Raises
-    ------
-    IntervalOverflowError
-        With ``"raise"``, if a product is out of range; it names the index that `locate` makes of that in the
-        chunk.
-    """
+    """Columns of the products that factors stand for."""
     flags = factors[-1]
     negative = (flags & np.uint32(NEGATIVE)) != 0
     outside = (flags & np.uint32(BEYOND | ZERO)) == BEYOND

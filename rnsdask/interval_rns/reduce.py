@@ -1,4 +1,4 @@
-"""Reductions, sort keys and lengths in bits of signed integers with stored intervals. No Dask in here.
+"""Reductions, sort keys and lengths in bits of signed integers with stored intervals.
 
 The intervals choose the numbers that may be the extremum, without a look at residues; the reductions of
 residues (:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitudes of either sign.
@@ -24,17 +24,9 @@ _ZERO_EXPONENT = -(2**30)
 
 
 def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> ReductionResult:
-    """Reduce all numbers of one array of columns (n + 6, *shape), NumPy or CuPy.
+    """Reduce all numbers of one array by "max", "min", "sum" or "bound"; ValueError if an extremum has none.
 
-    Parameters
-    ----------
-    operation : {"max", "min", "sum", "bound"}
-        What to compute. Of a maximum or minimum the result names the smallest flat index that holds it.
-
-    Raises
-    ------
-    ValueError
-        If there are no numbers, whose sum and bound alone are 0, or the operation is another one.
+    A maximum or minimum names the smallest flat index that holds it.
     """
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")

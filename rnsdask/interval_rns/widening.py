@@ -2,7 +2,7 @@
 
 The *wide* system has the moduli of the numbers and some more, so that its symmetric range holds every number
 and the exact results of what is computed there. Coming back, the first residues of a result and its sign are
-those of its magnitude modulo M. Stored intervals tell how few moduli a base extension takes. No Dask in here.
+those of its magnitude modulo M. Stored intervals tell how few moduli a base extension takes.
 """
 
 import math
@@ -55,13 +55,7 @@ def extended_magnitudes(columns: Array, moduli: ModuliSet, targets: ModuliSet) -
 
 
 def change_moduli(columns: Array, moduli: ModuliSet, targets: ModuliSet, locate: Locate = int) -> Array:
-    """Columns of the numbers of a chunk under other moduli.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of their range; the message names the first one and its index.
-    """
+    """Columns of the numbers of a chunk under other moduli; ValueError if a number is out of their range."""
     if targets.product < moduli.product:
         check_range(columns, moduli, IntervalRNS(targets), repr(targets), locate)
     magnitudes = extended_magnitudes(columns, moduli, targets)
@@ -71,10 +65,7 @@ def change_moduli(columns: Array, moduli: ModuliSet, targets: ModuliSet, locate:
 def wide_system(moduli: ModuliSet, bits: int) -> RNS:
     """A signed system whose first moduli are those given, for numbers below ``2**bits`` in magnitude.
 
-    Raises
-    ------
-    ValueError
-        If there are too few other moduli up to 2**32 without a common factor with these.
+    A ValueError says if too few other integers up to 2**32 have no common factor with these.
     """
     return RNS(_wide_moduli(moduli, rounded(max(bits + 2 - moduli.bits, 1))), True)
 
@@ -102,19 +93,7 @@ def widened(columns: Array, moduli: ModuliSet, wide: RNS) -> Array:
 
 
 def narrowed(residues: Array, wide: RNS, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
-    """Columns of the numbers of residues (w, *shape) in a wide system.
-
-    Parameters
-    ----------
-    mode : {"raise", "wrap", "flag"}
-        What happens where a magnitude is M or more, as :func:`.arithmetic.apply` says.
-    locate : callable
-        Turns a flat index in the chunk into the one that an error names.
-
-    Returns
-    -------
-    array of uint32, shape (n + 6, *shape), with ``"flag"`` one row more
-    """
+    """Columns of the numbers of residues (w, *shape) in a wide system."""
     negative = sign(residues, wide) < 0
     own = residues[: len(moduli)]
     magnitudes = np.where(negative, layout.complement(own, moduli), own)

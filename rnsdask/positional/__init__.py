@@ -1,1 +1,1 @@
-"""Positional numbers of any fixed precision, as limbs, in one NumPy or CuPy array: no Dask in here."""
+"""Positional numbers of any fixed precision, as limbs, in one NumPy or CuPy array."""

@@ -1,4 +1,4 @@
-"""Sums, products, powers, quotients and random ones of chunks of positional numbers. No Dask in here."""
+"""Sums, products, powers, quotients and random ones of chunks of positional numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,28 +37,7 @@ def apply(
 ) -> Array:
     """Apply an operation of :data:`.OPERATIONS` to a chunk of each operand.
 
-    Parameters
-    ----------
-    blocks : arrays of uint32, shape (k, *shape) each
-        NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    systems : Positional
-        What each block is in, with at most as many bits as the result.
-    system : Positional
-        What the result is in.
-    mode : {"raise", "wrap", "flag"}
-        What happens where an exact result is out of range.
-    locate : callable
-        Turns a flat index in the chunk into the one that an error names.
-
-    Returns
-    -------
-    array of uint32, shape (rows, *shape)
-        Results, which wrap; with ``"flag"`` one row more, 1 where the exact result is out of range, else 0.
-
-    Raises
-    ------
-    RNSOverflowError
-        With ``"raise"``, if an exact result is out of range.
+    Each block has a system of its own, of at most as many bits as that of the result.
     """
     words, outside = _results(name, blocks, systems, system, mode != "wrap")
     if mode == "raise" and outside is not None and bool(outside.any()):
@@ -135,15 +114,10 @@ def result_system(name: str, x: Positional, y: Positional) -> Positional:
 
 
 def power(x: Array, exponents: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
-    """Powers of numbers (k, *shape) by one exponent that is not negative or machine integers (1, *shape).
+    """Powers of numbers by one exponent that is not negative or by machine integers (1, *shape); 0**0 is 1.
 
-    As :func:`apply`; 0**0 is 1. From the highest bit of an exponent on, so that what lies between is no
-    greater than the power: if it is out of range, so is the power.
-
-    Raises
-    ------
-    ValueError
-        If an exponent of an array is negative, naming its index.
+    From the highest bit of an exponent on, so that what lies between is no greater than the power: if it is
+    out of range, so is the power. A negative exponent of an array is a ValueError that names its index.
     """
     if isinstance(exponents, int):
         by_number: Array = np.ones((1,) * x.ndim, np.bool_)
@@ -215,19 +189,8 @@ def divided(
 ) -> Array:
     """Quotients, rounded down, and remainders of two chunks, as Python's: words (rows of each part, *shape).
 
-    Parameters
-    ----------
-    systems : two Positional
-        What dividends and divisors are in.
-    system : Positional
-        What the results are in.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If a divisor is 0, naming the index that `locate` makes of the first one.
-    RNSOverflowError
-        If a result is out of range.
+    `systems` are those of dividends and divisors. A divisor of 0 is a ZeroDivisionError, a result out of
+    range an RNSOverflowError; both name the first one's index.
     """
     signed = any(s.signed for s in systems)
     numbers, divisors = (_with_sign(z, s, signed) for z, s in zip((x, y), systems, strict=True))
@@ -299,14 +262,7 @@ def factors_along(factors: Array, system: Positional, axes: tuple[int, ...]) -> 
 
 
 def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
-    """Limbs of the products that factors stand for; with ``"flag"`` one row more, 1 if one is out of range.
-
-    Raises
-    ------
-    RNSOverflowError
-        With ``"raise"``, if a product is out of range; it names the index that `locate` makes of that in the
-        chunk.
-    """
+    """Limbs of the products that factors stand for."""
     if mode == "wrap":
         return factors
     magnitudes, flags = factors[:-1], factors[-1]

@@ -1,4 +1,4 @@
-"""Bits of chunks of positional numbers: logic, shifts, lengths. No Dask in here.
+"""Bits of chunks of positional numbers: logic, shifts, lengths.
 
 As Python's integers, a negative number has infinitely many ones above its sign.
 """
@@ -46,17 +46,9 @@ def count(x: Array, system: Positional, what: str) -> Array:
 
 
 def right_shift(x: Array, counts: Array | int, system: Positional, locate: Locate = int) -> Array:
-    """Numbers (k, *shape) divided by powers of two and rounded down.
+    """Numbers divided by powers of two and rounded down; the first negative count is a ValueError.
 
-    Parameters
-    ----------
-    counts : array of integers, shape (1, *shape), or int
-        How many bits; shapes broadcast, and one count may be NumPy's on every processor.
-
-    Raises
-    ------
-    ValueError
-        If a count is negative, naming the first one's index.
+    Counts are one int, or an array (1, *shape) that broadcasts; one count may be NumPy's on every processor.
     """
     (numbers, by), shape = matrices(x, _column(counts, x.ndim))
     bits = _checked(by, system, locate)

@@ -1,6 +1,6 @@
 """Quotients, remainders, common divisors and roots of chunks of positional numbers, words (k, *shape).
 
-Operands broadcast. They are in any limbs, in two's complement if ``signed``. No Dask in here.
+Operands broadcast. They are in any limbs, in two's complement if ``signed``.
 """
 
 import numpy as np
@@ -14,12 +14,8 @@ from rnsdask.positional.operands import Operands, wide
 def divmod_(x: Array, y: Array, signed: bool, locate: Locate = int) -> tuple[Array, Array]:
     """Quotients and remainders as Python's, in the limbs of x, and signed one more, and in those of y.
 
-    The quotient of the least signed number by -1 is one more than the greatest: it has a limb for that.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If a divisor is 0, naming the index that `locate` makes of the first one in the chunk.
+    The quotient of the least signed number by -1 is one more than the greatest: it has a limb for that. A
+    divisor of 0 is a ZeroDivisionError that names the first one's index.
     """
     operands = Operands(x, y)
     a, b = operands.matrices
@@ -59,13 +55,7 @@ def gcd(x: Array, y: Array, signed: bool) -> Array:
 
 
 def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
-    """Floors of square roots.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative, naming the index that `locate` makes of the first one in the chunk.
-    """
+    """Floors of square roots; the first negative number is a ValueError."""
     operands = Operands(x)
     negative = operands.matrices[0][-1] >> np.uint32(31) != 0
     if signed and bool(negative.any()):

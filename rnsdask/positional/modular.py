@@ -1,4 +1,4 @@
-"""Modular arithmetic of chunks of positional numbers, words (k, *shape) that broadcast. No Dask in here.
+"""Modular arithmetic of chunks of positional numbers, words (k, *shape) that broadcast.
 
 One modulus for all numbers is words of shape (k, 1, ..., 1). Operands, in any limbs and in two's complement
 if ``signed``, are reduced; moduli are positive. Results are from 0 to m - 1, in the limbs of the moduli.
@@ -234,14 +234,8 @@ def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = in
 def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: Locate = int) -> Array:
     """``x**exponent`` modulo m, by one integer or by words (e, *shape); x**0 is 1 modulo m.
 
-    A negative integer raises inverses.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If a number to be inverted has no inverse, naming its index.
-    ValueError
-        If exponents are words and one is negative, naming its index.
+    A negative integer raises inverses: a number that has none is a ZeroDivisionError. Words must not be
+    negative.
     """
     if isinstance(exponent, int):
         if exponent < 0:
@@ -285,13 +279,7 @@ def mod_power_by_array(x: Array, m: Array, exponents: Array, signed: bool, locat
 
 
 def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
-    """The inverses of x modulo m.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If a number and its modulus have a common factor, naming the index of the first such number.
-    """
+    """The inverses of x modulo m; ZeroDivisionError of a common factor, naming the first number's index."""
     operands, (a,), modulus = _prepared((x,), m, signed, locate)
     count = operands.count
     if modulus.value is not None and a.shape[1] > _FEW:

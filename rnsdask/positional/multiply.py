@@ -1,4 +1,4 @@
-"""Products of chunks of positional numbers, words (k, *shape) that broadcast. No Dask in here."""
+"""Products of chunks of positional numbers, words (k, *shape) that broadcast."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -203,15 +203,15 @@ def _by_transforms(operands: Operands, bits: int, signed: bool) -> tuple[Array, 
         for number, other in ((x, y), (y, x)):
             upper = exact[len(number) :]
             added = np.where(number[-1] >> np.uint32(31) != 0, other, np.uint32(0))
-            upper[...] = _sum(upper, added, False, True, len(upper))
+            upper[...] = add(upper, added, len(upper), subtract=True)
     if more:
-        exact = _sum(exact, more[0], signed, False, max(len(exact), len(more[0])) + 1)
+        exact = add(exact, more[0], max(len(exact), len(more[0])) + 1, signed)
     rows = limbs_of(bits)
     words, overflowed = resized(exact, signed, rows, bits - LIMB_BITS * (rows - 1), signed)
     return operands.shaped(words), operands.shaped(overflowed)
 
 
-def _sum(x: Array, y: Array, signed: bool, subtract: bool, limbs: int) -> Array:
+def add(x: Array, y: Array, limbs: int, signed: bool = False, subtract: bool = False) -> Array:
     """Sums or differences of (k, N) and (l, N) or (l, 1), which wrap."""
     out = np.empty_like(x, shape=(limbs, x.shape[1]), order="C")
     if out.size:

@@ -27,19 +27,7 @@ def trimmed(top: Array, top_bits: int, signed: bool) -> Array:
 def resized(words: Array, signed: bool, rows: int, top_bits: int, to_signed: bool) -> tuple[Array, Array]:
     """Numbers (k, N) in another number of bits, modulo a power of two, and which of them are out of range.
 
-    Parameters
-    ----------
-    words : array of uint32, shape (k, N)
-        NumPy or CuPy.
-    signed, to_signed : bool
-        Whether the numbers given, and those of the result, are in two's complement.
-    rows, top_bits : int
-        Limbs of the result, and bits of the highest one.
-
-    Returns
-    -------
-    (words, outside)
-        uint32 (rows, N) and Boolean (N,).
+    The result has `rows` limbs, the highest one of `top_bits`; it is in two's complement if `to_signed`.
     """
     given = len(words)
     common, fill = min(rows, given), limb_beyond(words, signed)

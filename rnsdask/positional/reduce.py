@@ -1,4 +1,4 @@
-"""Order, reductions and running results of chunks of positional numbers. No Dask in here."""
+"""Order, reductions and running results of chunks of positional numbers."""
 
 import math
 from dataclasses import dataclass
@@ -26,17 +26,7 @@ from rnsdask.rns.sort import Ordering
 
 
 def compare(x: Array, y: Array, system: Positional) -> Array:
-    """Order of the numbers of two blocks: -1, 0 or +1 as x < y, x == y or x > y.
-
-    Parameters
-    ----------
-    x, y : arrays of uint32, shape (k, *shape) each
-        NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-
-    Returns
-    -------
-    array of int8, with the common shape
-    """
+    """Order of the numbers of two blocks: int8 of -1, 0 or +1 as x < y, x == y or x > y."""
     (a, b), shape = matrices(x, y)
     prototype = b if backend_name(b) == "cuda" else a
     return kernels_of(prototype).positional_compare(a, b, system.signed).reshape(shape)
@@ -90,13 +80,7 @@ _SUM_BLOCK = 2**31
 
 
 def reduce_words(operation: str, words: Array, system: Positional) -> ReductionResult:
-    """Reduce all numbers of one array (k, *shape), NumPy or CuPy, by one of :data:`.REDUCTIONS`.
-
-    Raises
-    ------
-    ValueError
-        If there are no numbers, whose sum and bound alone are 0.
-    """
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
     matrix = as_matrix(words)
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))

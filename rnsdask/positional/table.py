@@ -10,7 +10,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry, Table
-from rnsdask.positional import arithmetic, bits, divide, modular, reduce
+from rnsdask.positional import arithmetic, bits, divide, modular, reduce, trees
 from rnsdask.positional.reduce import ordering
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import choose
@@ -141,6 +141,7 @@ TABLE: Table = {
     "gcd": Entry(arithmetic.gcd, overflows=True, located=True),
     "lcm": Entry(lambda x, y, **how: of_pairs("lcm", x, y, **how), overflows=True, located=True),
     "isqrt": Entry(_isqrt, located=True),
+    "product_tree": Entry(trees.Tree, located=True),
     **{
         function.__name__: _modular(function)
         for function in (

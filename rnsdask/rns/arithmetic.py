@@ -1,4 +1,4 @@
-"""Sums, differences and products of chunks of numbers, and exactly which of them overflow. No Dask in here.
+"""Sums, differences and products of chunks of numbers, and exactly which of them overflow.
 
 The residues of a result are those of the exact result modulo M. Whether the exact result t is in range is
 decided in steps, each for the numbers that the one before leaves open (docs/exact-operations.md):
@@ -75,32 +75,10 @@ def apply(
     locate: Locate = int,
     ranges: tuple[Range, ...] | None = None,
 ) -> Array:
-    """Apply an operation to a chunk of each operand.
+    """Apply one of :data:`.OPERATIONS` to a chunk of each operand.
 
-    Parameters
-    ----------
-    name : str
-        One of `OPERATIONS`.
-    blocks : sequence of arrays of uint32, shape (n, *shape) each
-        NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    system : RNS
-        Their moduli and range.
-    mode : {"raise", "wrap", "flag"}
-        What happens on overflow; ``"wrap"`` also serves where all results are known to be in range.
-    locate : callable
-        Turns a flat index in the chunk into the one that an error names.
-    ranges : tuple of (lowest, highest), optional
-        What every operand is known to lie in. It may spare most of the check's cost.
-
-    Returns
-    -------
-    array of uint32, shape (n, *shape)
-        With ``"flag"`` one row more, which holds 1 where the exact result is out of range, else 0.
-
-    Raises
-    ------
-    RNSOverflowError
-        With ``"raise"``, if an exact result is out of range.
+    ``"wrap"`` also serves where all results are known to be in range. `ranges` are what the operands are
+    known to lie in, lowest and highest number each: they may spare most of the check's cost.
     """
     system = system.with_bound(None)  # which does not hold for results; `ranges` tell what does for operands
     operation, n, moduli = OPERATIONS[name], system.rows, system.moduli

@@ -1,4 +1,4 @@
-"""Folds, extrema, sums and moments of a chunk along axes, many at once. No Dask in here.
+"""Folds, extrema, sums and moments of a chunk along axes, many at once.
 
 One pass over the residues gives every number's key. What remains to be done for the numbers of a row, that
 is all that reduce to one result, is done with the keys, for all rows together.
@@ -87,22 +87,10 @@ def running_along(words: Array, axis: int, combine: Combine) -> Array:
 
 
 def extrema(residues: Array, system: RNS, axes: tuple[int, ...], minimum: bool) -> tuple[Array, Array]:
-    """Maximum or minimum along axes, and where it is.
+    """Maximum or minimum along axes, and where it is: residues (n, *reduced) and places, int64 (*reduced).
 
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy.
-    system : RNS
-        Their number system; fewer moduli are read to choose if it has a bound.
-    axes : tuple of int
-        Axes of the numbers, from 0, ascending; none of length 0.
-
-    Returns
-    -------
-    (residues, places)
-        uint32 (n, *reduced) and int64 (*reduced), where the reduced axes have length 1. A place is a flat
-        (C order) index into the axes reduced, the smallest one that holds the extremum.
+    Axes of the numbers are counted from 0, ascending, and none has length 0; reduced ones have length 1. A
+    place is a flat (C order) index into the axes reduced, the smallest one that holds the extremum.
     """
     shape, matrix = residues.shape[1:], as_matrix(residues)
     reduced = reduced_shape(shape, axes)
@@ -162,16 +150,11 @@ def _first_greatest(digits: Array, minimum: bool) -> Array:
 
 
 def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
-    """Exact sums along axes, which may be empty, as :func:`extrema` takes them.
+    """Exact sums along axes, which may be empty, as :func:`extrema` takes them: Python ints (*reduced).
 
-    With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z.
-    The keys' errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most
-    R (slack + 1) more; while this is below 2**64, q follows as in docs/mathematics.md, section 8.
-
-    Returns
-    -------
-    object array (*reduced)
-        Python ints, in NumPy; the reduced axes have length 1.
+    With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z. The
+    keys' errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most R
+    (slack + 1) more; while this is below 2**64, q follows as in docs/mathematics.md, section 8.
     """
     count = math.prod(int(residues.shape[1 + axis]) for axis in axes)
     # The slack is not more than the sum of the moduli.
@@ -217,14 +200,9 @@ def _remainders(residues: Array, axes: tuple[int, ...], constants: KeyConstants,
 
 
 def moments(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
-    """Exact sums along axes, as :func:`.axis.sums` takes them, of numbers and of their squares.
+    """Exact sums, as :func:`sums`, of numbers and of their squares: Python ints (2, *reduced), in NumPy.
 
     The squares are formed under as many moduli as the greatest of the chunk needs.
-
-    Returns
-    -------
-    object array (2, *reduced)
-        Python ints, in NumPy; the reduced axes have length 1.
     """
     greatest = measured_bound(residues, system)
     system = system.with_bound(greatest)

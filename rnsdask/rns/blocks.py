@@ -1,4 +1,4 @@
-"""Blocks of residues as kernels take them. No Dask in here."""
+"""Blocks of residues as kernels take them."""
 
 import math
 from collections.abc import Iterator

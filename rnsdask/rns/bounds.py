@@ -1,4 +1,4 @@
-"""Bounds of the magnitudes of a chunk's numbers: guessed, proved and measured. No Dask in here.
+"""Bounds of the magnitudes of a chunk's numbers: guessed, proved and measured.
 
 Keys under the whole moduli set cannot tell small numbers from one another. So the numbers are taken for those
 in the symmetric range of the first few moduli, whose product P is at least four times the bound. They are the
@@ -100,17 +100,7 @@ _COARSE = 8
 
 @dataclass(frozen=True)
 class Excess:
-    """Numbers that are greater in magnitude than they should be.
-
-    Attributes
-    ----------
-    index : int
-        Flat (C order) index of the first.
-    value : int
-        That number.
-    count : int
-        How many they are.
-    """
+    """Numbers beyond their bound in magnitude: how many, the first one and its flat index."""
 
     index: int
     value: int
@@ -123,13 +113,7 @@ class Excess:
 
 
 def find_excess(residues: Array, system: RNS) -> Excess | None:
-    """Find the numbers that are greater in magnitude than the system's bound, exactly; None if no number is.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy; each residue below its modulus.
-    """
+    """Find the numbers beyond the system's bound in magnitude, exactly; None if no number is."""
     if system.known_magnitude == system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
@@ -159,16 +143,9 @@ def _piece_length(matrix: Array) -> int:
 class _Plan:
     """How numbers are compared with a bound.
 
-    Attributes
-    ----------
-    moduli : ModuliSet
-        The first moduli, which tell numbers within the bound apart.
-    others : ModuliSet or None
-        The other moduli.
-    signed : bool
-        Whether numbers are taken for those of the symmetric range of the first moduli.
-    coarse : int or None
-        A greater bound, to be proved first: with it, keys tell numbers near the bound apart.
+    The first `moduli` tell numbers within the bound apart, taken for those of their symmetric range if
+    `signed`; `others` are the other moduli. `coarse` is a greater bound to be proved first: with it, keys
+    tell numbers near the bound apart.
     """
 
     moduli: ModuliSet
@@ -314,12 +291,7 @@ _EXPONENT_OF_ZERO = -(2**40)
 def narrowed(system: RNS, *matrices: Array) -> RNS | None:
     """The system with a bound of many numbers that are all small beside it; None if they are not, or few.
 
-    Evaluations under it tell numbers apart that those under the whole system cannot.
-
-    Parameters
-    ----------
-    *matrices : arrays of uint32, shape (n, N) each
-        NumPy or CuPy; the numbers.
+    Evaluations under it tell numbers of the matrices (n, N) apart that those under the whole system cannot.
     """
     if max(matrix.shape[1] for matrix in matrices) < MANY:
         return None
@@ -348,18 +320,9 @@ def measured_bound(
     """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
 
     It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
-    into chunks; it is cut down to the range, and to the system's bound.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy; each residue below its modulus.
-    system : RNS
-        Their number system; fewer moduli are read if it has a bound.
-    enough : int, optional
-        Measure no further where the bound is beyond this. The result is then the greatest bound there is.
-    sampled : int, optional
-        What :func:`sampled_bound` gives, if that is known already.
+    into chunks; it is cut down to the range, and to the system's bound. Nothing is measured further once the
+    bound is beyond `enough`: the result is then the greatest bound there is. `sampled` is what
+    :func:`sampled_bound` gives, if that is known already.
     """
     bound = _proved_bound(residues, system, enough, sampled)
     return system.known_magnitude if bound is None else bound

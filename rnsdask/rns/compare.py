@@ -35,19 +35,7 @@ _FEW = 8
 
 
 def compare(a: Array, b: Array, system: RNS) -> Array:
-    """Order of the numbers of two blocks: -1, 0 or +1 as a < b, a == b or a > b.
-
-    Parameters
-    ----------
-    a, b : arrays of uint32, shape (n, *shape) each
-        NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    system : RNS
-        The number system of both; fewer moduli are read if it has a bound.
-
-    Returns
-    -------
-    array of int8, with the common shape
-    """
+    """Order of the numbers of two blocks: int8 of -1, 0 or +1 as a < b, a == b or a > b."""
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     known = RNS(constants.moduli, system.signed, system.bound)

@@ -35,28 +35,10 @@ _INTEGER_TYPES = {int, gmpy2.mpz}
 
 
 def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False, locate: Locate | None = None) -> Array:
-    """Convert limbs to residues.
-
-    Parameters
-    ----------
-    limbs : array of uint32, shape (*shape, L)
-        NumPy or CuPy; L >= 1 little-endian limbs, more or fewer than the moduli set needs.
-    moduli : ModuliSet
-        The set of n moduli.
-    signed : bool
-        Whether the limbs are in two's complement, and the range is the symmetric one.
-    locate : callable, optional
-        Turns the flat index of a number into the one to report.
-
-    Returns
-    -------
-    array of uint32, shape (n, *shape)
-        On the processor of `limbs`.
+    """Convert limbs (*shape, L) of any length, in two's complement if `signed`, to residues (n, *shape).
 
     Raises
     ------
-    TypeError
-        If `limbs` is not a NumPy or CuPy array of uint32.
     ValueError
         If a number is out of the set's range; the message names the first one and its position.
     """
@@ -76,27 +58,7 @@ def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False, locate: L
 
 
 def to_limbs(residues: Array, moduli: ModuliSet, signed: bool = False) -> Array:
-    """Convert residues to limbs, by the Chinese remainder theorem.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy.
-    moduli : ModuliSet
-        The set of n moduli.
-    signed : bool
-        Whether the numbers are in the symmetric range; the limbs are then in two's complement.
-
-    Returns
-    -------
-    array of uint32, shape (*shape, L)
-        ``L = moduli.limb_count(signed)`` little-endian limbs, on the processor of `residues`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `residues` is not a NumPy or CuPy array that fits the moduli set.
-    """
+    """Convert residues to ``moduli.limb_count(signed)`` limbs (*shape, L), in two's complement if signed."""
     check_residue_array(residues, moduli)
     matrix = as_matrix(residues)
     limbs = kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(moduli, bool(signed)))
@@ -104,21 +66,7 @@ def to_limbs(residues: Array, moduli: ModuliSet, signed: bool = False) -> Array:
 
 
 def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = False) -> NDArray[np.uint32]:
-    """Convert integers to residues, in NumPy.
-
-    Parameters
-    ----------
-    values : iterable of integers, or NumPy array of shape (*shape)
-        Python ints, ``gmpy2.mpz`` or NumPy integers, in an array of an integer dtype or of objects or in any
-        other iterable (then of shape (N,)).
-    moduli : ModuliSet
-        The set of n moduli.
-    signed : bool
-        Symmetric range instead of ``0 .. M-1``.
-
-    Returns
-    -------
-    uint32 array of shape (n, *shape)
+    """Convert integers of any type, in an array or another iterable, to residues (n, *shape) in NumPy.
 
     Raises
     ------
@@ -144,26 +92,7 @@ def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = Fa
 
 
 def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -> NDArray[np.object_]:
-    """Convert residues to Python ints.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy; from a GPU the numbers are brought to the host in blocks.
-    moduli : ModuliSet
-        The set of n moduli.
-    signed : bool
-        Whether the numbers are in the symmetric range.
-
-    Returns
-    -------
-    NumPy array of objects, shape (*shape)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `residues` is not a NumPy or CuPy array that fits the moduli set.
-    """
+    """Convert residues to Python ints (*shape), in NumPy; a GPU's are brought to the host in blocks."""
     check_residue_array(residues, moduli)
     matrix = as_matrix(residues)
     kernels, constants = kernels_of(matrix), reverse_constants(moduli, bool(signed))
@@ -175,28 +104,9 @@ def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -
 
 
 def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) -> NDArray[np.uint32]:
-    """Write integers as limbs.
+    """Write integers, as :func:`ints_to_residues` takes them, as limbs (*shape, limb_count), in NumPy.
 
-    Parameters
-    ----------
-    values : iterable of integers, or NumPy array of shape (*shape)
-        As :func:`ints_to_residues` takes them.
-    limb_count : int
-        Limbs of a number, at least 1.
-    signed : bool
-        Two's complement.
-
-    Returns
-    -------
-    uint32 array of shape (*shape, limb_count)
-        Little-endian limbs.
-
-    Raises
-    ------
-    TypeError
-        If a value is not an integer.
-    ValueError
-        If a value does not fit into the limbs. Both errors name the position.
+    Errors are those of :func:`ints_to_residues`; `signed` limbs are in two's complement.
     """
     limb_count = as_integer(limb_count, "limb_count")
     if limb_count < 1:
@@ -227,24 +137,7 @@ def ints_to_bits(values: Iterable[Any], bits: int, signed: bool, owner: str) -> 
 
 
 def limbs_to_ints(limbs: Array, signed: bool = False) -> NDArray[np.object_]:
-    """Read limbs as Python ints.
-
-    Parameters
-    ----------
-    limbs : array of uint32, shape (*shape, L)
-        NumPy or CuPy; little-endian limbs, in two's complement when `signed`.
-    signed : bool
-        Two's complement.
-
-    Returns
-    -------
-    NumPy array of objects, shape (*shape)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `limbs` is not a NumPy or CuPy array of limbs.
-    """
+    """Read limbs (*shape, L), in two's complement when `signed`, as Python ints (*shape), in NumPy."""
     matrix = _limb_matrix(limbs)
     count, limb_count = matrix.shape
     values = np.empty(count, dtype=object)
@@ -310,18 +203,13 @@ def _limb_matrix(limbs: Array) -> Array:
 def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
-    Parameters
-    ----------
-    values
-        An array in memory, of integers or objects; nested lists or tuples; a matrix of another library; or
-        any other iterable in an order of its own. Whether each is an integer is for others to say, who name
-        its position.
+    They are an array in memory, nested lists or tuples, a matrix of another library, or any other iterable in
+    an order of its own. Whether each is an integer is for others to say, who name its position.
 
     Raises
     ------
     TypeError
-        If it is none of these: lazy, text, a set, an array of another type, or what has a shape of its own
-        that it does not give away.
+        If values are lazy, text, a set, an array of another type, or keep a shape of their own to themselves.
     ValueError
         If values are masked, or nested lists are not all of one length along each axis.
     """

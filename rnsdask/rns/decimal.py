@@ -23,24 +23,10 @@ _MANY_MODULI, _MODULI_FOR_EACH = 2048, 512
 def decimal_to_residues(
     limbs: NDArray[np.uint32], moduli: ModuliSet, signed: bool = False, *, checked: bool = True
 ) -> NDArray[np.uint32]:
-    """Convert decimal limbs to residues, of shape (n, N).
+    """Convert decimal limbs (N, L) to residues (n, N); ValueError if `checked` and a number is out of range.
 
-    Parameters
-    ----------
-    limbs : uint32 array of shape (N, L)
-        Of signed integers in ten's complement: the last limb is 1 for a negative one, and counts
-        ``-10**(9 (L - 1))``.
-    moduli : ModuliSet
-        The set of n moduli.
-    signed : bool
-        Whether the range is the symmetric one.
-    checked : bool
-        Whether numbers must be in the set's range.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of the set's range, unless it may be.
+    Signed integers are in ten's complement: the last limb is 1 for a negative one, and counts
+    ``-10**(9 (L - 1))``.
     """
     constants = decimal_forward_constants(moduli, limbs.shape[1], bool(signed))
     outside = cpu.first_outside(limbs, constants) if checked else None
@@ -54,15 +40,7 @@ def decimal_to_residues(
 def residues_to_decimal(
     residues: NDArray[np.uint32], moduli: ModuliSet, signed: bool = False
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Convert residues to decimal limbs, by the Chinese remainder theorem.
-
-    Returns
-    -------
-    limbs : uint32 array of shape (N, L)
-        The numbers' magnitudes.
-    negative : bool array of shape (N,)
-        Which numbers are negative; none unless `signed`.
-    """
+    """Convert residues to decimal limbs (N, L) of magnitudes, and Boolean (N,): the number is negative."""
     check_residue_array(residues, moduli)
     if len(moduli) >= min(_MANY_MODULI, _MODULI_FOR_EACH * max(1, residues[0].size)):
         return decimal_limbs(residues_to_ints(residues, moduli, signed).reshape(-1).tolist())

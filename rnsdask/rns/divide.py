@@ -53,32 +53,13 @@ def floor_divide(
     locate: Locate = int,
     divisor_bound: int | None = None,
 ) -> Array:
-    """Divide each number by an integer, or by the number at the same place of another array.
+    """Divide each number by an integer, negative only for signed numbers, or by the number at its place.
 
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy.
-    divisor : int, or array of uint32, shape (n, *shape)
-        A Python int of any size, negative only for signed numbers; or residues on the same processor.
-    system : RNS
-        The number system of both; its bound is that of the numbers to be divided.
-    parts : sequence of {"quotient", "remainder"}
-        What to return.
-    locate : callable
-        Turns the flat index of a number into the one to report.
-    divisor_bound : int, optional
-        Every divisor of an array is at most this in magnitude.
-
-    Returns
-    -------
-    array of uint32, shape (len(parts) n, *shape)
-        The residues of all parts, one after the other along the first axis.
+    The result has the residues of all parts, one after the other along the first axis. The system's bound is
+    that of the numbers to be divided; `divisor_bound` is that of an array's divisors.
 
     Raises
     ------
-    TypeError, ValueError
-        If residues do not fit the moduli set.
     ZeroDivisionError
         If a divisor is 0, naming the first one's index.
     RNSOverflowError
@@ -213,27 +194,14 @@ def _takes_passes(divisor: int, moduli: ModuliSet, parts: Sequence[Part]) -> boo
 
 @dataclass(frozen=True, eq=False)
 class _ExactDivision:
-    """Division of multiples of d by d, modulo each m_i.
+    """Division of multiples of the divisor d by d, modulo each of the moduli m_i.
 
-    With g = gcd(d, m), the residue of a multiple of d is a multiple of g, and divided by d it is known
-    modulo m/g. All the m/g together hold every quotient, so where g is not 1 a base extension completes it.
+    With g = gcd(d, m), the residue of a multiple of d is a multiple of g, and divided by d it is known modulo
+    m/g. All the m/g together hold every quotient, so where g is not 1 a base extension completes it.
 
-    Attributes
-    ----------
-    divisor : int
-        This is d.
-    moduli : ModuliSet
-        The m_i.
-    inverses : array of uint32, shape (n, 1)
-        The inverse of d modulo m_i, or 1 where there is none.
-    shared : tuple of (i, g, inverse of d/g modulo m_i/g)
-        For each i where g is not 1.
-    known : ModuliSet
-        The m_i/g that are not 1.
-    rows : list of int or slice
-        Those i, as an index: a slice if they follow one another.
-    targets : ModuliSet or None
-        The m_i where g is not 1.
+    `inverses` (n, 1) are those of d modulo m_i, or 1. Each i where g is not 1 has an entry (i, g, inverse of
+    d/g modulo m_i/g) in `shared`, and its m_i in `targets`. `known` are the m_i/g that are not 1, and `rows`
+    those i, as a slice if they follow one another.
     """
 
     divisor: int
@@ -323,15 +291,7 @@ def is_even(residues: Array, system: RNS) -> Array:
 
 
 def check_divisor(divisor: int, signed: bool) -> None:
-    """Refuse a divisor that no number can be divided by.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If it is 0.
-    ValueError
-        If it is negative and the numbers are unsigned, where no quotient but 0 is in range.
-    """
+    """Refuse a divisor that no number can be divided by: 0, or a negative one of unsigned numbers."""
     if divisor == 0:
         raise ZeroDivisionError("division of an array by the integer 0")
     if divisor < 0 and not signed:

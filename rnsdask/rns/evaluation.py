@@ -51,23 +51,10 @@ class FixedPointInterval:
 def fixed_point_interval(
     residues: Array, moduli: ModuliSet, bits: int | None = None, scale: int = 0
 ) -> FixedPointInterval:
-    """Evaluate the interval of ``2**scale * X/M`` modulo 1 in fixed point.
+    """Evaluate the interval of ``2**scale * X/M`` modulo 1 in fixed point: a scale is a refinement.
 
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy.
-    moduli : ModuliSet
-        The set of n moduli.
-    bits : {64, 96, 128}, optional
-        Fraction bits; without it, the fewest that make ``upp - low`` at most ``2**(bits - 24)``.
-    scale : int
-        A refinement: the result is that of ``2**scale * X`` modulo M.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If residues do not fit the set, `bits` is another number or `scale` is negative.
+    A fraction has 64, 96 or 128 bits; without `bits`, the fewest that make ``upp - low`` at most
+    ``2**(bits - 24)``. A ValueError refuses other `bits` and a negative `scale`.
     """
     check_residue_array(residues, moduli)
     constants = fixed_point_constants(moduli, bits, scale)
@@ -143,26 +130,10 @@ class IntervalEvaluation:
 
 
 def interval_evaluation(residues: Array, system: RNS, accuracy: float = 1e-7) -> IntervalEvaluation:
-    """Evaluate bounds of X/M for each number X.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy.
-    system : RNS
-        Their number system. Only as many of the first moduli are looked at as its bound needs.
-    accuracy : float
-        Greatest relative width of an interval: ``upp - low <= accuracy * min(|low|, |upp|)``.
-
-    Returns
-    -------
-    IntervalEvaluation
-        Of arrays of shape ``shape``, on the processor of `residues`.
+    """Evaluate bounds of X/M for each number X: ``upp - low <= accuracy * min(|low|, |upp|)``.
 
     Raises
     ------
-    TypeError
-        If residues are not a NumPy or CuPy array of uint32.
     ValueError
         If residues do not fit the set, or `accuracy` is not positive and finite or smaller than double
         precision allows for this moduli set.
@@ -231,23 +202,12 @@ _LIMB_ROOM = LIMB_BITS + 2
 
 
 def magnitudes(residues: Array, system: RNS) -> tuple[Array, Array]:
-    """X/M of each number, as ``mantissa * 2**exponent``.
+    """X/M of each number (n, N) as ``mantissa * 2**exponent``: float64 and int64, each (N,).
 
+    Mantissas are below 1 in magnitude, and 0 for 0 alone; the relative error is below `MAGNITUDE_ERROR`.
     Fixed-point evaluations of 64 and 128 bits suffice unless a number is far smaller than M or at an end of
     the range. The others pass through limbs: O(n**2) operations each, but far fewer than refining an interval
     step by step takes.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, N)
-        NumPy or CuPy.
-    system : RNS
-        Their number system: fewer moduli are looked at if it has a bound.
-
-    Returns
-    -------
-    mantissas, exponents : arrays of float64 and int64, shape (N,)
-        Mantissas are below 1 in magnitude, and 0 for 0 alone; the relative error is below `MAGNITUDE_ERROR`.
     """
     whole, signed = system.moduli, system.signed
     moduli = sufficient_prefix(whole, signed, system.bound)
@@ -322,21 +282,10 @@ def leading_limbs(limbs: Array, signed: bool) -> tuple[Array, Array]:
 
 
 def mixed_radix_digits(residues: Array, moduli: ModuliSet) -> Array:
-    """Mixed-radix digits of each number, least significant first, in the set's own order.
+    """Mixed-radix digits (n, *shape) of each number, least significant first, in the set's own order.
 
-    They compare like the digits of a positional number, are exact, and cost O(n**2) operations a number.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy; each below its modulus.
-    moduli : ModuliSet
-        The set of n moduli, in any order.
-
-    Returns
-    -------
-    array of uint32, shape (n, *shape)
-        Digit i is below ``moduli[i]`` and has the weight ``moduli[0] * ... * moduli[i-1]``.
+    Digit i is below ``moduli[i]`` and has the weight ``moduli[0] * ... * moduli[i-1]``. The digits compare
+    like those of a positional number, are exact, and cost O(n**2) operations a number.
     """
     matrix = as_matrix(residues)
     digits = kernels_of(matrix).mixed_radix_digits(matrix, mixed_radix_constants(moduli))

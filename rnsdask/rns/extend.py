@@ -21,28 +21,10 @@ from rnsdask.rns.system import RNS
 
 
 def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
-    """Residues of each number modulo each target, exact for any targets.
+    """Residues (k, *shape) of each number modulo each of k targets, exact for any targets.
 
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, *shape)
-        NumPy or CuPy.
-    system : RNS
-        Their number system, of n moduli; if it has a bound, fewer of them take part. Residues of negative
-        numbers are not negative, as Python's remainders are not.
-    targets : ModuliSet
-        The k other moduli. Residues modulo those of both sets are copied. Their range need not hold the
-        numbers: a single target gives a remainder.
-
-    Returns
-    -------
-    array of uint32, shape (k, *shape)
-        On the processor of `residues`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `residues` is not a NumPy or CuPy array that fits the moduli set.
+    Residues modulo those of both sets are copied, and those of negative numbers are not negative, as Python's
+    remainders are not. The targets' range need not hold the numbers: a single target gives a remainder.
     """
     system.check_words(residues)
     matrix = as_matrix(residues)
@@ -90,24 +72,11 @@ def _extend_to_new(matrix: Array, system: RNS, targets: ModuliSet, result: Array
 def change_moduli(residues: Array, system: RNS, targets: ModuliSet, locate: Locate = int) -> Array:
     """Residues under another moduli set whose range holds every number.
 
-    If neither the two ranges nor the bound prove that, it is checked: the new residues are extended back,
-    and a number that does not fit comes back as another one.
-
-    Parameters
-    ----------
-    residues, system, targets
-        As :func:`base_extend` takes them.
-    locate : callable
-        Turns the flat index of a number into the one to report.
-
-    Returns
-    -------
-    array of uint32, shape (len(targets), *shape)
+    If neither the two ranges nor the bound prove that, it is checked: the new residues are extended back, and
+    a number that does not fit comes back as another one.
 
     Raises
     ------
-    TypeError, ValueError
-        If `residues` does not fit the moduli set.
     ValueError
         If a number is outside the range of `targets`; the message names the first one and its index.
     """

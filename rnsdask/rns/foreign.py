@@ -50,17 +50,12 @@ def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
 def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: bool, place: Place) -> Array:
     """Residues (n, *shape) of any integer type under some moduli as those of their :func:`system_of`.
 
-    Parameters
-    ----------
-    trusted : bool
-        Whether each is known to be below its modulus.
-
     Raises
     ------
     TypeError
         If one in an array of objects is no integer.
     ValueError
-        If one is not from 0 to below its modulus; the message names the first and the number's index.
+        If one that is not `trusted` is not below its modulus; the message names the first number's index.
     """
     matrix = residues.reshape(len(moduli), -1)
     if matrix.dtype == object:
@@ -112,15 +107,7 @@ def residues_of_words(
 ) -> Array:
     """Residues (k, *shape) of numbers under any moduli; those of negative numbers are not negative either.
 
-    Parameters
-    ----------
-    wrap : bool
-        Whether numbers may be out of the range of these moduli, so that others have the same residues.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range; the message names the first one and its index.
+    A number out of the range of these moduli is a ValueError that names its index, unless they may `wrap`.
     """
     shape = words.shape[1:]
     limbs = system.limbs_of(as_matrix(words))
@@ -154,15 +141,8 @@ def _check_range(limbs: Array, outside: int | None, moduli: Moduli, signed: bool
 def words_of_limbs(limbs: Array, *, system: NumberSystem, signed: bool, place: Place) -> Array:
     """Words (rows, *shape) of numbers of limbs (L, *shape): uint32, uint64 or bytes, least significant first.
 
-    Parameters
-    ----------
-    signed : bool
-        Whether they are in two's complement.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of the system's range; the message names the first one and its index.
+    `signed` limbs are in two's complement. A number out of the system's range is a ValueError that names its
+    index.
     """
     matrix = np.moveaxis(limbs, 0, -1).reshape(-1, len(limbs))
     if matrix.dtype == np.uint8:
@@ -177,15 +157,8 @@ def limbs_of_words(
 ) -> Array:
     """Limbs (count, *shape) of numbers, of uint32, uint64 or bytes; two's complement if the system is signed.
 
-    Parameters
-    ----------
-    reverse : bool
-        The most significant first, not the least.
-
-    Raises
-    ------
-    ValueError
-        If a number does not fit; the message names the first one and its index.
+    The least significant comes first, or last to `reverse`. A number that does not fit is a ValueError that
+    names its index.
     """
     limbs = system.limbs_of(as_matrix(words))
     size = np.dtype(dtype).itemsize

@@ -23,15 +23,7 @@ _HASH_FACTOR = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, eq=False)
 class Keyed:
-    """Numbers of a chunk with their keys, as :func:`number_keys` gives them.
-
-    Attributes
-    ----------
-    residues : array of uint32, shape (k, N)
-        The rows of ``constants.moduli``, which determine each number.
-    constants : KeyConstants
-    keys : array of uint64, shape (N,)
-    """
+    """Numbers, by the rows of ``constants.moduli``, with their keys as :func:`number_keys` gives them."""
 
     residues: Array
     constants: KeyConstants
@@ -39,17 +31,10 @@ class Keyed:
 
 
 def keyed(residues: Array, system: RNS, *others: Array) -> Keyed:
-    """Keys of numbers that are compared with one another, of all their moduli or of as few as tell more.
+    """Keys of numbers (n, N) to be compared with one another, of all moduli or of as few as tell more.
 
     Where all numbers are small beside the system, their keys are all alike; under a bound that is measured
-    then they are not.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, N)
-        NumPy or CuPy.
-    *others : arrays of uint32, shape (n, k)
-        Further numbers, whose keys under the result's constants are to be compared with these.
+    then they are not. The keys of `others` (n, k) under the result's constants are to be compared with these.
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = residues[: len(constants.moduli)]
@@ -73,19 +58,11 @@ def _are_crowded(keys: Array, constants: KeyConstants) -> bool:
 
 
 def number_keys(residues: Array, constants: KeyConstants) -> Array:
-    """Key of each number, ambiguous ones decided, so that keys compare as plain integers.
+    """Key of each number, ambiguous ones decided, so that keys compare as plain integers: uint64 (N,).
 
-    With t = 2**64 Y/M and Y as `constants` say, a key U satisfies ``U - slack <= t < U + 1``, and
-    ``U_a + slack < U_b`` proves that number a is less than number b. Equal numbers have equal keys.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (k, N)
-        NumPy or CuPy; the rows of ``constants.moduli``.
-
-    Returns
-    -------
-    array of uint64, shape (N,)
+    With t = 2**64 Y/M and Y as `constants` say, a key U satisfies ``U - slack <= t < U + 1``, and ``U_a +
+    slack < U_b`` proves that number a is less than number b. Equal numbers have equal keys. Residues are the
+    rows of ``constants.moduli``.
     """
     return _unambiguous(_evaluated(residues, constants), residues, constants)
 
@@ -124,23 +101,16 @@ def _near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array
 
 
 def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
-    """One place of each distinct number, and for each place the number there.
+    """Find one place of each distinct number, and for each place the number there.
 
-    Numbers are grouped by a hash of their words, and compared with one of their group. Where hashes collide,
-    which costs time only, a number may have several places.
-
-    Parameters
-    ----------
-    words : array of uint32, shape (r, N)
-        Rows that tell unequal numbers apart.
-    indices : array of int64, shape (k,)
-        The numbers at these places.
+    Numbers are those at `indices` (k,) of words (r, N), rows that tell unequal ones apart. They are grouped
+    by a hash of their words, and compared with one of their group. Where hashes collide, which costs time
+    only, a number may have several places.
 
     Returns
     -------
-    (first, group)
-        int64 (d,), places in `indices`; and int64 (k,), so that the number at a place is that at
-        ``first[group]``.
+    first, group : arrays of int64
+        Places (d,) in `indices`; and (k,), so that the number at a place is that at ``first[group]``.
     """
     hashes = np.zeros_like(indices, dtype=np.uint64)
     for row in words:
@@ -159,13 +129,7 @@ def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
 
 
 def groups_of(begins: Array) -> Array:
-    """For each place, how many groups have begun before the last that begins at it or before: int64.
-
-    Parameters
-    ----------
-    begins : Boolean array, shape (k,)
-        Where a group begins; the first place does.
-    """
+    """For each place, the number of its group; groups begin where the Booleans say, the first at once."""
     (starts,) = begins.nonzero()
     places = np.arange(len(begins), dtype=np.int64, like=starts)
     return np.searchsorted(starts, places, side="right") - 1

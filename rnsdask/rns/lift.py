@@ -105,21 +105,7 @@ def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:
 
 
 def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
-    """Integers of which images modulo primes are known.
-
-    Parameters
-    ----------
-    image : callable
-        Computes the integers modulo primes, from the numbers modulo these.
-    words : array of uint32, shape (n, *shape)
-        The numbers, of a system.
-    bound : int
-        No result is greater in magnitude.
-
-    Returns
-    -------
-    NumPy array of Python ints, shape (*shape of results)
-    """
+    """Integers up to `bound` in magnitude by their images modulo primes, computed from words modulo these."""
     count = count_beyond(2 * bound + 1)
     return decode(images(image, words, system, 0, count), primes(0, count))
 

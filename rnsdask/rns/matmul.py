@@ -1,4 +1,4 @@
-"""Matrix products of chunks of numbers, and exactly which results overflow. No Dask in here.
+"""Matrix products of chunks of numbers, and exactly which results overflow.
 
 A product is computed under a moduli set that is sure to hold it: the operands' own where the bound K A B
 allows (K terms, magnitudes at most A and B), else with as many more moduli as that bound needs. So nothing
@@ -37,12 +37,8 @@ _SMALL_PRODUCT = 2**12
 class Product:
     """A matrix product, or a part of one that is to be added to others.
 
-    Attributes
-    ----------
-    residues : array of uint32, shape (n + p, *batch, I, J)
-        Under the moduli set :func:`enlarged` by p moduli for `reach`.
-    reach : int
-        Every number is at most this in magnitude.
+    Residues (n + p, *batch, I, J) are under the moduli set :func:`enlarged` by p moduli for `reach`, which no
+    number exceeds in magnitude.
     """
 
     residues: Array
@@ -88,17 +84,7 @@ def is_known_to_fit(system: RNS, reach: int) -> bool:
 
 
 def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
-    """Matrix product modulo M.
-
-    Parameters
-    ----------
-    a, b : arrays of uint32, shapes (n, *batch, I, K) and (n, *batch, K, J)
-        NumPy or CuPy, both of one kind; of any layout. The axes of the batch broadcast.
-
-    Returns
-    -------
-    array of uint32, shape (n, *batch, I, J)
-    """
+    """Matrix products modulo M of residues (n, *batch, I, K) and (n, *batch, K, J) in any layout."""
     batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
     a, b = (np.broadcast_to(x, (len(x), *batch, *x.shape[-2:])) for x in (a, b))
     terms, count = a.shape[-1], math.prod(batch)
@@ -152,13 +138,9 @@ def _multiply_small(a: Array, b: Array, moduli: ModuliSet) -> Array:
 
 
 def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
-    """Exact matrix product of numbers, as :func:`multiply` takes them.
+    """Exact matrix product, as by :func:`multiply`, of numbers of systems that differ by bounds alone.
 
-    Parameters
-    ----------
-    systems : pair of RNS
-        The systems of `a` and `b`, which differ by their bounds alone. Where these do not prove that all
-        results are in range, better ones are measured.
+    Where these do not prove that all results are in range, better ones are measured.
     """
     measured, larger, reach = measure_sums(a, b, a.shape[-1], systems)
     a, b = (extended(x, system, larger) for x, system in zip((a, b), measured, strict=True))
@@ -170,13 +152,7 @@ def measure_sums(
 ) -> tuple[tuple[RNS, RNS], ModuliSet, int]:
     """Moduli that hold all sums of at most `terms` products of a number of `a` and one of `b`.
 
-    Parameters
-    ----------
-    a, b : arrays of uint32, shapes (n, *shape)
-    systems : pair of RNS
-        Their systems, as :func:`exact_product` takes them.
-    differences : bool
-        Whether products are subtracted too.
+    Systems are those of :func:`exact_product`; with `differences` products are subtracted too.
 
     Returns
     -------
@@ -257,25 +233,7 @@ def overflows(product: Product, system: RNS) -> Array:
 
 
 def finish(product: Product, system: RNS, mode: str, locate: Locate = int) -> Array:
-    """Residues of an exact product in the system.
-
-    Parameters
-    ----------
-    mode : {"raise", "flag"}
-        What happens on overflow.
-    locate : callable
-        Turns a flat index of the product into the one that an error names.
-
-    Returns
-    -------
-    array of uint32, shape (n, *batch, I, J)
-        With ``"flag"`` one row more, which holds 1 where the exact result is out of range, else 0.
-
-    Raises
-    ------
-    RNSOverflowError
-        With ``"raise"``, if an exact result is out of range.
-    """
+    """Residues of an exact product in the system, by the modes ``"raise"`` and ``"flag"``."""
     inner, mask = product.residues[: system.rows], overflows(product, system)
     if mode == "flag":
         return np.concatenate([inner, mask[None].astype(np.uint32)])

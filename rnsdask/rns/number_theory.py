@@ -1,4 +1,4 @@
-"""Greatest common divisors, least common multiples and lengths in bits of a chunk's numbers. No Dask in here.
+"""Greatest common divisors, least common multiples and lengths in bits of a chunk's numbers.
 
 Divisors and multiples are computed by GNU MP on the integers of some numbers at a time, of any number system.
 A length follows from X/M, except near powers of two, where the integers decide.
@@ -26,22 +26,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"gcd": gmpy2.gcd, "lcm": gmpy2.lcm}
 
 
 def of_pairs(name: str, x: Array, y: Array, system: NumberSystem, mode: str, locate: Locate = int) -> Array:
-    """Apply one of `FUNCTIONS` to the pairs of numbers of two chunks.
-
-    Parameters
-    ----------
-    x, y : arrays, shape (rows, *shape) each
-        Words, NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    system : NumberSystem
-        That of both, and of the results.
-    mode : {"raise", "wrap", "flag"}
-        What happens to these; with ``"flag"`` there is one row more, 1 where a result is out of range.
-
-    Raises
-    ------
-    RNSOverflowError
-        With ``"raise"``, if a result is out of range, naming what `locate` makes of the first one's index.
-    """
+    """Apply one of `FUNCTIONS` to the pairs of numbers of two chunks of any system, words (rows, *shape)."""
     operands, shape = matrices(x, y)
     prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
     count, rows = math.prod(shape), system.rows
@@ -82,18 +67,10 @@ def bit_length(residues: Array, system: RNS) -> Array:
 
 
 def lengths_of(fractions: Array, exponents: Array, error: float, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Lengths in bits of magnitudes X, and which of them are certain.
+    """Lengths in bits of magnitudes X (int64), and which of them are certain.
 
-    Parameters
-    ----------
-    fractions, exponents : arrays of float64 and of integers
-        X/M is about ``fractions * 2**exponents``, and 0 just where a fraction is.
-    error : float
-        Upper bound of the relative error, at most 1/4.
-
-    Returns
-    -------
-    lengths, decided : arrays of int64 and bool
+    X/M is about ``fractions * 2**exponents``, and 0 just where a fraction is; the relative error is at most
+    `error`, which is at most 1/4.
     """
     # The roundings here are far less than `error`, which is doubled for them.
     mantissas, shifts = np.frexp(fractions * size_of(moduli))

@@ -1,4 +1,4 @@
-"""Order of the numbers of two blocks, by 64-bit keys and by limbs. No Dask in here.
+"""Order of the numbers of two blocks, by 64-bit keys and by limbs.
 
 One pass over the residues evaluates both numbers' keys, and notices equal residues. Keys that lie further
 apart than their error decide. The others are decided by their limbs, which compare like the digits of any
@@ -19,21 +19,7 @@ _SIGN_BIT = np.uint32(1 << (LIMB_BITS - 1))
 
 
 def comparable_limbs(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
-    """Limbs of each number, least significant first, that compare as the numbers do.
-
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, N)
-        NumPy or CuPy; each below its modulus.
-    moduli : ModuliSet
-        The set of n moduli.
-    signed : bool
-        Whether the numbers are in the symmetric range.
-
-    Returns
-    -------
-    array of uint32, shape (L, N)
-    """
+    """Limbs (L, N) of each number, least significant first, that compare as the numbers do."""
     limbs = kernels_of(residues).residues_to_limbs(residues, reverse_constants(moduli, signed))
     if signed:
         limbs[:, -1] ^= _SIGN_BIT  # two's complement, and 2**(32 L - 1) more
@@ -53,13 +39,7 @@ def are_near_top(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
 
 
 def greatest(digits: Array, minimum: bool = False) -> int:
-    """Index of the greatest number (least, for `minimum`), the first one of equals.
-
-    Parameters
-    ----------
-    digits : array of uint32, shape (d, N)
-        Digits of N >= 1 numbers that compare as these do, from the last to the first.
-    """
+    """Index of the greatest (or least) number, the first of equals, by digits (d, N) that compare alike."""
     alive: Any = None
     for row in digits[::-1]:
         candidates = row if alive is None else row[alive]

@@ -1,4 +1,4 @@
-"""Powers and inverses modulo M, exactly which powers overflow, and powers modulo an integer. No Dask in here.
+"""Powers and inverses modulo M, exactly which powers overflow, and powers modulo an integer.
 
 Many numbers are inverted by one inverse: P. Montgomery's trick, in a tree. Powers modulo at most 32 bits are
 powers of single residues. Else GMP raises Python integers on a CPU, where no division of residues is as fast;
@@ -38,21 +38,8 @@ def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array
 
     Products of pairs, then of pairs of these, and so on, are inverted instead; the inverse of ``a b``, times
     b and times a, gives those of a and b. So N elements take less than 3 N products. On the CPU so many are
-    taken together that they stay in cache.
-
-    Parameters
-    ----------
-    multiply : callable
-        Products of elements (rows, N), contiguous.
-    invert : callable
-        Inverses of a few elements.
-    few : int
-        Elements that are few enough for it, at least 1.
-
-    Returns
-    -------
-    array (rows, N)
-        If `invert` gives 0 for what has no inverse, and one of a row has none, there are zeros in that row.
+    taken together that they stay in cache. `invert` takes at most `few` elements, at least 1. If it gives 0
+    for what has no inverse, and one of a row has none, there are zeros in that row.
     """
     count = elements.shape[1]
     together = count if backend_name(elements) == "cuda" else max(few, _WORDS // len(elements))
@@ -333,19 +320,10 @@ def check_modulus(modulus: int, system: RNS) -> None:
 
 
 def power_modulo(residues: Array, exponent: int, modulus: int, system: RNS, locate: Locate = int) -> Array:
-    """Residues of ``pow(number, exponent, modulus)`` for each number of a chunk (n, *shape).
+    """Residues of ``pow(number, exponent, modulus)``, for an exponent of any size and sign.
 
-    Parameters
-    ----------
-    exponent : int
-        Of any size; a negative one raises the number's inverse.
-    modulus : int
-        One that :func:`check_modulus` allows. Results are 0, or of its sign and less than it in magnitude.
-
-    Raises
-    ------
-    ValueError
-        If a number has no inverse; it names the index that `locate` makes of that in the chunk.
+    The modulus is one that :func:`check_modulus` allows. Results are 0, or of its sign and less than it in
+    magnitude. A number that lacks a wanted inverse is a ValueError that names its index.
     """
     size, matrix = abs(modulus), as_matrix(residues)
     if exponent < 0 or (isinstance(matrix, np.ndarray) and size > MODULUS_MAX):
@@ -377,17 +355,9 @@ def power_modulo_by_array(
 
 
 def by_each_exponent(power: Callable[[Array, int], Array], result: Array, exponents: Array) -> Array:
-    """Write powers (k, N) by an exponent for each number, all of one exponent together.
+    """Write powers (k, N) by an exponent for each number, all of one exponent together, and return them.
 
-    Parameters
-    ----------
-    power : callable
-        ``power(chosen, exponent)``, words of the powers of the numbers at some indices by a Python int.
-    exponents : array of N integers, of any shape
-
-    Returns
-    -------
-    The array that is written.
+    ``power(chosen, exponent)`` gives the words of the powers of the numbers at some indices by a Python int.
     """
     given = exponents.reshape(-1)
     for exponent in np.unique(given).tolist():

@@ -1,4 +1,4 @@
-"""Products of all numbers of a chunk or along axes, and which overflow. No Dask in here.
+"""Products of all numbers of a chunk or along axes, and which overflow.
 
 A product without zeros that has more factors of magnitude 2 or more than M has bits is out of range. So a
 few Python integers decide: zeros, ones and minus ones only count.
@@ -70,19 +70,7 @@ def factors_along(factors: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> A
 
 
 def finish(factors: Array, system: RNS, mode: str, locate: Locate = int) -> Array:
-    """The products that factors stand for, as numbers of the system.
-
-    Returns
-    -------
-    array of uint32, shape (n, *shape)
-        With ``"flag"`` one row more, which holds 1 where the exact product is out of range, else 0.
-
-    Raises
-    ------
-    RNSOverflowError
-        With ``"raise"``, if a product is out of range; it names the index that `locate` makes of that in the
-        chunk.
-    """
+    """Numbers of the system that factors stand for."""
     if mode == "wrap":
         return factors
     magnitudes, flags = factors[:-1], factors[-1]
@@ -128,18 +116,9 @@ def _overflow(factors: Array, index: int, system: RNS, locate: Locate) -> RNSOve
 class Factors:
     """The product of some numbers, as far as it matters for that of more.
 
-    Attributes
-    ----------
-    wrapped : int or None
-        It modulo M; None if nobody wants that.
-    has_zero : bool
-        Whether one of them is 0. The others of these attributes leave zeros out.
-    value : int or None
-        The product; None if it is beyond M in magnitude, from where there is no way back.
-    bits : int
-        Its magnitude has at least so many bits.
-    negative : bool
-        Whether it is below 0.
+    `wrapped` is the product modulo M, or None if nobody wants that. The other attributes leave zeros out,
+    which `has_zero` notes: `value` is None if it is beyond M in magnitude, from where there is no way back;
+    the magnitude has at least so many `bits`.
     """
 
     wrapped: int | None

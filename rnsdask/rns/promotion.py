@@ -1,4 +1,4 @@
-"""Systems in which residues of several systems meet, and that hold results beyond them. No Dask in here."""
+"""Systems in which residues of several systems meet, and that hold results beyond them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -70,10 +70,7 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, neste
 def least_system(low: int, high: int, signed: bool, count: int = 1) -> RNS:
     """The system that grows, of the fewest moduli, at least `count`, that hold a range; signed if needed.
 
-    Raises
-    ------
-    LimitOverflowError
-        If no set can have so many moduli.
+    A range that no set can hold is a LimitOverflowError.
     """
     is_signed = signed or low < 0
     bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + is_signed
@@ -112,14 +109,9 @@ def _hull(ranges: Sequence[Range]) -> Range:
 
 
 def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -> Array:
-    """Residues of the numbers of a chunk in another system.
+    """Residues of the numbers of a chunk in another system; RNSOverflowError if it does not hold one.
 
     Numbers are looked at only if their known range does not show that the other system holds them.
-
-    Raises
-    ------
-    RNSOverflowError
-        If it does not hold a number; it names the index that `locate` makes of the first one's.
     """
     # For an unsigned target the sign finds negative numbers, so that all others may be up to M - 1.
     middle = RNS(target.moduli, system.signed and target.signed)

@@ -1,4 +1,4 @@
-"""MAX, MIN, SUM and a tight bound of a chunk of numbers, and how results of chunks combine. No Dask in here.
+"""MAX, MIN, SUM and a tight bound of a chunk of numbers, and how results of chunks combine.
 
 A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
 2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
@@ -87,22 +87,7 @@ class Reduction:
 
 
 def reduce_chunk(reduction: Reduction, residues: Array, system: RNS) -> ReductionResult:
-    """Reduce all numbers of one NumPy or CuPy array.
-
-    Parameters
-    ----------
-    reduction : Reduction
-        One of `REDUCTIONS`.
-    residues : array of uint32, shape (n, *shape)
-        Each residue below its modulus.
-    system : RNS
-        Their number system; fewer moduli are read if it has a bound.
-
-    Raises
-    ------
-    ValueError
-        If there are no numbers; their sum is 0.
-    """
+    """Reduce all numbers of one array by one of `REDUCTIONS`; ValueError if an extremum has none."""
     matrix = as_matrix(residues)
     if matrix.shape[1] == 0:
         return reduction.of_nothing(backend_name(matrix))

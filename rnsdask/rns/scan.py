@@ -1,4 +1,4 @@
-"""Running sums, products and extrema of a chunk along an axis, and how chunks continue. No Dask in here.
+"""Running sums, products and extrema of a chunk along an axis, and how chunks continue.
 
 A scan reduces a chunk to its total, joins totals of chunks one after another, and writes a chunk's results
 given the total of all before it. Arrays of one axis have their own way for sums and extrema: one pass for the
@@ -50,27 +50,10 @@ def _sum_of(residues: Array, system: RNS) -> int:
 
 
 def running_sums(residues: Array, system: RNS, before: int = 0, start: int = 0) -> Array:
-    """Sum of `before` and all numbers up to each one.
+    """Sum of `before` and all numbers (n, N) up to each one.
 
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, N)
-        NumPy or CuPy.
-    system : RNS
-        Their number system, whose bound may prove that nothing overflows.
-    before : int
-        Sum of all numbers before these.
-    start : int
-        Index of the first number, for messages.
-
-    Returns
-    -------
-    array of uint32, shape (n, N)
-
-    Raises
-    ------
-    RNSOverflowError
-        If a running sum is out of range, `before` included; it names the first one of these.
+    The system's bound may prove that nothing overflows. A sum out of range is an RNSOverflowError that names
+    the first, counted from `start`.
     """
     residues = as_matrix(residues)
     lowest, highest = system.value_range
@@ -241,17 +224,7 @@ S = TypeVar("S", bound=NumberSystem)
 
 @dataclass(frozen=True)
 class Scan(ABC, Generic[S]):
-    """A running operation along an axis of the numbers of a system.
-
-    Attributes
-    ----------
-    system : NumberSystem
-        The system.
-    axis : int
-        The axis, from 0.
-    mode : str
-        What happens on overflow.
-    """
+    """A running operation along an axis, counted from 0, of the numbers of a system."""
 
     system: S
     axis: int

@@ -1,4 +1,4 @@
-"""Stable sorting, binary search, selection of the k greatest and summaries of ranks. No Dask in here.
+"""Stable sorting, binary search, selection of the k greatest and summaries of ranks.
 
 Keys of 64 bits put the numbers in order, but for those too near to one another. A run of such numbers is
 settled by comparing residues: where all are equal, it is in order already. Of the others, each distinct
@@ -37,17 +37,9 @@ Sorter = Callable[[Array], Array]
 class Ordering:
     """Sort keys of numbers, flattened.
 
-    Attributes
-    ----------
-    keys : array of uint64, shape (N,)
-        A number is less than another one if its key is, by more than `slack`. Equal numbers have equal keys.
-    slack : int
-        The keys' error.
-    words : array of uint32, shape (r, N)
-        Rows that tell unequal numbers apart.
-    digits : callable
-        For indices (k,) of numbers, uint32 (d, k): digits that compare as the numbers do, from the last row,
-        the most significant, to the first.
+    A number is less than another one if its key is, uint64 (N,), by more than `slack`. Equal numbers have
+    equal keys, and rows of `words` (r, N) tell unequal ones apart. `digits` gives, for indices (k,), uint32
+    (d, k) that compare as the numbers do, from the last row, the most significant, to the first.
     """
 
     keys: Array
@@ -77,24 +69,8 @@ def _limbs(residues: Array, constants: KeyConstants, indices: Array) -> Array:
 def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: bool = False) -> Array:
     """Flat (C order) indices of the numbers of an array, sorted along an axis; equal ones by index.
 
-    Parameters
-    ----------
-    by : Ordering
-        That of all numbers of the array, in C order.
-    shape : tuple of int
-        The array's.
-    axis : int
-        From 0.
-
-    Returns
-    -------
-    array of int64, shape `shape`
-        NumPy or CuPy.
-
-    Raises
-    ------
-    ValueError
-        If these are 2**31 numbers or more on a GPU.
+    `by` is the ordering of all numbers of the array, in C order. GPUs take less than 2**31 numbers, else
+    raise ValueError.
     """
     count, length = math.prod(shape), shape[axis]
     if count >= _MOST_ON_GPU and backend_name(by.keys) == "cuda":
@@ -202,14 +178,9 @@ def _first_places(begins: Array) -> Array:
 
 
 def begin_groups(words: Array, indices: Array) -> Array:
-    """Boolean (k,): at this place of sorted numbers, another one begins than that before; so does the first.
+    """Boolean (k,): the number at this place of sorted indices is another than that before, or the first.
 
-    Parameters
-    ----------
-    words : array of uint32, shape (r, N)
-        Rows that tell unequal numbers apart.
-    indices : array of int64, shape (k,)
-        Of sorted numbers.
+    Rows of words (r, N) tell unequal numbers apart.
     """
     begins = _differ_from_previous(as_matrix(words), indices)
     begins[:1] = True
@@ -220,26 +191,10 @@ def begin_groups(words: Array, indices: Array) -> Array:
 
 
 def search(a: Array, v: Array, compare: Compare, sorter: Sorter, side: str) -> Array:
-    """Positions at which numbers keep sorted ones sorted.
+    """Positions (int64) at which numbers v keep sorted numbers a sorted, before equal ones or behind them.
 
-    Few are searched for by halving; many are sorted together with those that are sorted already.
-
-    Parameters
-    ----------
-    a : array of uint32, shape (rows, N)
-        Words of sorted numbers.
-    v : array of uint32, shape (rows, m)
-        Words of the numbers looked for.
-    compare : callable
-        The order of numbers.
-    sorter : callable
-        Gives the indices that sort words (rows, k), equal numbers by index.
-    side : {"left", "right"}
-        Before all equal numbers, or behind them.
-
-    Returns
-    -------
-    array of int64, shape (m,)
+    Both are words; the sorter gives the indices that sort words, equal numbers by index. Few numbers are
+    searched for by halving; many are sorted together with those that are sorted already.
     """
     a, v = as_matrix(a), as_matrix(v)
     count, wanted = a.shape[1], v.shape[1]
@@ -305,14 +260,7 @@ class Selection:
 def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
     """The k greatest numbers in descending order, or for k < 0 the -k least in ascending order.
 
-    Parameters
-    ----------
-    residues : array of uint32, shape (n, N)
-        NumPy or CuPy.
-    k : int
-        Not more than N are returned.
-    offset : int
-        Index of the first number.
+    Indices are counted from `offset`; of fewer numbers all are returned.
     """
     return selection_by(ordering(residues, system), residues, system, k, offset)
 
@@ -361,16 +309,9 @@ def combine_selections(selections: Iterable[Selection], k: int) -> Selection:
 
 @dataclass(frozen=True, eq=False)
 class RankSummary:
-    """Some numbers of a part of an array, sorted.
+    """Some numbers of a part of an array, sorted: words (rows + 2, m), in NumPy.
 
-    Attributes
-    ----------
-    words : array of uint32, shape (rows + 2, m)
-        The numbers, in NumPy.
-    least, most : arrays of int64, shape (m,)
-        Bounds of how many numbers of the part come before each one.
-    count : int
-        How many numbers the part has.
+    `least` and `most` (int64) bound how many of the part's `count` numbers come before each one.
     """
 
     words: NDArray[np.uint32]

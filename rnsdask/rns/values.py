@@ -25,18 +25,9 @@ _LIMB_BYTES = 4
 def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
-    Parameters
-    ----------
-    values
-        What :func:`.flat_values` takes; text of integers, decimal or hexadecimal after ``0x``, in lists and
-        in arrays of NumPy; a Series, an Index or an array of pandas; an array of Arrow.
-
-    Raises
-    ------
-    TypeError
-        If they are none of these.
-    ValueError
-        If one is missing, or a text is no integer; the message names its position.
+    Besides what :func:`.flat_values` takes, they may be text of integers, decimal or hexadecimal after
+    ``0x``, in lists and in arrays of NumPy; a Series, an Index or an array of pandas; an array of Arrow.
+    Missing values and text that is no integer are a ValueError that names the position.
     """
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":
@@ -122,13 +113,7 @@ def _decimals(part: Any) -> list[int]:
 
 
 def range_of_arrow(kind: Any) -> tuple[int, int] | None:
-    """The least and the greatest integer that an Arrow type can hold; None of text.
-
-    Raises
-    ------
-    TypeError
-        If it is a type of something else.
-    """
+    """The least and the greatest integer that an Arrow type can hold; None of text, else TypeError."""
     name = str(kind)
     if name.startswith(("int", "uint")):
         limits = np.iinfo(name)
@@ -143,12 +128,7 @@ def range_of_arrow(kind: Any) -> tuple[int, int] | None:
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
     """The number system of a moduli set, with `signed` and `bound` if given; a system as it is.
 
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    ValueError
-        If what is given contradicts the system.
+    What is given must not contradict the system.
     """
     if not isinstance(moduli, NumberSystem):
         signed = given.get("signed")
@@ -163,11 +143,6 @@ def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) ->
     """The system of the fewest moduli that hold integers as :func:`flat_integers` gives them, which grows.
 
     The range is signed if one of them is negative, unless `signed` tells it.
-
-    Raises
-    ------
-    TypeError
-        If one is no integer.
     """
     lowest = highest = 0
     if isinstance(flat, list):

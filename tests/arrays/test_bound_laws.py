@@ -1,8 +1,6 @@
 """Every rule that carries a bound: results are those of Python's integers, and none is beyond its bound."""
 
 import operator
-from collections.abc import Callable
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,11 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.core.operations import OPERATIONS
 
 SETS = {
     name: MODULI_SETS[name] for name in ("one", "one_full", "two_three", "tiny_unsorted", "top", "unsorted")
 }
 SETS["two"] = ModuliSet([2])  # signed: -1 and 0
-SOME_SETS = pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
 KINDS = pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
 COUNT = 12
 
@@ -75,127 +71,6 @@ class Operands:
             value = values[self.rng.integers(COUNT)]
             return value, [value] * COUNT
         return self.array(values), values
-
-
-ARITHMETIC: dict[str, tuple[Callable[..., Any], int, Callable[..., int]]] = {
-    **{name: (getattr(rd, name), found.arity, found.evaluate) for name, found in OPERATIONS.items()},
-    "negative": (rd.negative, 1, operator.neg),
-    "power 0": (lambda x, **o: rd.power(x, 0, **o), 1, lambda a: a**0),
-    "power 1": (lambda x, **o: rd.power(x, 1, **o), 1, lambda a: a),
-    "power 2": (lambda x, **o: rd.power(x, 2, **o), 1, lambda a: a**2),
-    "power 3": (lambda x, **o: rd.power(x, 3, **o), 1, lambda a: a**3),
-    "power 130": (lambda x, **o: rd.power(x, 130, **o), 1, lambda a: a**130),
-}
-
-
-@SOME_SETS
-@BOTH_RANGES
-@KINDS
-def test_arithmetic(moduli: ModuliSet, signed: bool, lazy: bool, rng: np.random.Generator) -> None:
-    operands = Operands(moduli, signed, lazy, rng)
-    for name, (function, count, oracle) in ARITHMETIC.items():
-        for _ in range(1 if lazy else 6):
-            drawn = [operands.operand() for _ in range(count - 1)]
-            values = operands.values()
-            drawn.insert(int(rng.integers(count)), (operands.array(values), values))
-            arrays, numbers = zip(*drawn, strict=True)
-            exact = list(map(oracle, *numbers))
-            what = f"{name} of {drawn} under {moduli}"
-            check(function(*arrays, overflow="wrap"), [wrapped(v, moduli, signed) for v in exact], what)
-            result, mask = function(*arrays, overflow="flag")
-            check(result, [wrapped(v, moduli, signed) for v in exact], what)
-            assert np.asarray(mask).tolist() == [not in_range(v, moduli, signed) for v in exact], what
-            if all(in_range(v, moduli, signed) for v in exact):
-                check(function(*arrays, overflow="raise"), exact, what)
-            else:
-                with pytest.raises(RNSOverflowError):
-                    numbers_of(function(*arrays, overflow="raise"))
-
-
-@SOME_SETS
-@BOTH_RANGES
-@KINDS
-def test_division(moduli: ModuliSet, signed: bool, lazy: bool, rng: np.random.Generator) -> None:
-    operands = Operands(moduli, signed, lazy, rng)
-    huge = [10**50, moduli.product - 1, moduli.product, greatest_of(moduli, signed), 2**32, 2**64, 3, 2, 1]
-    divisors = [*huge, *(-d for d in huge if signed)]
-    for _ in range(1 if lazy else 6):
-        values, others = operands.values(), [v or 1 for v in operands.values()]
-        x = operands.array(values)
-        cases: list[tuple[Any, Any, list[int], list[int]]] = [
-            (x, divisor, values, [divisor] * COUNT) for divisor in divisors
-        ]
-        if in_range(1, moduli, signed):
-            y, value = operands.array(others), values[0]
-            cases += [(x, y, values, others), (value, y, [value] * COUNT, others)]
-        for dividend, divisor, a, b in cases:
-            for function in (operator.floordiv, operator.mod):
-                exact = list(map(function, a, b))
-                what = f"{function.__name__} of {a} and {b} under {moduli}"
-                if all(in_range(v, moduli, signed) for v in exact):
-                    check(function(dividend, divisor), exact, what)
-                else:
-                    with pytest.raises(RNSOverflowError):
-                        numbers_of(function(dividend, divisor))
-        for shift in (0, 1, 31, 33, 200):
-            check(x >> shift, [v >> shift for v in values], f"{values} >> {shift}")
-
-
-@SOME_SETS
-@BOTH_RANGES
-@KINDS
-def test_choices_and_parts(moduli: ModuliSet, signed: bool, lazy: bool, rng: np.random.Generator) -> None:
-    operands = Operands(moduli, signed, lazy, rng)
-    for _ in range(1 if lazy else 6):
-        (a, v), (b, w) = operands.operand(), operands.operand()
-        if isinstance(a, int) and isinstance(b, int):
-            continue
-        what = f"{a} {b} {v} {w}"
-        mask = rng.integers(0, 2, COUNT).astype(bool)
-        check(rd.maximum(a, b), list(map(max, v, w)), what)
-        check(rd.minimum(a, b), list(map(min, v, w)), what)
-        chosen = [p if m else q for m, p, q in zip(mask, v, w, strict=True)]
-        check(rd.where(mask, a, b), chosen, what)
-        x, v = (a, v) if isinstance(a, rd.RNSArray) else (b, w)
-        check(x[::-2], v[::-2], what)
-        check(x[3:5], v[3:5], what)
-        check(
-            x[mask] if not lazy else x[mask].compute(), [p for p, m in zip(v, mask, strict=True) if m], what
-        )
-        check(x.rechunk(128), v, what)
-        check(x.cummax(), list(accumulate(v, max)), what)
-        check(x.cummin(), list(accumulate(v, min)), what)
-        check(x.max(axis=0, keepdims=True), [max(v)], what)
-        check(x.min(axis=0, keepdims=True), [min(v)], what)
-        sums = list(accumulate(v))
-        if all(in_range(v, moduli, signed) for v in sums):
-            check(x.cumsum(), sums, what)
-        else:
-            with pytest.raises(RNSOverflowError):
-                numbers_of(x.cumsum())
-        check(rd.IntervalRNSArray.from_rns(x).to_rns(signed), v, what)
-
-
-@SOME_SETS
-@BOTH_RANGES
-@KINDS
-def test_products_of_matrices(moduli: ModuliSet, signed: bool, lazy: bool, rng: np.random.Generator) -> None:
-    operands = Operands(moduli, signed, lazy, rng)
-    for _ in range(1 if lazy else 6):
-        v, w = operands.values(12), operands.values(12)
-        a, b = operands.array(v, (2, 6)), operands.array(w, (6, 2))
-        exact = (np.array(v, object).reshape(2, 6) @ np.array(w, object).reshape(6, 2)).ravel().tolist()
-        expected = [wrapped(value, moduli, signed) for value in exact]
-        what = f"{v} @ {w} under {moduli}"
-        check(rd.matmul(a, b, overflow="wrap"), expected, what)
-        result, mask = rd.matmul(a, b, overflow="flag")
-        check(result, expected, what)
-        assert np.asarray(mask).ravel().tolist() == [not in_range(x, moduli, signed) for x in exact]
-        if all(in_range(v, moduli, signed) for v in exact):
-            check(a @ b, exact, what)
-        else:
-            with pytest.raises(RNSOverflowError):
-                numbers_of(a @ b)
 
 
 @BOTH_RANGES

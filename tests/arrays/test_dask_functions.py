@@ -88,7 +88,7 @@ def is_same(found: Any, expected: Any) -> bool:
 
 
 def verdict(kind: str, chunks: Any, module: Any, name: str) -> tuple[str, str]:
-    """What became of a call: "right", "error", "wrong" or "absent"; with the error, or what is wrong."""
+    """Run a call; return "right", "error", "wrong" or "absent", with the error or the wrong result."""
     call, result = CALLS[module.__name__][name]
     values = abs(EXAMPLE) if kind in MODULI_OF_FIELDS else EXAMPLE
     try:

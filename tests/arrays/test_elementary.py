@@ -203,18 +203,6 @@ def test_differences_out_of_range(on_each_processor: Processor) -> None:
     assert rd.diff(unknown[unknown > 3]).to_ints().tolist() == np.diff(selected).tolist()
 
 
-def test_outer_products(on_each_processor: Processor) -> None:
-    a, b = objects(range(-4, 2), (2, 3)), objects([7, -(2**60)])
-    x, y = (array_of(on_each_processor, v, SIGNED, True) for v in (a, b))
-    for left, right in ((x, y), (chunked(x, 1, 2), y), (x, chunked(y, 1))):
-        assert (rd.outer(left, right).to_ints() == np.outer(a, b)).all()
-    i, j = map(IntervalRNSArray.from_rns, (x, y))
-    assert (rd.outer(i, j).to_ints() == np.outer(a, b)).all()
-    assert (rd.outer(x, [1, 2]).to_ints() == np.outer(a, [1, 2])).all()
-    assert refusal(TypeError, lambda: rd.outer(x, j))
-    assert refusal(rd.RNSOverflowError, lambda: rd.outer(y * 2**60, y))
-
-
 def test_diagonals(on_each_processor: Processor) -> None:
     a = objects(range(-12, 12), (2, 3, 4))
     x = array_of(on_each_processor, a, SIGNED, True)
@@ -311,7 +299,7 @@ def test_peak_to_peak(on_each_processor: Processor, signed: bool, rng: np.random
 
 
 def test_absolute_values_of_numbers_that_a_bound_keeps_from_the_lowest() -> None:
-    """Of even M, the lowest number and 0 agree modulo all odd moduli, which a bound may leave alone."""
+    """For even M the lowest number and 0 agree modulo all odd moduli, and a bound may leave only those."""
     moduli = rd.ModuliSet([3, 5, 7, 2**16])
     for bound in (0, 1, 30, None):
         x = rd.from_ints([0, 0], moduli, signed=True, chunks=None).with_bound(bound)

@@ -156,13 +156,6 @@ def test_sums_and_products(chunks):
     assert ints(rd.outer(x, x)) == [[a * b for b in values] for a in values]
 
 
-def test_products_of_no_numbers():
-    x = grown(np.zeros((3, 0), dtype=np.int64))
-    assert ints(x.prod(axis=1)) == [1, 1, 1]
-    assert x.prod() == 1
-    assert ints(x.prod(axis=0)) == []
-
-
 @pytest.mark.parametrize("mode", ["full", "same", "valid", "cyclic", "negacyclic"])
 def test_convolution(mode):
     a, b = [2**31, 5, 2**32 - 1], [2**32 - 1, 2**31, 7]

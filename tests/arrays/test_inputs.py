@@ -1,4 +1,4 @@
-"""What arrays are made of, and what NumPy's functions pass to them: right, or refused in one clear line."""
+"""Values that arrays are made of: taken exactly, or refused in one clear line."""
 
 import itertools
 from collections.abc import Callable
@@ -23,7 +23,7 @@ HUGE = 10**5000  # Python does not write it
 
 
 class Seven:
-    """What has __index__ is an integer."""
+    """An integer by its ``__index__`` alone."""
 
     def __index__(self) -> int:
         return 7
@@ -288,7 +288,7 @@ def test_a_full_gpu_names_the_chunk() -> None:
 
 
 class SparseMatrix:
-    """What SciPy's, CuPy's and others' sparse matrices have in common."""
+    """A sparse matrix with the attributes that SciPy's, CuPy's and others' share."""
 
     shape, ndim, nnz, dtype = (2, 2), 2, 2, np.dtype(np.int64)
 
@@ -329,7 +329,7 @@ def test_sparse_matrices_are_refused_with_the_way(matrix: Any) -> None:
 
 
 def test_containers_are_taken_or_refused_in_one_line() -> None:
-    """What users have in their hands; and what is refused is named."""
+    """Containers of Python and pandas are taken, or named in the error."""
     frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
     for values in (frame["a"], pd.Index([1, 2]), frame["a"].array, iter([1, 2]), {1: 0, 2: 0}.keys(), (1, 2)):
         assert rd.from_ints(values, MODULI).to_ints().tolist() == [1, 2]

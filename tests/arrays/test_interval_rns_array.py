@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 import zarr
 from conftest import Processor
-from interval_numbers import check_columns, edge_numbers, wrapped
+from interval_numbers import check_columns, edge_numbers
 from sample_arrays import RELATIONS
 from strategies import BOTH_RANGES, MODULI_SETS
 
 import rnsdask as rd
 from rnsdask import IntervalRNSArray
 from rnsdask.backend import to_backend
-from rnsdask.core.errors import CorruptChunkError, RNSOverflowError
-from rnsdask.interval_rns import layout
+from rnsdask.core.errors import CorruptChunkError
 from rnsdask.lazy import elementwise
 
 MODULI = MODULI_SETS["table2_8"]
@@ -58,47 +57,8 @@ def some_numbers(seed: int, count: int, bits: int = 60) -> list[int]:
 # ---- what it is -------------------------------------------------------------------------------------------
 
 
-def test_attributes(on_each_processor: Processor, kind: str) -> None:
-    values = some_numbers(1, 20)
-    x = array_of(values, MODULI, on_each_processor, kind)
-    assert (x.shape, x.ndim, x.size, len(x)) == ((25,), 1, 25, 25)
-    assert x.nbytes == 25 * 4 * (len(MODULI) + 6)
-    assert x.residues.shape == (8, 25)
-    assert x.residues.dtype == np.uint32
-    assert [getattr(x, name).dtype for name in layout.PART_DTYPES] == list(layout.PART_DTYPES.values())
-    assert computed(x.sign, on_each_processor).tolist() == [int(v < 0) for v in values]
-    interval = x.interval()
-    for field in (interval.low, interval.upp, interval.exponent):
-        assert field.shape == (25,)
-    check_columns(computed_columns(x), values, MODULI, on_each_processor)
-    assert ("dask" in repr(x)) == (kind == "dask")
-    assert "shape=(25,)" in repr(x)
-
-
 def computed_columns(x: IntervalRNSArray) -> Any:
     return x.columns.compute() if isinstance(x.columns, da.Array) else x.columns
-
-
-def test_from_ints_keeps_shape_and_types() -> None:
-    values = np.array([[1, -2, 3], [-(2**63), 2**63 - 1, 0]])
-    x = IntervalRNSArray.from_ints(values, MODULI)
-    assert x.shape == (2, 3)
-    assert x.to_ints().tolist() == values.tolist()
-    assert np.asarray(x).tolist() == values.tolist()
-    assert IntervalRNSArray.from_ints([], MODULI).to_ints().tolist() == []
-    assert IntervalRNSArray.from_ints(np.zeros((0, 3), dtype=int), MODULI).shape == (0, 3)
-    assert IntervalRNSArray.from_ints(
-        (v for v in (5, np.int8(-5))), MODULI, chunks=128
-    ).to_ints().tolist() == [
-        5,
-        -5,
-    ]
-
-
-@pytest.mark.parametrize("value", [1.0, 1j, None, True])
-def test_from_ints_refuses_other_types(value: Any) -> None:
-    with pytest.raises(TypeError, match="value at position 1 must be an integer"):
-        IntervalRNSArray.from_ints([1, value], MODULI)
 
 
 def test_from_ints_refuses_numbers_out_of_range() -> None:
@@ -174,24 +134,6 @@ def test_unknown_algorithms(algorithm: Any) -> None:
         elementwise.apply("add", x, x, algorithm=algorithm)
 
 
-def test_overflow_modes(on_each_processor: Processor, kind: str) -> None:
-    highest = MODULI.product - 1
-    x = array_of([1, highest, -highest, 5, highest], MODULI, on_each_processor, kind)
-    # Of a Dask array's chunks any may fail first; each names the first number of its own.
-    with pytest.raises(RNSOverflowError, match="flat index 1" if kind == "eager" else "flat index [124]"):
-        computed_columns(x + 1)
-    with rd.errstate(overflow="wrap"):
-        assert (x + 1).to_ints().tolist() == [2, 0, -highest + 1, 6, 0]
-        assert (x * 2).to_ints().tolist() == [
-            wrapped(2 * v, highest + 1) for v in (1, highest, -highest, 5, highest)
-        ]
-    result, mask = rd.multiply(x, 2, overflow="flag")
-    assert computed(mask, on_each_processor).tolist() == [False, True, True, False, True]
-    assert result.to_ints().tolist()[::3] == [2, 10]
-    with pytest.raises(ValueError, match="overflow must be one of"):
-        rd.add(x, x, overflow="ignore")
-
-
 def test_division_by_zero(on_each_processor: Processor, kind: str) -> None:
     x = array_of([4, 5, 6], MODULI, on_each_processor, kind)
     with pytest.raises(ZeroDivisionError, match="by the integer 0"):
@@ -209,24 +151,6 @@ def test_division_of_edges(name: str, on_each_processor: Processor) -> None:
     quotients, remainders = divmod(x, y)
     check_columns(quotients.columns, [x // y for x, y in pairs], moduli, on_each_processor)
     check_columns(remainders.columns, [x % y for x, y in pairs], moduli, on_each_processor)
-
-
-def test_operands_that_do_not_fit() -> None:
-    x = IntervalRNSArray.from_ints([1, 2], MODULI)
-    with pytest.raises(ValueError, match="different moduli sets"):
-        x + IntervalRNSArray.from_ints([1, 2], MODULI_SETS["top"])
-    with pytest.raises(ValueError, match="do not broadcast"):
-        x + IntervalRNSArray.from_ints([1, 2, 3], MODULI)
-    with pytest.raises(ValueError, match=r"operand .* is outside the range"):
-        x + MODULI.product
-    rns = rd.from_ints([1, 2], MODULI, chunks=None)
-    for left, right, message in (
-        (x, 1.5, "must be an integer"),
-        (x, rns, "RNSArrays and IntervalRNSArrays do not mix"),
-        (rns, x, "RNSArrays and IntervalRNSArrays do not mix"),
-    ):
-        with pytest.raises(TypeError, match=message):
-            left + right
 
 
 # ---- comparison -------------------------------------------------------------------------------------------
@@ -280,15 +204,6 @@ def test_reductions_refuse(kind: str) -> None:
         IntervalRNSArray.from_ints([1], MODULI, chunks=None if kind == "eager" else "auto").reduce("mean")
 
 
-# ---- Dask -------------------------------------------------------------------------------------------------
-
-
-def test_one_task_a_chunk() -> None:
-    x = IntervalRNSArray.from_ints(range(1024), MODULI, chunks=256).persist()
-    y = (x + x) - 5
-    assert len(dict(y.columns.__dask_graph__())) <= 4 + 4 * 2
-
-
 # ---- storage ----------------------------------------------------------------------------------------------
 
 
@@ -312,12 +227,6 @@ def test_store(tmp_path: Path, on_each_processor: Processor) -> None:
     array[len(MODULI), 130] = 2
     with pytest.raises(CorruptChunkError, match=r"chunk c/0/1: number 130 has a header .*: sign 2, low "):
         rd.open_zarr(path, backend=on_each_processor.name).compute()
-
-
-def test_store_of_more_axes(tmp_path: Path) -> None:
-    values = np.array(some_numbers(13, 55)).reshape(5, 4, 3)
-    IntervalRNSArray.from_ints(values, MODULI).to_zarr(tmp_path / "x.zarr", chunks=(2, 4, 128))
-    assert rd.open_zarr(tmp_path / "x.zarr").to_ints().tolist() == values.tolist()
 
 
 SHAPES_WITHOUT_NUMBERS = [(0,), (0, 3), (3, 0), (5, 0, 7), (0, 0)]

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def tight(values: list[int], moduli: ModuliSet, signed: bool, known: int | None = None) -> int:
-    """What is to be measured, by its definition."""
+    """Return the bound to be measured, by its definition."""
     greatest = max(map(abs, moduli.value_range(signed)))
     bits = max(map(abs, values), default=0).bit_length()
     return min(2**bits - 1, greatest, greatest if known is None else known)
@@ -154,7 +154,7 @@ def test_one_sample_where_no_proof_takes_one_pass(signed: bool, monkeypatch: pyt
 def test_samples_that_meet_the_shortest_numbers_end_soon(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As those of data that is made to be measured slowly: each tells of one bit more."""
+    """Each sample adds one bit, as in data that is built to be measured slowly."""
     proofs = []
     prove = bounds.find_open
     monkeypatch.setattr(bounds, "find_open", lambda *which: proofs.append(which) or prove(*which))

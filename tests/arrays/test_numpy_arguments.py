@@ -92,7 +92,7 @@ def test_no_axes_reduce_nothing(kind: str, name: str, lazy: bool) -> None:
 
 
 def along(name: str, x: Any) -> Any:
-    """The same reduction along an axis."""
+    """Apply the reduction of a name along an axis."""
     rest = name.removeprefix("np.")
     if rest.endswith(".reduce"):
         return getattr(np, rest.removesuffix(".reduce")).reduce(x, axis=0)

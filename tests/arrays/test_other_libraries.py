@@ -203,7 +203,7 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
 
 @pytest.mark.parametrize("is_lazy", [False, True])
 def test_masked_values(is_lazy: bool) -> None:
-    """What is behind a mask counts nowhere: be it numbers, exponents, shifts, places or conditions."""
+    """Masked values are refused as numbers, exponents, shifts, places and conditions."""
 
     def masked(values: Any, dtype: Any) -> Any:
         found = np.ma.array(np.array(values, dtype))
@@ -235,7 +235,7 @@ def test_masked_values(is_lazy: bool) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_dask_arrays_of_another_length_than_they_say(count: int) -> None:
-    """Of some numbers, a result would look like that of all."""
+    """A result of some of the numbers would look like that of all."""
 
     def lying(dtype: Any, *shape: int, axis: int = -1) -> Any:
         found = np.ones(tuple(count if k == axis % len(shape) else n for k, n in enumerate(shape)), dtype)
@@ -263,7 +263,7 @@ def test_dask_arrays_of_another_length_than_they_say(count: int) -> None:
 
 
 def test_files_that_change_are_other_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read before stays, and relative paths are those of the call."""
+    """Arrays that were read keep their numbers, and relative paths start where the call was made."""
     stored = zarr.create_array(tmp_path / "a.zarr", shape=(2, 3), dtype="uint32")
     mapped = np.lib.format.open_memmap(tmp_path / "a.npy", mode="w+", dtype=np.uint32, shape=(2, 3))
     for array in (stored, mapped):

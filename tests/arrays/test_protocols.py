@@ -135,17 +135,6 @@ def test_functions_are_found_by_their_names(kind: str, on_each_processor: Proces
             assert type(result.words) is type(x.words), name
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_diagonals_of_stacks_of_matrices(kind: str) -> None:
-    values = np.arange(-10, 50).reshape(3, 4, 5)
-    x = make(kind, values)
-    for module in (np, np.linalg):
-        for name in ("diagonal", "trace"):
-            for offset in (0, 1, -2):
-                function = getattr(module, name)
-                assert plain(function(x, offset=offset)) == function(values, offset=offset).tolist(), function
-
-
 def test_a_name_that_appears_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     x = make("rns")
     with pytest.raises(TypeError, match=r"numpy\.trapezoid takes no RNSArray"):

@@ -50,7 +50,7 @@ def array_of(
 
 
 def outcome(call: Call, module: Any, x: Any) -> Any:
-    """What a call returns, or the type of what it raises."""
+    """Return the result of a call, or the type of the error that it raises."""
     try:
         return call(module, x)
     except (ValueError, TypeError, IndexError, ZeroDivisionError) as error:

@@ -151,11 +151,3 @@ def test_digits_and_fixed_point_of_an_array(chunks: int | None) -> None:
     assert (rd.mixed_radix_digits(negative) == rd.mixed_radix_digits(same)).all()
     found, wanted = dask.compute(rd.fixed_point_interval(negative), rd.fixed_point_interval(same))
     np.testing.assert_array_equal(found.low, wanted.low)
-
-
-def test_arrays_say_what_their_system_is() -> None:
-    x, y = (rd.from_ints(VALUES, s) for s in (rd.RNS(MODULI, True), rd.IntervalRNS(MODULI)))
-    assert repr(x).startswith(f"RNSArray<dask: shape=(4,), {MODULI!r}, signed, bound of 151 bits, chunksize=")
-    assert repr(y).startswith(f"IntervalRNSArray<dask: shape=(4,), {MODULI!r}, chunksize=")
-    assert "<caption>IntervalRNSArray</caption>" in y._repr_html_()
-    assert "<th>Bound</th><td>151 bits</td>" in x._repr_html_()

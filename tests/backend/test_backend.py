@@ -109,7 +109,7 @@ def test_without_gpu() -> None:
 
 
 def test_every_structure_is_checked() -> None:
-    """Those that Python fills; the compilers check them (scripts/check_kernels.py)."""
+    """Structures that Python fills; the compilers check them (scripts/check_kernels.py)."""
     checked = [dtype for structures in layout.STRUCTURES.values() for dtype in structures.values()]
     for name, value in vars(layout).items():
         assert not isinstance(value, np.dtype) or any(value is dtype for dtype in checked), name

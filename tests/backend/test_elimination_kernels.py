@@ -94,7 +94,7 @@ def test_the_even_prime(shape: tuple[int, int], rng: np.random.Generator) -> Non
 
 
 def test_many_and_one_great_matrix(rng: np.random.Generator) -> None:
-    """Of many, wider panels, and all blocks for one; only one prime has a matrix without all pivots."""
+    """Many matrices have wider panels, one takes all blocks; one prime has a matrix that lacks pivots."""
     moduli = ModuliSet(list(ODD)[-2:])
     words = drawn(rng, moduli, 40, 270, 270)
     words[1, 3, :, 200] = 0
@@ -172,7 +172,7 @@ def test_blocks_of_a_few_matrices_at_a_time(
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[int]]:
-    """What makes a step of blocks, on the one stream or the other, late, and lists where it begins."""
+    """Delay a step of blocks on one of the streams, and list where it begins."""
     import cupy
 
     from rnsdask.backend.cuda import block_lu, elimination

@@ -1,4 +1,4 @@
-"""What copies and kernels on a GPU read is owned until they have read it, with any threads and streams."""
+"""Ownership of memory that copies and kernels on a GPU read, with any threads and streams."""
 
 import gc
 import subprocess
@@ -27,7 +27,7 @@ def cupy() -> Any:
 
 @pytest.fixture
 def keep_busy(cupy: Any) -> Any:
-    """What queues a kernel on a stream that takes a tenth of a second."""
+    """Return a function that queues a kernel of a tenth of a second on a stream."""
     source = r"""extern "C" __global__ void wait(long long cycles) {
         const long long start = clock64();
         while (clock64() - start < cycles) {}
@@ -61,7 +61,7 @@ def test_memory_of_the_host_is_free_after_a_copy(cupy: Any, keep_busy: Any) -> N
 
 
 def test_files_wait_for_kernels(cupy: Any, keep_busy: Any, tmp_path: Path) -> None:
-    """Those that make what is written, and those that still read the memory that is read into."""
+    """Kernels that compute written data, and kernels that still read the memory to be overwritten."""
     from rnsdask.backend.cuda.files import file_to_gpu, gpu_to_file
 
     gc.collect()

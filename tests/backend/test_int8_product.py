@@ -39,7 +39,7 @@ def join(processor: Processor, sums: np.ndarray, moduli: ModuliSet, shape: tuple
 
 
 def product(processor: Processor, a: np.ndarray, b: np.ndarray, moduli: ModuliSet) -> np.ndarray:
-    """Of residues (n, B, I, K) and (n, B, K, J), by as few small moduli as hold it."""
+    """Multiply residues (n, B, I, K) and (n, B, K, J) by as few small moduli as hold the product."""
     xp = processor.xp
     count = small_moduli_for(moduli, a.shape[-1])
     x = split(processor, xp.asarray(a), moduli, count, is_left=True)
@@ -73,7 +73,7 @@ def test_the_small_moduli_are_coprime_and_hold_the_longest_sums() -> None:
 def test_residues_modulo_small_moduli(
     on_each_processor: Processor, count: int, rng: np.random.Generator
 ) -> None:
-    """Of every residue around the ends, the middle, 0, and multiples of each small modulus and of halves."""
+    """Residues around the ends, the middle, 0, and multiples of each small modulus and of halves."""
     for m in (*MODULI, *FEW):
         places = [0, 1, m // 2, m - 1, *(k * q // 2 for q in SMALL_MODULI for k in (1, 2, 3, 2**24, m // q))]
         values = sorted({(place + step) % m for place in places for step in (-2, -1, 0, 1, 2)})
@@ -128,7 +128,7 @@ def test_products(
 
 
 def test_longest_sums(on_each_processor: Processor) -> None:
-    """Of the numbers that are greatest around 0, with both signs, as long as 32 bits can hold them."""
+    """Sums of the numbers farthest from 0, with both signs, as long as 32 bits can hold them."""
     moduli = ModuliSet([2**32, 2**32 - 5])
     middle = np.array([2**31, 2**31 - 3], dtype=np.uint32)[:, None, None, None]
     a = np.broadcast_to(middle, (2, 1, 1, MOST_TERMS)).copy()
@@ -140,7 +140,7 @@ def test_longest_sums(on_each_processor: Processor) -> None:
 
 @pytest.mark.gpu
 def test_great_products_go_by_small_moduli(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
-    """Of a stack and one matrix, in another layout; as if little work were much."""
+    """Products of a stack and one matrix in another layout, with the threshold lowered."""
     import cupy
 
     from rnsdask.backend.cuda import matmul as dispatch
@@ -206,7 +206,7 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
 @pytest.mark.gpu
 @pytest.mark.parametrize("most_joined", [0, 512])
 def test_images_of_one_block_at_a_time(monkeypatch: pytest.MonkeyPatch, most_joined: int) -> None:
-    """Those of a block, and sums of products, are given back before the next ones are made."""
+    """Images of a block and sums of products are freed before the next ones are made."""
     import cupy
 
     from rnsdask.backend.cuda import int8_product
@@ -280,7 +280,7 @@ def test_products_that_become_residues(shape: tuple[int, int, int], rng: np.rand
 
 @pytest.mark.gpu
 def test_longest_sums_that_are_joined_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of numbers with residues at both ends modulo each small modulus, so that floats reach theirs."""
+    """Residues at both ends modulo each small modulus bring floats to their ends."""
     import cupy
 
     from rnsdask.backend.cuda import int8_product

@@ -20,7 +20,7 @@ def values_of(limbs: np.ndarray, signed: bool) -> list[int]:
 
 
 def special_numbers(rng: np.random.Generator, width: int, signed: bool, count: int) -> list[int]:
-    """Of all lengths up to `width` limbs, their limbs chosen from WORDS or the same throughout."""
+    """Numbers of all lengths up to `width` limbs, with limbs from WORDS or all the same."""
     values = []
     for _ in range(count):
         length = int(rng.integers(1, width + 1))

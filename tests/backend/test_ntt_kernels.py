@@ -27,7 +27,7 @@ def drawn(rng: np.random.Generator, moduli: ModuliSet, count: int) -> np.ndarray
 
 
 def in_wider_rows(words: np.ndarray, xp: Any) -> Any:
-    """The same on a processor, rows of which lie further apart and begin anywhere."""
+    """Copy residues to a processor, into rows that lie further apart and begin anywhere."""
     rows, count = words.shape
     held = xp.zeros((rows, count + 5), dtype=xp.uint32)
     held[:, 3 : 3 + count] = xp.asarray(words)

@@ -156,7 +156,7 @@ def test_checkpoints(
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is kept is not computed again; what is missing or damaged is."""
+    """Kept pieces are not computed again; missing and damaged ones are."""
     monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 1})
     stored("x", drawn(rng, *shape), chunks)
     stored("y", drawn(rng, *shape), chunks)
@@ -178,7 +178,7 @@ def test_checkpoints(
 
 
 def test_checkpoints_of_other_pieces(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many groups of other primes are not mixed, which would leave primes out."""
+    """Groups of other primes are not mixed, which would leave primes out."""
     stored("x", drawn(rng, 1, 6, 6, bits=200), -1)
     monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 25 * 6**3})
     expected = succeed("charpoly", "x", "--checkpoint", "kept")

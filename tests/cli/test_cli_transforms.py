@@ -171,7 +171,7 @@ def test_what_another_job_left_is_not_continued(
 def test_what_a_removed_output_left_goes_with_the_next_job(
     chunk: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the same command, of a changed source, and of one that goes in one pass."""
+    """Leftovers of the same command, of a changed source, and of a transform in one pass."""
     x = drawn(rng, 32)
     x.rechunk(8).to_zarr("x.zarr")
     with monkeypatch.context() as patched:

@@ -23,7 +23,7 @@ def printed(**environment: str) -> str:
 
 
 def completed(line: str) -> list[str]:
-    """What bash offers for the last word of a line."""
+    """Words that bash offers to complete the last word of a line."""
     words = str(len(line.split(" ")) - 1)
     found = printed(_RNSDASK_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=words)
     return found.split()

@@ -35,7 +35,7 @@ def store(path: Path, values: Any, system: Any, chunks: Any = 30) -> str:
 
 
 def on_a_terminal(*args: object) -> str:
-    """What a command prints where standard output is a terminal."""
+    """Run a command on a terminal; return its output."""
     command = [
         sys.executable,
         "-c",

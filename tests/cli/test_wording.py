@@ -247,7 +247,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
 
 @pytest.mark.parametrize("name", BOTH)
 def test_ways_out(name: str) -> None:
-    """The same error names Python's way out in Python, and the command's on the command line."""
+    """An error names Python's way out in Python, and an option on the command line."""
     call, command, in_python, told = BOTH[name]
     with pytest.raises((TypeError, ValueError, ArithmeticError, rd.RNSError)) as caught:
         call()

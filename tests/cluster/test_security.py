@@ -1,4 +1,4 @@
-"""What docs/security.md says: stores and expressions run nothing, and clusters behind TLS are reached."""
+"""Statements of docs/security.md: stores and expressions run nothing, and clusters behind TLS are reached."""
 
 import importlib.metadata
 import json

@@ -1,4 +1,4 @@
-"""What callers may rely on when they catch errors, and the writing of long integers in messages."""
+"""Types and attributes of errors, and long integers in messages."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Where chunks lie: for any lengths of chunks, as NumPy counts."""
+"""Places of chunks of any lengths, against NumPy's indices."""
 
 import math
 import pickle

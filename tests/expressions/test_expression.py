@@ -93,7 +93,7 @@ def numbers(value: Any) -> list[Any]:
 
 
 def numbers_of(value: Any) -> Any:
-    """What an expression gives, in its shape, on the host."""
+    """Return the result of an expression, in its shape, on the host."""
     if isinstance(value, rd.RNSArray):
         return value.to_ints()
     value = value.compute() if hasattr(value, "compute") else value

@@ -80,7 +80,7 @@ def test_the_definition(field: FermatConstants, rng: np.random.Generator) -> Non
 def test_long_transforms_come_back(
     field: FermatConstants, on_each_processor: Processor, rng: np.random.Generator
 ) -> None:
-    """Of several passes; the numbers of the first run are powers of the root: its transform is one number."""
+    """Transforms of several passes; the first run is powers of the root, so its transform is one number."""
     length = 2**14
     words = np.zeros((field.digits, 2, length), dtype=field.dtype)
     root, value = pow(fermat_root(field, length), 5, field.modulus), 1

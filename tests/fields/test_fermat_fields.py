@@ -59,7 +59,7 @@ def numbers(field: rd.FermatField, rng: np.random.Generator, count: int = 30) ->
 
 
 def others(field: rd.FermatField, rng: np.random.Generator, count: int = 30) -> list[int]:
-    """The same in another order, so that each edge meets edges and others."""
+    """Numbers in another order, so that each edge meets edges and others."""
     return [numbers(field, rng, count)[i] for i in rng.permutation(count)]
 
 
@@ -101,7 +101,7 @@ def test_named_fields_are_proved_and_have_roots(name: str) -> None:
 
 
 def test_all_sparse_radices_are_proved_or_refused() -> None:
-    """What gmpy2 takes for a prime is proved to be one, for every radix and up to 32 digits."""
+    """Primes by gmpy2 are proved to be primes, for every radix and up to 32 digits."""
     found = 0
     for a in range(8, 64):
         for radix in {2**a + sign * 2**b for b in range(1, a) for sign in (1, -1)}:

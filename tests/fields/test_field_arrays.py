@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -171,24 +170,6 @@ def test_matrix_products(chunks: Any, rng: np.random.Generator) -> None:
         x @ rd.from_ints(b)
 
 
-@pytest.mark.parametrize("chunks", CHUNKS)
-def test_equality_and_choice(chunks: Any, rng: np.random.Generator) -> None:
-    a = numbers(rng, 16)
-    b = [v + k % 3 * 2 * 3 * 7 for k, v in enumerate(a)]  # the same in some fields, so not the same
-    x, y = (rd.from_ints(v, FIELDS, chunks=chunks) for v in (a, b))
-    equal = (residues(a) == residues(b)).all(axis=0)
-    for found, expected in ((x == y, equal), (x != y, ~equal), (x == b, equal), (np.equal(x, y), equal)):
-        np.testing.assert_array_equal(host(found), expected)
-    np.testing.assert_array_equal(host(x == HUGE), (residues(a) == residues([HUGE])).all(axis=0))
-    same(rd.where(x == y, x, -1), residues(np.where(equal, objects(a), -1)))
-    same(rd.where(equal, b, x), residues(np.where(equal, objects(b), objects(a))))
-    assert rd.count_nonzero(x) == np.count_nonzero(residues(a).any(axis=0))
-    assert bool(x.any())
-    assert not bool(x.all())
-    assert np.array_equal(x, a + 0 * x)
-    assert 5 in (x * 0 + 5)
-
-
 def test_there_is_no_order(rng: np.random.Generator) -> None:
     x = rd.from_ints(numbers(rng, 8), FIELDS)
     attempts: list[Callable[[], Any]] = [
@@ -329,35 +310,7 @@ def test_few_and_many_primes(
     assert x.to_ints().tolist() == [v % fields.moduli.product for v in a]
 
 
-def test_lazy_arrays_compute_nothing_before() -> None:
-    x = rd.from_ints([1, 2, 3, 4], ODD, chunks=2)
-    with dask.config.set(scheduler=lambda *_, **__: pytest.fail("something was computed")):
-        lazy = [x * [1, 2, 3, 4], x / x, x**-1, x.sum(), x.prod(0, keepdims=True), x @ x, x == x, x / x.sum()]
-    assert [type(v).__name__ for v in lazy[:3]] == ["FieldArray"] * 3
-    same(lazy[-1], residues([v * pow(10, -1, ODD.moduli.product) for v in (1, 2, 3, 4)], ODD))
-    same(x ** x.sum(), residues([v**10 for v in (1, 2, 3, 4)], ODD))
-
-
 # ---- stores -----------------------------------------------------------------------------------------------
-
-
-def test_stores(tmp_path: Path, rng: np.random.Generator) -> None:
-    a = numbers(rng, 30)
-    x = rd.from_ints(a, FIELDS, chunks=8)
-    x.to_zarr(tmp_path / "x")
-    again = rd.open_zarr(tmp_path / "x")
-    assert isinstance(again, rd.FieldArray)
-    assert again.system == FIELDS
-    same(again, residues(a))
-    x.to_zarr(tmp_path / "x", append_dim=0)
-    same(rd.open_zarr(tmp_path / "x"), residues(a + a))
-    for other in (x.lift(), rd.from_ints(a, rd.PrimeFields(PRIMES[::-1]))):
-        with pytest.raises(ValueError, match="nothing is appended"):
-            other.to_zarr(tmp_path / "x", append_dim=0)
-    x.lift().to_zarr(tmp_path / "integers")
-    with pytest.raises(ValueError, match="nothing is appended"):
-        x.to_zarr(tmp_path / "integers", append_dim=0)
-    assert isinstance(rd.open_zarr(tmp_path / "integers"), rd.RNSArray)
 
 
 def test_what_a_store_says_of_fields_is_checked(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_long_transforms(length: int, rng: np.random.Generator, on_each_processo
 
 
 def test_lengths_beyond_all_residues(rng: np.random.Generator, on_each_processor: Processor) -> None:
-    """Of 2**22, by linearity: a transform of two elements is two powers of the root."""
+    """Length 2**22, by linearity: a transform of two elements is two powers of the root."""
     fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(60, 2**22))
     length = 2**22
     first, second = sorted(rng.integers(length, size=2).tolist())

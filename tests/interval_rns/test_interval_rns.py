@@ -53,7 +53,7 @@ def scaled(bound: float, exponent: int) -> Fraction:
 def exact_bounds(
     operation: str, x: tuple[float, float, int], y: tuple[float, float, int], product: int
 ) -> tuple[Fraction, Fraction]:
-    """What all numbers of two intervals give at the least and at the most."""
+    """Return the least and the greatest result of numbers of two intervals."""
     xs = [scaled(bound, x[2]) for bound in x[:2]]
     ys = [scaled(bound, y[2]) for bound in y[:2]]
     if operation == "add":
@@ -293,19 +293,6 @@ def test_algorithms_agree_bit_for_bit_on_many_numbers(on_each_processor: Process
         check_columns(product, [-v for v in x], moduli, on_each_processor)
 
 
-def test_broadcasting(on_each_processor: Processor) -> None:
-    moduli, xp = SETS["top"], on_each_processor.xp
-    x, y = np.arange(-6, 6).reshape(3, 4), np.array([[5], [-7], [0]])
-    a, b = (
-        columns_of(v.reshape(-1).tolist(), moduli, xp).reshape(layout.rows_of(moduli), *v.shape)
-        for v in (x, y)
-    )
-    result = arithmetic.apply("multiply", a, b, moduli, "raise")
-    assert arithmetic.to_ints(result, moduli).tolist() == (x * y).tolist()
-    result = arithmetic.apply("subtract", a[..., ::2], b, moduli, "raise")
-    assert arithmetic.to_ints(result, moduli).tolist() == (x[:, ::2] - y).tolist()
-
-
 def test_empty_chunks(on_each_processor: Processor) -> None:
     empty = on_each_processor.xp.zeros((layout.rows_of(PAPER_SET), 0), dtype=np.uint32)
     for operation in OPERATIONS:
@@ -325,15 +312,6 @@ def test_overflow_names_the_first(count: int, on_each_processor: Processor) -> N
     assert (caught.value.bits_needed, caught.value.bits_available) == (moduli.bits + 1, moduli.bits)
     wrap = arithmetic.apply("add", a, b, moduli, "wrap")
     check_columns(wrap, [0] * len(x), moduli, on_each_processor)
-
-
-def test_negative_and_absolute(on_each_processor: Processor) -> None:
-    moduli = SETS["tiny_unsorted"]
-    values = [0, 1, -1, moduli.product - 1, 1 - moduli.product, 17]
-    columns = columns_of(values, moduli, on_each_processor.xp)
-    check_columns(arithmetic.negative(columns, moduli), [-v for v in values], moduli, on_each_processor)
-    check_columns(arithmetic.absolute(columns, moduli), [abs(v) for v in values], moduli, on_each_processor)
-    check_columns(columns, values, moduli, on_each_processor)
 
 
 @pytest.mark.parametrize("name", ["table2_32", "tiny_beside_huge"])

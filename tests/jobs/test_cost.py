@@ -1,4 +1,4 @@
-"""What a job tells at its end of what it took."""
+"""Costs that a job tells at its end."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a job leaves that fails by its data: nothing of what it began, and all that was there before."""
+"""Files after a job that fails by its data: nothing that it began, and all that was there before."""
 
 import errno
 import os
@@ -195,7 +195,7 @@ def test_a_full_disk_leaves_what_a_resumed_job_found_and_has_added(monkeypatch: 
 
 
 def failing(error: Exception, count: int = 2) -> Callable[..., Any]:
-    """What writes some chunks, and then fails."""
+    """Return a `write_chunk` that writes some chunks, and then fails."""
     write, left = store.StoreWriter.write_chunk, [count]
 
     def writing(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What becomes of a job when workers, schedulers, disks and files fail: its exact answer, or one line.
+"""Jobs while workers, schedulers, disks and files fail: the exact answer, or one line.
 
 RNSDASK_FAULT_RUNS sets how often all kinds of jobs are run with workers that are killed; without it, some
 kinds are, once.
@@ -267,7 +267,7 @@ def test_killed_workers_change_nothing(all_workers: Workers, operands: Path, see
 
 
 def prepare(kind: str) -> None:
-    """Have ready what a job finds: nothing of the jobs before it, or what it is to continue."""
+    """Prepare the files that a job finds: none of earlier jobs, or those that it is to continue."""
     for path in (*OUTPUTS, "kept"):
         shutil.rmtree(path, ignore_errors=True)
     if kind == "resume":
@@ -278,7 +278,7 @@ def prepare(kind: str) -> None:
 
 
 def alone(kind: str) -> tuple[int, dict[str, Any], Any]:
-    """What a job gives in a single process that starts anew."""
+    """Run a job from its beginning in one process; return its result."""
     for path in (*OUTPUTS, "kept"):
         shutil.rmtree(path, ignore_errors=True)
     return printed_and_written([arg for arg in JOBS[kind] if arg != "--resume"])
@@ -632,7 +632,7 @@ INTERRUPTED = {
 
 
 def uninterrupted(kind: str) -> tuple[dict[str, Any], Any]:
-    """What a job prints, and all that it writes."""
+    """Run a job; return what it prints and writes."""
     succeed("random", "x.zarr", *RANDOM)
     succeed("random", "y.zarr", *RANDOM[:-1], 4)
     if kind == "cumsum":

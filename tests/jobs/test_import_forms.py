@@ -116,7 +116,7 @@ def test_records_are_compressed_if_their_name_says_so() -> None:
 @pytest.mark.parametrize("first", [1, 3, 8, 15])
 @pytest.mark.parametrize("kind", ["text", "gzip", "matrix", "gzip of a matrix"])
 def test_a_pipe_that_begins_slowly(kind: str, first: int) -> None:
-    """What it is, is told by its first bytes, which need not come at once."""
+    """The first bytes tell the form of a file, and need not come at once."""
     plain = b"%%MatrixMarket matrix array integer general\n2000 1\n" + TEXT if "matrix" in kind else TEXT
     data = gzip.compress(plain) if "gzip" in kind else plain
     reading, writing = os.pipe()

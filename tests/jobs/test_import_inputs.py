@@ -36,7 +36,7 @@ def imported(data: bytes | str, *options: object, name: str = "n") -> list[Any]:
 
 
 def refused(data: bytes | str, *options: object, name: str = "n") -> str:
-    """What import says of a file that it does not take."""
+    """Return the error of an import that is refused."""
     Path(name).write_bytes(data.encode() if isinstance(data, str) else data)
     message = fail("import", name, "y.zarr", *options)
     assert not Path("y.zarr").exists()
@@ -193,7 +193,7 @@ def test_bytes_of_a_file_with_columns_are_those_of_the_file() -> None:
 
 @pytest.mark.parametrize(("separator", "end"), [(",", "\r\n"), (";", "\n"), ("\t", "\r\n")])
 def test_columns_of_csv(separator: str, end: str) -> None:
-    """What Python's csv writes, with quotation marks and lines in fields, names and a byte order mark."""
+    """Files of Python's csv, with quotation marks and lines in fields, names and a byte order mark."""
     rows = [[f"a {separator} b", "5", 'he said "7"'], ["two\nlines", "-12", ""], ["x#", str(10**70), "1"]]
     stream = io.StringIO()
     csv.writer(stream, delimiter=separator, lineterminator=end).writerows([["na,me", "a(n)", "n;\t,"], *rows])

@@ -52,7 +52,7 @@ def batches(reader: IntegerReader, size: int) -> Iterator[list[int]]:
 
 
 def lines(values: Iterable[int], hexadecimal: bool = False) -> bytes:
-    """As integers are to be written."""
+    """Integers as lines of text."""
     return "".join(f"{hex(v) if hexadecimal else to_decimal(v)}\n" for v in values).encode()
 
 
@@ -69,7 +69,7 @@ def limbs_of(values: list[int], limb_count: int, signed: bool) -> np.ndarray:
 
 
 def written(values: list[int], limb_count: int, signed: bool, hexadecimal: bool) -> bytes:
-    """What the kernels write of integers that fit into 32-bit limbs."""
+    """Lines that the kernels write of integers."""
     if hexadecimal:
         return bytes(hexadecimal_lines(limbs_of(values, limb_count, signed), signed=signed))
     count = (32 * limb_count) // 29 + 1
@@ -291,7 +291,7 @@ def test_text_of_both_bases(digits: int, first: int, signed: bool, rng: np.rando
 
 
 def test_text_of_every_character_at_every_position() -> None:
-    """Of a line of digits, only those that are digits may be put in place of one."""
+    """Only a digit may take the place of a digit."""
     for digits, good in (
         (b"1234567890123456789012345", b"0123456789"),
         (b"0x1aB2c3D4e5f60718293", HEXADECIMAL),
@@ -313,7 +313,7 @@ HEXADECIMAL = b"0123456789abcdefABCDEF"
 
 
 def first_problem(text: bytes, lowest: int, highest: int, strict: bool = True) -> tuple[list[int], str]:
-    """What a text holds up to its first bad line, and a pattern of the error that names it; plainly."""
+    """Read a text plainly; return its integers before the first bad line, and the pattern of its error."""
     longest = max(-lowest, highest)
     limit = max(gmpy2.mpz(longest).num_digits(10), len(hex(longest))) + 1  # digits: so many, or one more
     values: list[int] = []

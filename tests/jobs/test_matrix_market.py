@@ -128,7 +128,7 @@ def test_an_import_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("symmetry", ["general", "symmetric"])
 def test_memory_of_entries(symmetry: str) -> None:
-    """What `held` says, from which the plan of an import follows."""
+    """Bytes by `held`, from which the plan of an import follows."""
     side = 200 if symmetry == "general" else 280
     text = text_of(matrix(side, side, symmetry, 1.0, seed=1), "coordinate", symmetry)
     system = RNS(rd.ModuliSet.for_bits(31 * 200), signed=True)

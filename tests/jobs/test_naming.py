@@ -1,4 +1,4 @@
-"""What jobs say of a number that has no result."""
+"""Errors of jobs about a number that has no result."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What commands print and write where that fails, and what nobody may read in it. Whole processes."""
+"""Outputs of whole processes: failed writes, and text that must not reach a terminal."""
 
 import copy
 import json
@@ -262,7 +262,7 @@ def test_files_of_options_that_cannot_be(
 
 
 def test_stores_that_would_talk_to_a_terminal(commands: Commands, made: Path, tmp_path: Path) -> None:
-    """What a store says about itself, and names of files in it, are shown and not obeyed."""
+    """Texts of a store and names of files in it are shown and not obeyed."""
     document = json.loads((made / "x.zarr/zarr.json").read_text())
     changes: list[Callable[[Any], object]] = [
         lambda d: d["codecs"][0].update(name=STRANGE),

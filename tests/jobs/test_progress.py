@@ -1,4 +1,4 @@
-"""What a job shows of itself: progress, a log, and jobs of very many chunks."""
+"""Progress and logs of jobs, also of very many chunks."""
 
 import io
 import json

@@ -97,15 +97,6 @@ def test_moduli_that_are_refused(on_each_processor: Processor) -> None:
             pow(x, k, m)  # type: ignore[arg-type]
 
 
-def test_powers_modulo_by_arrays_of_exponents(on_each_processor: Processor) -> None:
-    values, exponents = [1, 5, 7, 8, 2, 3], np.array([3, 0, -1, 2**62, 3, -5])
-    expected = [pow(v, int(k), 2**61 - 1) for v, k in zip(values, exponents, strict=True)]
-    x = array_of(on_each_processor, values, MODULI_SETS["top"])
-    for y in (x, chunked(x, 2)):
-        for z in (y, rd.IntervalRNSArray.from_rns(y), y.to_positional(64)):
-            assert pow(z, exponents.tolist(), 2**61 - 1).to_ints().tolist() == expected
-
-
 # ---- powers by arrays of exponents ------------------------------------------------------------------------
 
 

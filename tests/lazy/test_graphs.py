@@ -18,7 +18,6 @@ from rnsdask.lazy.tree import grouped, pieces_of
 
 MODULI = rd.ModuliSet.for_bits(200)
 VALUES = [(7**i * 2**40 + i) % 2**150 for i in range(400)]
-TABLE = np.array(VALUES, dtype=object).reshape(20, 20)
 
 WHOLE: dict[str, Callable[[Any], Any]] = {
     "max": lambda x: x.max(),
@@ -39,10 +38,6 @@ def resident(chunks: Any, kind: str = "rns") -> Any:
     return in_memory(kind).rechunk(chunks).persist(scheduler="synchronous")
 
 
-def table(chunks: tuple[int, int]) -> Any:
-    return rd.from_ints(TABLE, MODULI, chunks=None).rechunk(chunks).persist(scheduler="synchronous")
-
-
 def tasks_of(*results: Any) -> int:
     """How many tasks the scheduler gets, once Dask has fused those of some results."""
     optimized = dask.optimize(*results)
@@ -58,23 +53,6 @@ def test_reading_a_chunk_and_reducing_it_are_one_task(name: str, kind: str, tmp_
         result = WHOLE[name](rd.open_zarr(tmp_path / f"{chunks}.zarr"))
         assert tasks_of(result) == tasks
         assert result.compute() == WHOLE[name](in_memory(kind))
-
-
-def test_results_along_axes() -> None:
-    for array in (table((5, 10)), table((5, 20)), table((3, 7)), table((1, 1)), table((20, 20))):
-        with dask.config.set(split_every=3):
-            found = dask.compute(
-                array.sum(axis=1),
-                array.max(axis=0),
-                array.min(axis=(0, 1)),
-                array.argmax(axis=1),
-                array.sum(),
-            )
-        assert found[0].tolist() == TABLE.sum(axis=1).tolist()
-        assert found[1].to_ints().tolist() == TABLE.max(axis=0).tolist()
-        assert found[2] == TABLE.min()
-        assert found[3].tolist() == TABLE.argmax(axis=1).tolist()
-        assert found[4] == sum(VALUES)
 
 
 def test_element_wise_results_are_a_task_a_chunk(tmp_path: Path) -> None:

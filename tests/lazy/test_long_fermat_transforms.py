@@ -85,7 +85,7 @@ def test_chunks_of_many_lengths(name: str, length: int, negacyclic: bool, rng: n
 def test_axes_in_chunks_among_others(
     axis: int, negacyclic: bool, on_each_processor: Processor, rng: np.random.Generator
 ) -> None:
-    """As the same axis in one chunk."""
+    """Transforms along an axis in chunks equal those in one chunk."""
     field, shape, chunks = FIELDS["F449"], [3, 2, 2], [2, 2, 1]
     shape[axis], chunks[axis] = 2**12, 1019
     words = rng.integers(0, field.radix, (field.digits, *shape), dtype=np.uint32)

@@ -173,7 +173,7 @@ def test_negacyclic_products(chunks: int | None, rng: np.random.Generator) -> No
 
 
 def test_on_a_cluster(rng: np.random.Generator) -> None:
-    """Where Dask may have its workers send the parts to one another by their disks."""
+    """Workers of a cluster, where Dask may pass the parts through their disks."""
     x, expected = example(64, False)
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
         for method in ("tasks", "p2p"):

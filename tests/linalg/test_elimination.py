@@ -104,7 +104,7 @@ def test_factors_of_any_rank(
 def test_ranks_that_differ_from_prime_to_prime(
     on_each_processor: Processor, rng: np.random.Generator
 ) -> None:
-    """Of matrices that no shared memory holds, by panels and products."""
+    """Matrices that no shared memory holds, by panels and products."""
     fields = rd.PrimeFields([2, 7, 2**31 - 1, 4294967291])
     residues = of_rank(rng, fields, 240, 2, 250, 270)
     residues[:, 1, :, 40:140] = 0  # a panel without pivots
@@ -141,7 +141,7 @@ def test_great_square_matrices(on_each_processor: Processor, length: int, rng: n
 
 
 def check_inverses(x: rd.FieldArray, rng: np.random.Generator) -> None:
-    """Of matrices that are hardly ever singular, and solutions for one and more right-hand sides."""
+    """Check inverses of matrices that are hardly ever singular, and solutions of one and more sides."""
     right = drawn(rng, x.system, x.shape[0], x.shape[-1], 9)
     b = rd.FieldArray(np.asarray(right, like=x.words), x.system)
     try:
@@ -379,7 +379,7 @@ def test_what_is_refused(on_each_processor: Processor, rng: np.random.Generator)
 
 
 def test_sums_of_the_greatest_products(on_each_processor: Processor) -> None:
-    """Of residues p - 1 alone: as many terms as there are is the sum, whatever was added up in between."""
+    """Residues p - 1 alone: the sum is the count of terms, whatever was added up in between."""
     for terms in (1, 2, 3, 4, 5, 8, 9, 511, 513, 1030):
         shape = FIELDS.rows, 3, terms
         greatest = np.broadcast_to(np.array(PRIMES, dtype=np.uint64)[:, None, None] - 1, shape)

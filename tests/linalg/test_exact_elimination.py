@@ -130,7 +130,7 @@ def test_hilbert_like_matrix(on_each_processor: Processor) -> None:
 
 
 def test_large_matrices(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    """Such as the CPU lifts p-adically: in a stack, regular and singular ones, and lazy."""
+    """Matrices that the CPU lifts p-adically: in a stack, regular and singular, and lazy."""
     length = 130
     values, right = integers(rng, 31, 3, length, length), integers(rng, 40, 3, length, 1)
     values[1, 5] = values[1, 7] + values[1, 9]
@@ -185,7 +185,7 @@ def test_chunks_and_batches(on_each_processor: Processor, rng: np.random.Generat
 
 
 def test_intervals_of_unknown_length(rng: np.random.Generator) -> None:
-    """Of matrices that a lazy mask has selected, as of RNSArrays."""
+    """Matrices that a lazy mask has selected."""
     values, mask = integers(rng, 60, 3, 4, 4), np.array([True, False, True])
     x = rd.IntervalRNSArray.from_ints(values, MODULI, chunks=(1, 4, 4))
 

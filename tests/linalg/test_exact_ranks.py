@@ -26,7 +26,7 @@ def of_flint(values: np.ndarray) -> Any:
 
 
 def array(processor: Processor, values: np.ndarray) -> Any:
-    """Of a moduli set whose range the entries nearly fill."""
+    """Encode entries under moduli whose range they nearly fill."""
     bits = max((abs(v).bit_length() for v in values.ravel().tolist()), default=0) + 2
     return array_of(processor, values, rd.ModuliSet.for_bits(bits), True)
 
@@ -65,7 +65,7 @@ def test_stacks_of_all_ranks(on_each_processor: Processor, way: str, rng: np.ran
 
 
 def test_primes_that_hide_rank(on_each_processor: Processor, way: str, rng: np.random.Generator) -> None:
-    """Of the first primes each divides minors: the rank modulo them is too small, and is not believed."""
+    """Each of the first primes divides minors: the rank modulo them is too small, and not believed."""
     first = primes(0, 40)
     for product in (first[0], first[0] * first[1], first.product):
         for length in (1, 2, 5):
@@ -107,7 +107,7 @@ def test_singular_matrices(
 
 
 def test_short_and_long_null_vectors(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    """Of large matrices, as they are chosen by themselves."""
+    """Null vectors of large matrices, in the way that the package chooses."""
     length = 100
     values = drawn(rng, 31, length, length)
     values[:, 17] = values[:, 3] - 2 * values[:, 60]

@@ -126,7 +126,7 @@ def stack_of(system: rd.RNS, values: list[list[list[int]]]) -> rd.RNSArray:
 @pytest.mark.parametrize(("rows", "bits", "count"), [(3, 31, 400), (8, 32, 60), (12, 200, 20), (25, 32, 5)])
 @pytest.mark.parametrize("room", [1, 900])
 def test_stacks_of_integers(rows: int, bits: int, count: int, room: int, rng: np.random.Generator) -> None:
-    """As long as the range, and much shorter, so that they are measured; some are singular."""
+    """Entries as long as the range, and much shorter ones, which are measured; some are singular."""
     draw = [int.from_bytes(rng.bytes(bits // 8 + 1), "little") for _ in range(count * rows * rows)]
     values = np.array([v % 2**bits - 2 ** (bits - 1) for v in draw], dtype=object).reshape(count, rows, rows)
     values[1::7, -1] = values[1::7, 0]
@@ -148,7 +148,7 @@ def test_stacks_of_integers(rows: int, bits: int, count: int, room: int, rng: np
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 16])
 def test_one_small_matrix_at_the_ends_of_its_range(rows: int, rng: np.random.Generator) -> None:
-    """Of which no magnitude is measured: the determinant may be as great as Hadamard's bound."""
+    """No magnitude is measured: the determinant may be as great as Hadamard's bound."""
     system = rd.RNS(rd.ModuliSet.for_bits(65), signed=True)
     lowest, highest = system.value_range
     hadamard: Any = np.array([[1]], dtype=object)

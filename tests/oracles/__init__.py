@@ -1,4 +1,4 @@
-"""What is right, in plain Python integers: what the tests compare with. Nothing of the package is used here.
+"""Oracles in plain Python integers, which use nothing of the package.
 
 Ranges and what overflow makes of a result are in `fuzzing.oracle`, which the fuzzer shares.
 """

@@ -24,7 +24,7 @@ def to_values(words: Any, signed: bool = False) -> list[int]:
 
 
 def wrapped(value: int, bits: int, signed: bool) -> int:
-    """What a number of so many bits becomes of an integer."""
+    """Wrap an integer to a number of bits."""
     half = 2 ** (bits - 1) if signed else 0
     return (value + half) % 2**bits - half
 

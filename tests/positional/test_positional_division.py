@@ -94,7 +94,7 @@ def patterned(bits: int, base: int, rng: np.random.Generator) -> int:
 @pytest.mark.parametrize("base", [29, 52])
 @pytest.mark.parametrize("method", cpu.positional_methods())
 def test_quotients_next_to_whole_numbers(method: str, base: int, rng: np.random.Generator) -> None:
-    """Of digits of the CPU's ways, of which the leading ones do not tell the quotient's: the rest is small,
+    """Digits of the CPU's ways whose leading ones do not tell the quotient's: the rest is small,
     or next to the divisor. The longest have more rows than a sum holds products of."""
     host = Processor("cpu", np)
     for x_bits, y_bits, count in (

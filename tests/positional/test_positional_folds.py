@@ -132,13 +132,6 @@ def test_numpys_functions_and_empty_arrays() -> None:
         nothing.var()
 
 
-def test_lengths_that_are_not_known() -> None:
-    x = rd.from_ints(range(30), rd.Positional(70), chunks=7)
-    chosen = x[x % 3 == 0]
-    assert (chosen.cumsum().to_ints() == objects(accumulate(range(0, 30, 3)))).all()
-    assert int(x[x > 25].prod().compute()) == 26 * 27 * 28 * 29
-
-
 def test_sums_of_more_limbs_than_a_block(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
     monkeypatch.setattr(scan, "_BLOCK", 4)
     for signed in (False, True):

@@ -164,7 +164,7 @@ def test_very_long_moduli(on_each_processor: Processor, rng: np.random.Generator
 
 
 def test_sums_of_montgomery_products_do_not_overflow() -> None:
-    """Of the greatest digits, in numbers of the longest moduli that have these products."""
+    """The greatest digits, in numbers of the longest moduli that have these products."""
     bits, host = 51_200, Processor("cpu", np)
     modulus = 2**bits - 1
     x, m = (to_words([v], bits, host) for v in (modulus - 1, modulus))

@@ -130,7 +130,7 @@ def test_long_products_of_other_precisions(
 
 @pytest.mark.parametrize("limbs", [33, 34, 63, 64, 66, 127, 130])
 def test_carries_that_pass_all_limbs(limbs: int, on_each_processor: Processor) -> None:
-    """Of limbs of all ones: what lanes of GPUs pass to one another, and what chains within a lane do."""
+    """Limbs of all ones: carries between lanes of GPUs, and along chains within a lane."""
     ones = 2 ** (32 * limbs) - 1
     a = [ones, ones, ones // 3, ones // 3 + 2**640, ones - 2**32, 2 ** (32 * limbs - 1), ones - 2**1024]
     b = [ones, 1, 3, 3, 2**32 + 1, 2, 2**32 - 1]
@@ -163,7 +163,7 @@ def test_products_of_equal_and_extreme_halves(limbs: int, on_each_processor: Pro
 def test_overflow_by_lengths(
     bits: int, signed: bool, on_each_processor: Processor, rng: np.random.Generator
 ) -> None:
-    """Of numbers whose lengths together are the precision, one bit less, or up to three more."""
+    """Numbers whose lengths together are the precision, one bit less, or up to three more."""
     pairs = []
     for length in {1, 2, 31, 32, 33, bits // 2, bits - 1}:
         for other in range(max(1, bits - length - 2), bits - length + 4):
@@ -180,7 +180,7 @@ def test_overflow_by_lengths(
 
 
 def test_sums_of_products_do_not_overflow() -> None:
-    """Of numbers of more digits than a sum holds products of: the greatest ones."""
+    """The greatest numbers of more digits than a sum holds products of."""
     bits = 120_000
     value = 2**bits - 1
     x = to_words([value], bits, Processor("cpu", np))

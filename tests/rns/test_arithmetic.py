@@ -13,7 +13,6 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import rns
 from oracles.rns import in_range, wrapped
 from sample_arrays import CPU, array_of
 from strategies import (
@@ -280,32 +279,6 @@ def test_chunks_are_checked_in_parts(
 # ---- the interface ----------------------------------------------------------------------------------------
 
 TOP = MODULI_SETS["top"]
-
-
-@pytest.mark.parametrize("chunks", [None, (2, 128), (3, 256)])
-@EACH
-def test_broadcasting(on_each_processor: Processor, name: str, chunks: Any, rng: np.random.Generator) -> None:
-    shapes = [(4, 300), (300,), (4, 1), (1,)][: OPERATIONS[name].arity]
-    numbers = [np.array(rng.integers(2**20, 2**30, size=shape), dtype=object) for shape in shapes]
-    numbers[0] = numbers[0] + 2**60  # no result is negative
-    operands: list[Any] = []
-    for values in numbers:
-        residues = rns.encode(values, TOP)
-        operand = rd.RNSArray(on_each_processor.xp.asarray(residues), rd.RNS(TOP))
-        if chunks is not None and values.size > 4:
-            operand = operand.rechunk(chunks if values.ndim == 2 else chunks[-1])
-        operands.append(operand)
-    expected = OPERATIONS[name].evaluate(*numbers)
-    result = getattr(rd, name)(*operands)
-    assert isinstance(result.residues, da.Array) == (chunks is not None)
-    assert result.shape == expected.shape
-    assert (result.to_ints() == expected).all()
-    with rd.errstate(overflow="flag"):
-        flagged, mask = getattr(rd, name)(*operands)
-    assert (flagged.to_ints() == expected).all()
-    mask = mask.compute() if chunks is not None else mask
-    assert mask.shape == expected.shape
-    assert not mask.any()
 
 
 def test_modes() -> None:

@@ -30,7 +30,7 @@ from rnsdask.rns import axis, blocks
 
 
 def rows_of(numbers: np.ndarray, axes: tuple[int, ...]) -> tuple[list[list[int]], tuple[int, ...]]:
-    """What is reduced together, and the shape of the results with the axes kept."""
+    """Rows that are reduced together, and the shape of the results with the axes kept."""
     kept = [a for a in range(numbers.ndim) if a not in axes]
     count = int(np.prod([numbers.shape[a] for a in kept]))
     reduced = tuple(1 if a in axes else length for a, length in enumerate(numbers.shape))
@@ -103,14 +103,6 @@ def test_ties_across_chunks(chunks: tuple[int, int]) -> None:
         check(rd.from_residues(residues, moduli), numbers, axes)
 
 
-def test_a_bound_takes_fewer_moduli(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    moduli = MODULI_SETS["bits2048"]
-    numbers = objects([int(v) for v in rng.integers(-1000, 1001, size=60)], (6, 10))
-    residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, True))
-    for axes in ((0,), (1,)):
-        check(rd.from_residues(residues, moduli, True, bound=1000), numbers, axes)
-
-
 @SHORT_SETS
 @BOTH_RANGES
 def test_bounds_around_the_products_of_prefixes(
@@ -120,16 +112,6 @@ def test_bounds_around_the_products_of_prefixes(
         numbers = objects(values_within(bound, signed, rng, count=10)[:15], (3, 5))
         residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, signed))
         check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, (1,))
-
-
-@BOTH_RANGES
-def test_bounds_on_dask_arrays(signed: bool, rng: np.random.Generator) -> None:
-    moduli = MODULI_SETS["unsorted"]
-    for bound in bounds_around_prefixes(moduli, signed, prefixes=3)[3::5]:
-        numbers = objects(values_within(bound, signed, rng, count=10)[:15], (3, 5))
-        residues = da.from_array(rns.encode(numbers, moduli, signed), chunks=(len(moduli), 2, 3))
-        for axes in ((0,), (0, 1)):
-            check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, axes)
 
 
 def test_long_sums_of_scaled_keys(on_each_processor: Processor, rng: np.random.Generator) -> None:
@@ -208,30 +190,6 @@ def test_lazy_results_keep_what_describes_them() -> None:
     assert x.max(0).residues.name == x.max(0).residues.name
     assert x.max(0).residues.name != x.min(0).residues.name
     assert top.max().compute() == x.max().compute()
-
-
-def test_empty_axes() -> None:
-    x = rd.from_residues(np.zeros((4, 0, 3), np.uint32), MODULI_SETS["top"])
-    assert x.sum(0).tolist() == [0, 0, 0]
-    assert x.max(1).shape == (0,)
-    assert x.sum(1).shape == x.argmin(1).shape == (0,)
-    with pytest.raises(ValueError, match="at least one number"):
-        x.max(0)
-    lazy = rd.from_residues(da.zeros((4, 0, 3), dtype=np.uint32), MODULI_SETS["top"])
-    assert lazy.sum(0).compute().tolist() == [0, 0, 0]
-    assert lazy.max(1).to_ints().shape == (0,)
-    assert lazy.argmax(1).compute().shape == (0,)
-
-
-def test_wrong_axes() -> None:
-    x = rd.random(MODULI_SETS["top"], (4, 4))
-    for wrong in (2, -3, (0, 5)):
-        with pytest.raises(ValueError, match="out of bounds"):
-            x.max(wrong)
-    with pytest.raises(ValueError, match="repeated axis"):
-        x.min((0, 0))
-    with pytest.raises(TypeError):
-        x.argmax((0, 1))  # type: ignore[arg-type]
 
 
 @pytest.mark.gpu

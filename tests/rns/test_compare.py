@@ -1,6 +1,5 @@
 """Comparison, sign, maximum, minimum and choice, against Python integers."""
 
-from collections.abc import Iterator
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -12,7 +11,7 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
-from sample_arrays import CPU, RELATIONS, array_of, chunked
+from sample_arrays import RELATIONS
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -225,47 +224,6 @@ def test_integers_beyond_a_bound(relation: str) -> None:
         assert RELATIONS[relation](x, integer).tolist() == expected
 
 
-@pytest.fixture
-def no_compute() -> Iterator[None]:
-    """Fail if anything computes."""
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("computed too early")
-
-    with dask.config.set(scheduler=refuse):
-        yield
-
-
-def lazy(values: Any, chunks: Any, bound: int | None = None) -> rd.RNSArray:
-    """A Dask array with any chunks, also those that the store does not allow."""
-    return chunked(array_of(CPU, np.array(values, dtype=object), MODULI, bound=bound), *chunks)
-
-
-def test_lazy_operators(no_compute: None, rng: np.random.Generator) -> None:
-    a, b = (rng.integers(0, 20, (6, 50)) for _ in "ab")
-    cases = {
-        "chunks that differ": (lazy(a, (4, 20)), lazy(b, (5, 7)), a < b),
-        "one lazy": (lazy(a, (4, 20)), rd.from_ints(b, MODULI, chunks=None), a < b),
-        "the other lazy": (rd.from_ints(a, MODULI, chunks=None), lazy(b, (3, 50)), a < b),
-        "broadcast rows": (lazy(a, (4, 20)), lazy(b[0], (9,)), a < b[0]),
-        "broadcast columns": (lazy(a, (4, 20)), lazy(b[:, :1], (2, 1)), a < b[:, :1]),
-        "outer": (lazy(a[:, :1], (2, 1)), rd.from_ints(b[0], MODULI, chunks=None), a[:, :1] < b[0]),
-        "one number": (lazy(a, (4, 20)), rd.from_ints(b[:1, :1], MODULI, chunks=None), a < b[0, 0]),
-        "integer": (lazy(a, (4, 20)), 7, a < 7),
-        "integer on the left": (7, lazy(a, (4, 20)), a > 7),
-        "integer out of range": (lazy(a, (4, 20)), 10**90, a < 10**90),
-        "empty": (lazy(a[:, :0], (4, 1)), lazy(b[:, :1], (2, 1)), a[:, :0] < 0),
-    }
-    for name, (x, y, expected) in cases.items():
-        mask = x < y
-        assert isinstance(mask, da.Array), name
-        assert mask.dtype == np.bool_, name
-        assert mask.shape == expected.shape, name
-        computed = mask.compute(scheduler="sync")
-        assert computed.dtype == np.bool_, name
-        assert (computed == expected).all(), name
-
-
 def raising_operands() -> dict[str, rd.RNSArray]:
     """Lazy arrays that raise when they are computed, by what they are."""
     x = rd.from_ints([2**60 + i for i in range(300)], MODULI, chunks=128)
@@ -324,26 +282,6 @@ def test_results_that_need_no_numbers_drop_no_error() -> None:
             if operation != "topk" or not np.isnan(x.shape[0]):
                 with pytest.raises((OverflowError, ZeroDivisionError, ValueError)):
                     print(name, operation, result().compute(scheduler="sync"))
-
-
-def test_masks_count_and_select() -> None:
-    values = list(range(1000))
-    x = rd.from_ints(values, MODULI, chunks=128)
-    assert (x >= 300).sum().compute() == 700
-    selected = x[x >= 990]
-    assert selected.to_ints().tolist() == values[990:]
-    assert (selected > 995).compute().tolist() == [False] * 6 + [True] * 4
-    assert (selected >= 10**50).compute().tolist() == [False] * 10
-    assert (selected == x[x >= 990]).compute().all()
-    with pytest.raises(ValueError, match="do not broadcast"):
-        _ = selected == x[x >= 991]
-
-
-def test_a_huge_bound_has_a_token() -> None:
-    moduli = MODULI_SETS["moduli512"]
-    x = rd.from_ints([moduli.product - 1, 5], moduli, chunks=128)
-    assert (x == x).compute().all()
-    assert (x < 6).compute().tolist() == [False, True]
 
 
 def test_tokens_follow_the_operands() -> None:

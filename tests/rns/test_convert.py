@@ -101,14 +101,6 @@ def test_every_value_of_small_sets(on_each_processor: Processor, ms: ModuliSet, 
 
 @ALL_SETS
 @BOTH_RANGES
-def test_random_values(
-    on_each_processor: Processor, ms: ModuliSet, signed: bool, rng: np.random.Generator
-) -> None:
-    check_both_ways(on_each_processor, random_values(ms, signed, 100, rng), ms, signed)
-
-
-@ALL_SETS
-@BOTH_RANGES
 def test_sums_at_their_greatest(on_each_processor: Processor, ms: ModuliSet, signed: bool) -> None:
     # Every u_i = m_i - 1 makes the sum of u_i M_i and its quotient by M as great as they can be; all u_i
     # at half their modulus put the sum near where a signed quotient is rounded the other way.

@@ -31,7 +31,7 @@ def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def special_numbers(rng: np.random.Generator, most: int, count: int) -> list[int]:
-    """Of up to `most` digits of 52 bits, chosen from DIGITS, the lower ones often all the same."""
+    """Numbers of up to `most` digits of 52 bits from DIGITS, the lower ones often all the same."""
     values = []
     for _ in range(count):
         digits = rng.choice(np.array(DIGITS, dtype=object), int(rng.integers(1, most + 1)))
@@ -79,7 +79,7 @@ def test_special_digits(lengths: tuple[int, int], signed: bool, rng: np.random.G
 
 
 def test_estimates_one_too_great() -> None:
-    """Where the leading two digits say one more than all: 2^103 d' + something, with the rest at its most."""
+    """The leading two digits say one more than all: 2^103 d' + something, with the rest at its most."""
     pairs = []
     for lead in (2**51, 2**51 + 1, 2**52 - 1):
         for second in (0, 1, 2**52 - 1):

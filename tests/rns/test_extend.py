@@ -15,7 +15,6 @@ from strategies import (
     EXHAUSTIVE_SETS,
     MODULI_SETS,
     arrays_of_values,
-    edge_values,
     moduli_sets,
     some_edges,
     values_in,
@@ -123,20 +122,6 @@ def test_shapes(on_each_processor: Processor, shape: tuple[int, ...]) -> None:
 
 
 # ---- other moduli sets for the same numbers ---------------------------------------------------------------
-
-
-@BOTH_RANGES
-@pytest.mark.parametrize("chunks", [None, 128])
-def test_extend_and_shrink(signed: bool, chunks: int | None) -> None:
-    large = MODULI_SETS["bits2048"]
-    values = edge_values(TOP, signed)[:300]
-    x = rd.from_ints(values, TOP, signed, chunks)
-    extended = x.extend(large)
-    assert (extended.moduli, extended.signed, extended.shape) == (large, signed, x.shape)
-    assert getattr(extended, "chunks", None) == getattr(x, "chunks", None)
-    assert extended.bound == max(map(abs, values))
-    assert extended.to_ints().tolist() == values
-    assert extended.shrink(TOP).to_ints().tolist() == values
 
 
 def test_extension_teaches_a_bound() -> None:

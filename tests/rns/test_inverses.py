@@ -42,7 +42,7 @@ def test_inverses_of_many(
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 63, 64, 65])
 def test_products_are_three_for_each(count: int) -> None:
-    """Of residues modulo a prime, with the products that are computed counted."""
+    """Invert residues modulo a prime, and count the products that are computed."""
     p, products = 10007, 0
 
     def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:

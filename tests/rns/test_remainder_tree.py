@@ -67,7 +67,7 @@ def test_trees_take_numbers_until_a_table_takes_less_time() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_rows_of_parts_have_moduli_of_their_own(count: int, rng: np.random.Generator) -> None:
-    """As of solutions, where a bad prime is lacking in some rows, or all that a group has of them."""
+    """Rows of solutions lack a bad prime, or all primes of a group."""
     draw = random.Random(int(rng.integers(2**32)))
     products = [[primes(9 * k, 8).product, 1 if k == 1 else primes(9 * k, 2).product] for k in range(count)]
     halves = [math.prod(row) // 2 for row in zip(*products, strict=True)]

@@ -11,7 +11,6 @@ from fuzzing.oracle import best
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
-from sample_arrays import array_of, chunked, host
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -117,13 +116,6 @@ def test_few_candidates_where_a_bound_leaves_most_of_a_modulus_unused(
         assert sum(converted) <= 6
 
 
-def test_a_bound_takes_fewer_moduli(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    moduli = MODULI_SETS["bits2048"]
-    for signed in (False, True):
-        values = [int(v) for v in rng.integers(-1000 if signed else 0, 1000, size=50)]
-        check(on_each_processor, moduli, values, signed, bound=1000)
-
-
 def test_candidates_in_several_batches(monkeypatch: pytest.MonkeyPatch, on_each_processor: Processor) -> None:
     monkeypatch.setattr(blocks, "EXACT_RESIDUES", 1)
     moduli = MODULI_SETS["top"]
@@ -164,23 +156,6 @@ def test_arrays_in_memory_give_arrays() -> None:
     assert x.argtopk(-2).tolist() == [3, 0]
     assert x.topk(0).tolist() == []
     assert all(type(v) is int for v in x.topk(2))
-
-
-@pytest.mark.parametrize("chunks", [None, (4, 5, 6), (2, (1, 3, 1), (1,) * 6)])
-def test_axes(on_each_processor: Processor, chunks: Any, rng: np.random.Generator) -> None:
-    moduli = MODULI_SETS["top"]
-    values = rng.integers(0, 9, size=(4, 5, 6)).astype(object)
-    x = array_of(on_each_processor, values, moduli)
-    x = x if chunks is None else chunked(x, *chunks)
-    for axis in (0, 1, -1):
-        for k in (0, 1, 2, -3, 100):
-            order = np.argsort(-values if k > 0 else values, axis, kind="stable")
-            order = np.take(order, range(min(abs(k), values.shape[axis])), axis)
-            top, places = x.topk(k, axis), x.argtopk(k, axis=axis)
-            assert top.shape == places.shape == order.shape
-            assert (host(top) == np.take_along_axis(values, order, axis)).all()
-            assert host(places).dtype == np.int64
-            assert (host(places) == order).all()
 
 
 def test_wrong_arguments() -> None:

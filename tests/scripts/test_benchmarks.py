@@ -47,7 +47,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def finish_forked(command: list[str], limit: float) -> str:
-    """As `bench_all.finish`, in a process that has imported most of what benchmarks need."""
+    """Run `bench_all.finish` in a process that has imported most of what benchmarks need."""
     process = forking.start(FORKED, str(bench_all.SCRIPTS), *command[1:])
     process.join(limit)
     status = process.exitcode

@@ -100,7 +100,7 @@ def test_a_store_that_is_removed_or_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_copy_elsewhere_is_the_same_store(tmp_path: Path) -> None:
-    """Such as on each machine of a cluster: files that differ in all but their content."""
+    """Copies on each machine of a cluster: files that differ in all but their content."""
     write(tmp_path / "x", 1000)
     x = rd.open_zarr(tmp_path / "x")
     (tmp_path / "x").rename(tmp_path / "y")

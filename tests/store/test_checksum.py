@@ -8,7 +8,7 @@ import pytest
 from rnsdask.store import checksum
 
 KNOWN = {b"": 0, b"123456789": 0xE3069283, bytes(32): 0x8A9136AA, b"\xff" * 32: 0x62A8AB43}
-"""Of RFC 3720, B.4, and of the catalogue of parametrised CRC algorithms."""
+"""Checksums by RFC 3720, B.4, and by the catalogue of parametrised CRC algorithms."""
 
 
 def bit_by_bit(content: bytes) -> int:

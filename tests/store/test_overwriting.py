@@ -69,7 +69,7 @@ def values_in(path: Any) -> list[int]:
 
 
 def files_beside(path: str) -> set[str]:
-    """What readers see in the folder of a local store, beside it, and in the store; or in an object store."""
+    """Files of a local store, beside it and in it, or of an object store."""
     if "://" in path:
         file_system, root = fsspec.core.url_to_fs(path)
         names = {name.removeprefix(root)[1:].partition("/")[0] for name in file_system.find(root)}

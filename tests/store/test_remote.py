@@ -568,7 +568,7 @@ def test_a_server_that_goes_away(tmp_path: Path) -> None:
 
 
 class HttpError(Exception):
-    """As gcsfs has it."""
+    """Error of gcsfs for a response of HTTP."""
 
     def __init__(self, code: Any) -> None:
         super().__init__(f"{code}")

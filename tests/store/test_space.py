@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def set_free(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Have the disk so many bytes free."""
+    """Set the bytes that the disk reports as free."""
 
     def set_to(free: int) -> None:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**12, 0, free))

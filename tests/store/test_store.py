@@ -304,7 +304,7 @@ def test_a_symbolic_link_is_followed_and_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("linked", ["c", "c/0", "c/0/1"])
 def test_chunks_behind_links(tmp_path: Path, linked: str) -> None:
-    """As those that have moved to another disk: what they lead to counts."""
+    """Links lead to chunks that have moved to another disk: their targets count."""
     info = write(tmp_path / "x", np.zeros((4, 500), np.uint32), chunks=128)
     (tmp_path / "x" / linked).rename(tmp_path / "moved")
     (tmp_path / "x" / linked).symlink_to(tmp_path / "moved")

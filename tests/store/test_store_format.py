@@ -58,7 +58,7 @@ def test_older_stores_are_read(name: str) -> None:
 
 
 def test_older_readers_read_what_is_written_now() -> None:
-    """What they check: the checksum as it was, and nothing that they do not know changes a number."""
+    """Older readers check the checksum as it was; fields that they do not know change no number."""
     rd.from_ints(NUMBERS["signed"], MODULI, signed=True, chunks=128).to_zarr("x")
     old, new = (json.loads(Path(p, "zarr.json").read_text()) for p in (DATA / "signed", "x"))
     own = new["attributes"]["rnsdask"]

@@ -1,4 +1,4 @@
-"""What opening a store that anyone may have made can do: give its numbers, or one line of an error.
+"""Stores that anyone may have made: opening one gives its numbers, or one line of an error.
 
 Neither a crash, nor an endless wait, nor memory beyond what the array's shape asks for. What takes long or
 much if it goes wrong runs in a process of its own, with limits.

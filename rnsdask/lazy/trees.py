@@ -1,0 +1,219 @@
+"""Products and remainders of all numbers of an array in trees, on Dask in two passes over the chunks.
+
+The first pass multiplies the numbers of each chunk. One task goes up and down the tree of the chunks. The
+second pass multiplies again, which takes less than to keep all products, and goes down to the numbers.
+"""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.place import Place
+from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.elementwise import entry_of
+from rnsdask.lazy.lazy_ints import exact
+from rnsdask.lazy.map import map_chunks, reduce_chunks
+from rnsdask.lazy.operands import Numbers, integer_of, is_lazy_integer, made_like
+from rnsdask.lazy.scan import made_again
+from rnsdask.lazy.tree import boxed, check_sizes
+from rnsdask.positional import trees
+
+
+class ProductTree:
+    """Products of all numbers of an array in a balanced tree, as :func:`product_tree` makes it."""
+
+    def __init__(self, x: Numbers) -> None:
+        entry_of("product_tree", x)
+        self._x = x
+        self._is_lazy = isinstance(x.words, da.Array)
+        if self._is_lazy:
+            check_sizes(x.words)
+        else:
+            self._tree: trees.Tree = x.system.apply("product_tree", x.words)
+
+    @property
+    def product(self) -> Any:
+        """Product of all numbers, a Python int; lazy if the array is. That of no numbers is 1."""
+        if not self._is_lazy:
+            return self._tree.product
+        roots = self._roots(self._x.words, cofactors=False)
+        found = map_chunks(_product, roots, rows=1, chunks=((1,),) * (roots.ndim - 1), dtype=object)
+        return exact(found)[(0,) * found.ndim]
+
+    def remainders(self, value: Any) -> Any:
+        """Remainders of one integer by each number, as Python's ``value % x``.
+
+        Parameters
+        ----------
+        value : int
+            An integer of any size and sign, which may be lazy.
+
+        Returns
+        -------
+        PositionalArray
+            Like the array of the numbers.
+
+        Raises
+        ------
+        TypeError
+            If `value` is no integer.
+        """
+        if is_lazy_integer(value):
+            return self._leaves((value,), None, divisors=False)
+        number = int(as_integer(value, "value"))
+        if self._is_lazy:
+            return self._leaves((), number, divisors=False)
+        return made_like((self._x,), self._tree.remainders(number), self._x.system, "raise")
+
+    def common_divisors(self) -> Any:
+        """Greatest common divisors of each number and the product of all others, as :func:`batch_gcd`."""
+        if self._is_lazy:
+            return self._leaves((), None, divisors=True)
+        return made_like((self._x,), self._tree.common_divisors(), self._x.system, "raise")
+
+    def _roots(self, words: da.Array, cofactors: bool) -> da.Array:
+        how: dict[str, Any] = {"system": self._x.system, "cofactors": cofactors}
+        boxes = reduce_chunks(_root_block, words, None, located=True, rows=1, dtype=object, **how)
+        whole: da.Array = boxes.rechunk(dict.fromkeys(range(boxes.ndim), -1))
+        return whole
+
+    def _leaves(self, lazy: tuple[Any, ...], value: int | None, *, divisors: bool) -> Any:
+        words, system = as_lazy(self._x.words), self._x.system
+        roots = self._roots(words, cofactors=divisors)
+        found = map_chunks(
+            _fractions, roots, *lazy, rows=1, chunks=roots.chunks[1:], dtype=object, value=value
+        )
+        pairs = made_again(words), found.rechunk(dict.fromkeys(range(found.ndim), 1))
+        how: dict[str, Any] = {"system": system, "divisors": divisors}
+        made = map_chunks(_leaves_block, *pairs, rows=system.rows, located=True, matched=True, **how)
+        return made_like((self._x,), made, system, "raise")
+
+
+def product_tree(x: Numbers) -> ProductTree:
+    """Multiply all numbers of an array in a balanced tree.
+
+    Parameters
+    ----------
+    x : PositionalArray
+        Positive numbers, of any count and shape.
+
+    Returns
+    -------
+    ProductTree
+        Its ``product`` is an int of any size, and its ``remainders(value)`` are those of one integer by each
+        number. Both are lazy if `x` is.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no PositionalArray.
+    ValueError
+        If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> x = rd.from_ints([3, 5, 7], rd.Positional(64), chunks=None)
+    >>> tree = rd.product_tree(x)
+    >>> tree.product, tree.remainders(100).tolist()
+    (105, [1, 0, 2])
+    """
+    return ProductTree(x)
+
+
+def remainder_tree(value: Any, x: Numbers) -> Any:
+    """Remainders of one integer by each number of an array, as ``value % x``, in a tree.
+
+    It is quicker than one division for each number where the integer is about as long as all numbers
+    together, as a product of them is.
+
+    Parameters
+    ----------
+    value : int
+        An integer of any size and sign, which may be lazy.
+    x : PositionalArray
+        Positive numbers, of any count and shape.
+
+    Returns
+    -------
+    PositionalArray
+        Like `x`; lazy if `x` or the integer is.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no PositionalArray, or `value` no integer.
+    ValueError
+        If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
+
+    Notes
+    -----
+    D. Bernstein, "Scaled remainder trees" (2004).
+    """
+    return ProductTree(x).remainders(value)
+
+
+def batch_gcd(x: Numbers) -> Any:
+    """Greatest common divisors of each number of an array and the product of all others.
+
+    The time is nearly linear in the length of all numbers together: a tree of products, one of remainders,
+    and one common divisor for each number.
+
+    Parameters
+    ----------
+    x : PositionalArray
+        Positive numbers, of any count and shape, such as RSA moduli.
+
+    Returns
+    -------
+    PositionalArray
+        Like `x`; lazy if `x` is. It is 1 where a number has no factor in common with any other, and the
+        number itself where others have all of its factors.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no PositionalArray.
+    ValueError
+        If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
+
+    Notes
+    -----
+    D. Bernstein, "How to find smooth parts of integers" (2004). The sum of all products of all numbers but
+    one, modulo a number, is the product of all others modulo it, for this number divides the other terms.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> x = rd.from_ints([3 * 5, 7 * 11, 5 * 13, 2], rd.Positional(64), chunks=None)
+    >>> rd.batch_gcd(x).tolist()
+    [5, 1, 5, 1]
+    """
+    entry_of("product_tree", x, name="batch_gcd")
+    return ProductTree(x).common_divisors()
+
+
+def _root_block(block: Any, *, system: Any, cofactors: bool, place: Place) -> np.ndarray[Any, Any]:
+    tree = system.apply("product_tree", block, locate=place.flat_index)
+    return boxed(tree.root(cofactors), block.ndim)
+
+
+def _product(roots: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return boxed(trees.product_of(list(roots.flat)), roots.ndim)
+
+
+def _fractions(roots: np.ndarray[Any, Any], *lazy: Any, value: int | None) -> np.ndarray[Any, Any]:
+    number = integer_of(lazy[0]) if lazy else value
+    found = np.empty(roots.size, dtype=object)
+    for i, fraction in enumerate(trees.fractions(list(roots.flat), number)):
+        found[i] = fraction
+    return found.reshape(roots.shape)
+
+
+def _leaves_block(
+    block: Any, fraction: np.ndarray[Any, Any], *, system: Any, divisors: bool, place: Place
+) -> Any:
+    tree = system.apply("product_tree", block, locate=place.flat_index)
+    return tree.leaves(fraction.item(), divisors=divisors)

@@ -1,0 +1,245 @@
+"""Products and remainders of many positive numbers in balanced trees. No Dask in here.
+
+A level of a tree is a matrix (limbs, count) of numbers: number i of a level of n is above numbers i and
+i + ceil(n / 2) of the level below, or above number i alone, so that all of a level are about as long.
+
+Remainders go down as fractions (D. Bernstein, "Scaled remainder trees", 2004). That of a node is value / P
+modulo 1 for its product P, in fixed point; times the product of one child, modulo 1, it is that of the other
+child. So no level divides, and only the middle limbs of each product are needed.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import gmpy2
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.errors import NumberError
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.place import Locate
+from rnsdask.fields.long_product import MOST_LIMBS, long_floor_divide, long_multiply, multiply_limbs
+from rnsdask.positional import divide
+from rnsdask.positional.multiply import add, multiply
+from rnsdask.positional.operands import LIMB_BITS, from_integers, to_integers
+from rnsdask.positional.system import Positional
+
+_GUARD_LIMBS = 1
+"""Limbs of a leaf's fraction beyond those of its number."""
+
+_MOST_ERROR = 256
+"""More units of the last place than a leaf's fraction is wrong by: one a level and one of the quotient."""
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """The top of a tree.
+
+    Attributes
+    ----------
+    product : array (limbs, 1)
+        Product of all numbers.
+    cofactors : array (limbs, 1)
+        Sum of all products of all numbers but one, if it was asked for.
+    limbs : int
+        Limbs of the root's fraction that give all remainders.
+    """
+
+    product: Array
+    cofactors: Array
+    limbs: int
+
+
+class Tree:
+    """Tree of the products of all numbers of a chunk (k, *shape), which must be positive.
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive, naming the index that `locate` makes of the first one.
+    """
+
+    def __init__(self, words: Array, *, system: Positional, locate: Locate = int) -> None:
+        self._words = words
+        self._numbers = _positive(words, system, locate)
+        self._levels = _levels(self._numbers)
+        self._limbs = len(self._numbers) + _GUARD_LIMBS
+
+    @property
+    def product(self) -> int:
+        """Product of all numbers."""
+        return int(to_integers(self._levels[-1], False)[0])
+
+    def root(self, cofactors: bool) -> Root:
+        """Return what a tree of which this is a branch needs, with or without the sum of cofactors."""
+        numbers = self._cofactors() if cofactors else self._levels[-1][:1]
+        return Root(self._levels[-1], numbers, _needed(self._levels, self._limbs))
+
+    def remainders(self, value: int) -> Array:
+        """Return the words (k, *shape) of one integer modulo each number."""
+        return self.leaves(self._fraction(value), divisors=False)
+
+    def common_divisors(self) -> Array:
+        """Return the greatest common divisors of each number and the product of all others."""
+        return self.leaves(self._fraction(self._cofactors()), divisors=True)
+
+    def leaves(self, fraction: Array, *, divisors: bool) -> Array:
+        """Return remainders by each number, or what they have in common with it, from the root's fraction."""
+        found = _scaled(_descend(self._levels, fraction, self._limbs), self._numbers)
+        if divisors:
+            found = divide.gcd(found, self._numbers, False)
+        out = np.zeros_like(self._words, order="C")
+        matrix = out.reshape(len(out), -1)
+        matrix[: len(found)] = found[:, : matrix.shape[1]]
+        return out
+
+    def _cofactors(self) -> Array:
+        ones = np.ones_like(self._numbers, shape=(1, self._numbers.shape[1]))
+        return _cofactors(self._levels, ones)
+
+    def _fraction(self, value: Any) -> Array:
+        return _fraction(value, self._levels[-1], _needed(self._levels, self._limbs))
+
+
+def fractions(roots: list[Root], value: int | None = None) -> list[Array]:
+    """Return the fractions of trees that are branches of one, of a value or of the sum of all cofactors."""
+    levels = _levels(_side_by_side([one.product for one in roots]))
+    limbs = max(one.limbs for one in roots)
+    numerator = (
+        _cofactors(levels, _side_by_side([one.cofactors for one in roots])) if value is None else value
+    )
+    fraction = _fraction(numerator, levels[-1], _needed(levels, limbs))
+    found = _descend(levels, fraction, limbs)
+    return [found[:, i : i + 1] for i in range(len(roots))]
+
+
+def product_of(roots: list[Root]) -> int:
+    """Return the product of all numbers of some trees."""
+    return int(to_integers(_levels(_side_by_side([one.product for one in roots]))[-1], False)[0])
+
+
+def _positive(words: Array, system: Positional, locate: Locate) -> Array:
+    """Positive numbers (limbs, N) without limbs that are 0 in all of them; of none, the number 1."""
+    matrix = as_matrix(words)
+    if not matrix.shape[1]:
+        return np.ones_like(words, shape=(1, 1))
+    wrong = ~(matrix != 0).any(axis=0)
+    if system.signed:
+        wrong |= matrix[-1] >> np.uint32(LIMB_BITS - 1) != 0
+    if bool(wrong.any()):
+        index = int(wrong.argmax())
+        what = "0" if not bool((matrix[:, index] != 0).any()) else "negative"
+        raise NumberError(
+            f"the number at flat index {locate(index)} is {what}: a tree takes positive numbers"
+        )
+    return _trimmed(matrix)
+
+
+def _trimmed(numbers: Array) -> Array:
+    used = (numbers != 0).any(axis=1)
+    return numbers[: max(1, int(used.nonzero()[0].max(initial=0)) + 1)]
+
+
+def _side_by_side(columns: list[Array]) -> Array:
+    limbs = max(map(len, columns))
+    out = np.zeros_like(columns[0], shape=(limbs, len(columns)), order="C")
+    for i, column in enumerate(columns):
+        out[: len(column), i] = column[:, 0]
+    return out
+
+
+def _levels(numbers: Array) -> list[Array]:
+    """All levels of the tree of products, up to that of one number."""
+    levels = [numbers]
+    while (count := levels[-1].shape[1]) > 1:
+        below, pairs = levels[-1], count // 2
+        products = _multiplied(below[:, :pairs], below[:, count - pairs :])
+        above = np.zeros_like(products, shape=(len(products), count - pairs), order="C")
+        above[:, :pairs] = products
+        above[: len(below), pairs:] = below[:, pairs : count - pairs]
+        levels.append(_trimmed(above))
+    return levels
+
+
+def _cofactors(levels: list[Array], sums: Array) -> Array:
+    """Sum of the leaves' sums, each times the products of all other leaves: (limbs, 1)."""
+    for below in levels[:-1]:
+        count = below.shape[1]
+        pairs = count // 2
+        first, last = slice(0, pairs), slice(count - pairs, count)
+        a = _multiplied(sums[:, first], below[:, last])
+        b = _multiplied(sums[:, last], below[:, first])
+        added = add(a, b, len(a) + 1)
+        above = np.zeros_like(added, shape=(len(added), count - pairs), order="C")
+        above[:, :pairs] = added
+        above[: len(sums), pairs:] = sums[:, pairs : count - pairs]
+        sums = _trimmed(above)
+    return sums
+
+
+def _needed(levels: list[Array], limbs: int) -> int:
+    """Limbs of the root's fraction from which leaves get fractions of so many limbs."""
+    return limbs + sum(map(len, levels[:-1]))
+
+
+def _fraction(value: Any, product: Array, limbs: int) -> Array:
+    """The fraction value / product modulo 1, rounded down: (limbs, 1)."""
+    numerator = value if isinstance(value, int) else to_integers(value, False)[0]
+    (divisor,) = to_integers(product, False)
+    if numerator < 0:
+        numerator = gmpy2.f_mod(numerator, divisor)
+    quotient = long_floor_divide(gmpy2.mpz(numerator) << LIMB_BITS * limbs, divisor)
+    return from_integers([gmpy2.f_mod_2exp(quotient, LIMB_BITS * limbs)], limbs, product)
+
+
+def _descend(levels: list[Array], fraction: Array, limbs: int) -> Array:
+    """Fractions (limbs, count) of the leaves from that of the root.
+
+    A fraction that is wrong by e units of the last place gives one that is wrong by e + 1 at most: a child's
+    has as many limbs fewer as the products of the level have, by which it is multiplied.
+    """
+    fractions = fraction[len(fraction) - _needed(levels, limbs) :]
+    for level, below in reversed(list(enumerate(levels[:-1]))):
+        width, count = len(below), below.shape[1]
+        pairs, kept = count // 2, _needed(levels[: level + 1], limbs)
+        out = np.empty_like(below, shape=(kept, count), order="C")
+        first, last = slice(0, pairs), slice(count - pairs, count)
+        above = fractions[:, :pairs]
+        out[:, first] = _multiplied(above, below[:, last], kept)
+        out[:, last] = _multiplied(above, below[:, first], kept)
+        out[:, pairs : count - pairs] = fractions[width:, pairs:]
+        fractions = out
+    return fractions
+
+
+def _scaled(fractions: Array, numbers: Array) -> Array:
+    """Remainders of fractions that are wrong by less than ``_MOST_ERROR`` units.
+
+    These are added, so that all are too great by less than twice as many, and the floor of each product is
+    the remainder.
+    """
+    limbs = len(fractions)
+    error = np.zeros_like(fractions, shape=(limbs, 1))
+    error[0] = _MOST_ERROR
+    return _multiplied(add(fractions, error, limbs), numbers)[limbs:]
+
+
+def _multiplied(x: Array, y: Array, middle: int = 0) -> Array:
+    """Products of matrices (k, N) and (l, N): all limbs, or `middle` many from place l to k.
+
+    Those of the middle may be too great by one.
+    """
+    both, below = len(x) + len(y), len(y) if middle else 0
+    by_kernels = min(len(x), len(y)) <= kernels_of(x).most_product_limbs or not isinstance(x, np.ndarray)
+    if by_kernels and both <= MOST_LIMBS:
+        return multiply(x, y, LIMB_BITS * (below + (middle or both)), False)[below:]
+    out = np.empty_like(x, shape=(middle or both, x.shape[1]), order="C")
+    for i in range(x.shape[1]):
+        a, b = x[:, i].copy(), y[:, i].copy()
+        if both <= MOST_LIMBS:
+            product = multiply_limbs(a, b, cyclic=bool(middle))
+        else:
+            numbers = (to_integers(one[:, np.newaxis], False)[0] for one in (a, b))
+            product = from_integers([long_multiply(*numbers)], both, x)[:, 0]
+        out[:, i] = product[below : below + len(out)]
+    return out
