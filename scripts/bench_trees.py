@@ -1,4 +1,4 @@
-"""Batch gcd of RSA-like keys beside the same tree in gmpy2 on as many cores: ``python scripts/bench_trees.py``.
+"""Batch gcd of RSA-like keys beside gmpy2's tree on as many cores: ``python scripts/bench_trees.py``.
 
 Both find what each key has in common with all others; results are compared. Each takes its best of several
 rounds, in turns, for other programs on the machine disturb single runs.

@@ -219,7 +219,7 @@ def _scaled(fractions: Array, numbers: Array) -> Array:
     the remainder.
     """
     limbs = len(fractions)
-    error = np.zeros_like(fractions, shape=(limbs, 1))
+    error = np.zeros_like(fractions, order="C", shape=(limbs, 1))
     error[0] = _MOST_ERROR
     return _multiplied(add(fractions, error, limbs), numbers)[limbs:]
 
