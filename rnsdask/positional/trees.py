@@ -94,7 +94,7 @@ class Tree:
         return out
 
     def _cofactors(self) -> Array:
-        ones = np.ones_like(self._numbers, shape=(1, self._numbers.shape[1]))
+        ones = np.ones_like(self._numbers, order="C", shape=(1, self._numbers.shape[1]))
         return _cofactors(self._levels, ones)
 
     def _fraction(self, value: Any) -> Array:
@@ -122,7 +122,7 @@ def _positive(words: Array, system: Positional, locate: Locate) -> Array:
     """Positive numbers (limbs, N) without limbs that are 0 in all of them; of none, the number 1."""
     matrix = as_matrix(words)
     if not matrix.shape[1]:
-        return np.ones_like(words, shape=(1, 1))
+        return np.ones_like(words, order="C", shape=(1, 1))
     wrong = ~(matrix != 0).any(axis=0)
     if system.signed:
         wrong |= matrix[-1] >> np.uint32(LIMB_BITS - 1) != 0
