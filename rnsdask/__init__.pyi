@@ -51,6 +51,9 @@ from .interval_rns.system import IntervalRNS as IntervalRNS
 from .lazy.convert import fixed_point_interval as fixed_point_interval
 from .lazy.convert import mixed_radix_digits as mixed_radix_digits
 from .lazy.convolve import convolve as convolve
+from .lazy.doubles import log2 as log2
+from .lazy.foreign import from_interleaved as from_interleaved
+from .lazy.foreign import to_interleaved as to_interleaved
 from .lazy.functions import absolute as absolute
 from .lazy.functions import add as add
 from .lazy.functions import bitwise_and as bitwise_and
@@ -69,13 +72,11 @@ from .lazy.functions import multiply as multiply
 from .lazy.functions import negative as negative
 from .lazy.functions import right_shift as right_shift
 from .lazy.functions import sign as sign
+from .lazy.functions import square as square
 from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
 from .lazy.growing import result_system as result_system
 from .lazy.histogram import histogram as histogram
-from .lazy.interleave import from_interleaved as from_interleaved
-from .lazy.interleave import to_interleaved as to_interleaved
-from .lazy.logarithm import log2 as log2
 from .lazy.matmul import dot as dot
 from .lazy.matmul import matmul as matmul
 from .lazy.modular import mod_add as mod_add

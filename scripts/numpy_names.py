@@ -38,7 +38,8 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
                 "rd.add rd.subtract rd.multiply rd.negative",
                 _OVERFLOWS,
             ),
-            Row("np.square np.positive", "x.__mul__ x.__pos__", _OVERFLOWS),
+            Row("np.square", "rd.square", _OVERFLOWS),
+            Row("np.positive", "x.__pos__"),
             Row("np.absolute", "rd.absolute", _OVERFLOWS),
             Row(
                 "np.floor_divide np.remainder np.divmod",

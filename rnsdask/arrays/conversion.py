@@ -12,7 +12,7 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import brief, with_article
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import casting as casting_of
-from rnsdask.lazy import convert, rounding
+from rnsdask.lazy import convert, doubles
 from rnsdask.lazy.lazy_ints import LazyInts
 
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -111,7 +111,7 @@ def astype(
     if wanted.kind == "b":
         return x != 0
     if wanted.kind == "f" and casting == "unsafe":
-        return rounding.to_floats(x, wanted)
+        return doubles.to_floats(x, wanted)
     return casting_of.to_machine_integers(x, wanted)
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, SupportsIndex
 
-from numpy.typing import DTypeLike
-
-from rnsdask.arrays.number_array import Axis, NumberArray, without_axes
+from rnsdask.arrays import reductions
+from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.moduli import as_bool, fewest_moduli
@@ -15,7 +14,6 @@ from rnsdask.lazy import convert, functions, powers
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy.elementwise import refuse
 from rnsdask.lazy.operands import is_number_array
-from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
 
 
@@ -181,69 +179,7 @@ class FieldArray(NumberArray):
 
     # ---- sums and products --------------------------------------------------------------------------------
 
-    def sum(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Sum of all elements or along axes, in each field; 0 of none.
-
-        Parameters
-        ----------
-        axis : int or tuple of int, optional
-            The axes to reduce; all without it.
-        dtype, out
-            There for NumPy, whose ``np.sum(x)`` gives them.
-        keepdims : bool
-            Keep the axes reduced, with length 1.
-        split_every : int, optional
-            How many partial results a task of the tree combines, on Dask.
-
-        Returns
-        -------
-        int or FieldArray
-            Of all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
-
-        Raises
-        ------
-        ValueError
-            If an axis is wrong.
-        """
-        return self._reduced("sum", axis, dtype, out, keepdims, split_every)
-
-    def prod(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."""
-        return self._reduced("prod", axis, dtype, out, keepdims, split_every)
-
-    def _reduced(
-        self,
-        name: str,
-        axis: Axis | None,
-        dtype: DTypeLike | None,
-        out: None,
-        keepdims: bool,
-        split_every: int | None,
-    ) -> Any:
-        self._check_numpys(name, out, dtype)
-        axes = self._axes(axis)
-        checked_split(split_every)
-        if not axes:
-            return self
-        self._find_lengths()
-        found = lazy_fields.reduce_along(name, self, axes, split_every)
-        return found if keepdims else without_axes(found, axes)
+    sum, prod = reductions.sum_in_fields, reductions.prod_in_fields
 
     # ---- what needs an order, which elements do not have --------------------------------------------------
 

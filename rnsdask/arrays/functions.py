@@ -6,7 +6,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from rnsdask.arrays.integer_array import IntegerArray
-from rnsdask.arrays.number_array import Axis, NumberArray
+from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.reductions import Axis
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer

@@ -1,40 +1,28 @@
 """IntegerArray: what arrays of integers have besides: division, order, bits, powers, reductions, scans."""
 
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, SupportsIndex
 
-import dask.array as da
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from rnsdask.arrays.number_array import Axis, NumberArray, without_axes
+from rnsdask.arrays import reductions
+from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.protocols import both_ways, comparison, deferring
 from rnsdask.arrays.showing import Plot
-from rnsdask.backend import check_backend
 from rnsdask.cluster.workers import checked_workers
-from rnsdask.core.axes import axis_index
-from rnsdask.core.errors import abbreviate, with_article
+from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import overflow_mode
-from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import (
     convert,
+    doubles,
     elementwise,
     functions,
-    logarithm,
-    moments,
     number_theory,
     powers,
-    products,
     scan,
     sort,
-    topk,
     tree,
 )
-from rnsdask.lazy.growing import extends
-from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Operand, filled_like
-from rnsdask.lazy.tree import checked_split
+from rnsdask.lazy.operands import Operand
 from rnsdask.positional.system import Positional
 
 
@@ -115,7 +103,7 @@ class IntegerArray(NumberArray):
     # ---- element by element -------------------------------------------------------------------------------
 
     bit_length = number_theory.bit_length
-    log2 = logarithm.log2
+    log2 = doubles.log2
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
@@ -191,243 +179,13 @@ class IntegerArray(NumberArray):
             f"{with_article(type(self))} never changes: use rd.sort(x), which gives a sorted array"
         )
 
-    def topk(self, k: int, axis: int = -1, split_every: int | None = None, *, backend: str = "auto") -> Any:
-        """The k greatest numbers along an axis in descending order, as Dask defines it.
-
-        Parameters
-        ----------
-        k : int
-            For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
-        axis : int
-            The axis.
-        split_every : int, optional
-            How many partial results a task of the tree combines, on Dask.
-        backend : {"auto", "cpu", "cuda"}
-            Where the chunks of a Dask array of one axis are reduced, as for :meth:`reduce`; those of several
-            axes are reduced where they are.
-
-        Returns
-        -------
-        object array of Python ints
-            In NumPy, with min(abs(k), length) numbers along the axis; for a Dask array lazy.
-
-        Raises
-        ------
-        ValueError
-            If a length is unknown; AxisError, which is one, if there is no such axis.
-        """
-        return self._selection("values", k, axis, split_every, backend)
-
-    def argtopk(
-        self, k: int, axis: int = -1, split_every: int | None = None, *, backend: str = "auto"
-    ) -> Any:
-        """Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first."""
-        return self._selection("indices", k, axis, split_every, backend)
-
-    def _selection(self, field: str, k: int, axis: int, split_every: int | None, backend: str) -> Any:
-        axis = axis_index(axis, self.ndim)
-        k = as_integer(k, "k")
-        self._find_lengths()
-        check_backend(backend)
-        checked_split(split_every)
-        if self.ndim > 1:
-            return topk.along_axis(self._words, self.system, k, axis, field, split_every)
-        if not self._is_lazy:
-            found = topk.select_of_chunk(self._words, self.system, k)
-            return found.values_array() if field == "values" else found.indices_array()
-        selection = topk.select(self._words, self.system, k, backend, split_every)
-        dtype = np.dtype(object if field == "values" else np.int64)
-        return topk.selected(selection, field, min(abs(k), len(self)), dtype)
-
     # ---- reductions ---------------------------------------------------------------------------------------
 
-    def max(
-        self,
-        axis: Axis | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Maximum of all numbers or along axes, exact.
-
-        Parameters
-        ----------
-        axis : int or tuple of int, optional
-            The axes to reduce; all without it. With ``()`` each number is its own result, as in NumPy.
-        out : None
-            There for NumPy, whose ``np.max(x)`` gives it.
-        keepdims : bool
-            Keep the axes reduced, with length 1.
-        split_every : int, optional
-            How many partial results a task of the tree combines, on Dask.
-
-        Returns
-        -------
-        int or array like this one
-            Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or
-            with `keepdims`, such an array.
-
-        Raises
-        ------
-        ValueError
-            If an axis is wrong, or there are no numbers to choose from.
-        """
-        return self._extremum("max", axis, out, keepdims, split_every)
-
-    def min(
-        self,
-        axis: Axis | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Minimum of all numbers or along axes, as :meth:`max`."""
-        return self._extremum("min", axis, out, keepdims, split_every)
-
-    def _extremum(
-        self, name: str, axis: Axis | None, out: None, keepdims: bool, split_every: int | None
-    ) -> Any:
-        self._check_numpys(name, out)
-        axes = self._axes(axis)
-        checked_split(split_every)
-        if not axes:
-            return self
-        if len(axes) == self.ndim and not keepdims:
-            return self._field("value", name, split_every)
-        found, _ = self._extrema(axes, name == "min", split_every)
-        return found if keepdims else without_axes(found, axes)
-
-    def argmax(
-        self,
-        axis: int | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
-
-        Of all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an
-        int64 array.
-        """
-        return self._place("max", axis, out, keepdims, split_every)
-
-    def argmin(
-        self,
-        axis: int | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Smallest index of the minimum, as :meth:`argmax`."""
-        return self._place("min", axis, out, keepdims, split_every)
-
-    def _place(self, name: str, axis: int | None, out: None, keepdims: bool, split_every: int | None) -> Any:
-        self._check_numpys(f"arg{name}", out)
-        checked_split(split_every)
-        if axis is not None:
-            axis = self._axes(as_integer(axis, "axis"))[0]
-        if axis is None or (self.ndim == 1 and not keepdims):
-            index = self._field("index", name, split_every)
-            return _as_array(index, self.ndim) if keepdims else index
-        _, places = self._extrema((axis,), name == "min", split_every)
-        return places if keepdims else without_axes(places, (axis,))
-
-    def _extrema(self, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Any, Any]:
-        """Return the extrema along axes, which keep length 1, and their places."""
-        self._find_lengths()
-        if any(self.shape[axis] == 0 for axis in axes):
-            name = "min" if minimum else "max"
-            raise ValueError(
-                f"{name} along an axis of length 0: it needs at least one number, got shape {self.shape}"
-            )
-        return axis_reductions.extrema(self, axes, minimum, split_every)
-
-    def sum(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Sum of all numbers or along axes, exact also beyond the range.
-
-        Parameters are those of :meth:`max`. Sums along axes come as an object array of Python ints: the range
-        might not hold them, and the fewest moduli that do are known only in the end. Without numbers a sum is
-        0. `dtype` is object, if given.
-        """
-        self._check_numpys("sum", out, dtype)
-        axes = self._axes(axis)
-        checked_split(split_every)
-        if not axes:
-            return self.astype(object)
-        if len(axes) == self.ndim and not keepdims:
-            return self._field("value", "sum", split_every)
-        self._find_lengths()
-        sums = axis_reductions.sums(self, axes, split_every)
-        return sums if keepdims else without_axes(sums, axes)
-
-    def prod(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        overflow: str | None = None,
-        split_every: int | None = None,
-        backend: str = "auto",
-    ) -> Any:
-        """Product of all numbers or along axes, exact; 1 of no numbers.
-
-        Parameters
-        ----------
-        axis, dtype, out, keepdims
-            Those of :meth:`sum`.
-        overflow : {"raise", "wrap", "flag", "extend"}, optional
-            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-            arrays whose range grows, ``"raise"`` for others.
-        split_every : int, optional
-            How many partial results a task of the tree combines.
-        backend : {"auto", "cpu", "cuda"}
-            Where the chunks of a Dask array are reduced, as for :meth:`reduce`.
-
-        Returns
-        -------
-        int or array like this one
-            Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or
-            with `keepdims`, such an array. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"``
-            a pair, the same and a bool, or Boolean array, that is true where the exact product is out of
-            range.
-
-        Raises
-        ------
-        RNSOverflowError
-            With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask
-            when it is computed.
-        ValueError
-            If an axis is wrong.
-        """
-        self._check_numpys("prod", out, dtype)
-        axes = self._axes(axis)
-        checked_split(split_every)
-        if not axes:
-            mode = "raise" if extends(overflow, self) else overflow_mode(overflow, self.system)
-            return (self, filled_like(self._words, 0, np.bool_)) if mode == "flag" else self
-        if len(axes) == self.ndim and not keepdims:
-            return products.prod(self, overflow, split_every, backend)
-        self._find_lengths()
-        found = products.prod_along(self, axes, overflow, split_every)
-        if keepdims:
-            return found
-        if isinstance(found, tuple):
-            return without_axes(found[0], axes), without_axes(found[1], axes)
-        return without_axes(found, axes)
+    max, min = reductions.maximum, reductions.minimum
+    argmax, argmin = reductions.argmax, reductions.argmin
+    topk, argtopk = reductions.topk, reductions.argtopk
+    sum, prod = reductions.total, reductions.prod
+    mean, var, std = reductions.mean, reductions.var, reductions.std
 
     def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
         """Reduce all numbers, and report how.
@@ -483,113 +241,6 @@ class IntegerArray(NumberArray):
                 result = result.compute()
         bound: int = result.value
         return bound
-
-    def _field(self, field: str, operation: str, split_every: int | None = None) -> Any:
-        """Return one field of the result of a reduction of all numbers."""
-        tree.checked_split(split_every)
-        if not self._is_lazy:
-            return getattr(tree.reduce_words(operation, self._words, self._system), field)
-        found = tree.tree_reduce(self._words, self._system, operation, field=field, split_every=split_every)
-        return LazyInts.of(found, self._range_of_value(operation) if field == "value" else None)
-
-    def _range_of_value(self, operation: str) -> tuple[int, int] | None:
-        """Return the least and the greatest value that a reduction may have, or None."""
-        if operation not in ("max", "min", "sum") or not self._has_lengths:
-            return None
-        low, high = self._system.known_range
-        return (low, high) if operation != "sum" else (min(0, low * self.size), max(0, high * self.size))
-
-    # ---- statistics ---------------------------------------------------------------------------------------
-
-    def mean(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Mean of all numbers or along axes, exact.
-
-        Parameters are those of :meth:`sum`.
-
-        Returns
-        -------
-        fractions.Fraction
-            On Dask a lazy 0-d array that computes to one. Along some axes, or with `keepdims`, an object
-            array of them.
-
-        Raises
-        ------
-        ValueError
-            If an axis is wrong, there are no numbers, or a length is unknown.
-        """
-        self._check_numpys("mean", out, dtype)
-        count = self._count("mean", axis)
-        options: dict[str, Any] = {"keepdims": True} if keepdims else {}
-        return moments.mean(self.sum(axis, split_every=split_every, **options), count)
-
-    def var(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        ddof: int = 0,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
-
-        Parameters
-        ----------
-        axis, dtype, out, keepdims
-            Those of :meth:`sum`.
-        ddof : int
-            The sum of the squares of the differences from the mean is divided by the count minus this.
-        split_every : int, optional
-            How many partial results a task of the tree combines.
-
-        Raises
-        ------
-        TypeError
-            If `ddof` is no integer.
-        ValueError
-            If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
-        """
-        self._check_numpys("var", out, dtype)
-        axes, count = self._axes(axis), self._count("var", axis, ddof)
-        checked_split(split_every)
-        if not axes:  # each number is its own mean
-            return moments.mean(self.astype(object) * 0, 1)
-        variances = moments.variance(self, axes, count, as_integer(ddof, "ddof"), split_every)
-        return variances if keepdims else without_axes(variances, axes)
-
-    def std(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise TypeError: a standard deviation is irrational as a rule.
-
-        Raises
-        ------
-        TypeError
-            Always; it names the way out.
-        """
-        raise TypeError(
-            f"std of {with_article(type(self))} would not be exact: it is the root of the variance, which "
-            "math.sqrt(x.var()) takes to a float"
-        )
-
-    def _count(self, function: str, axis: Axis | None, ddof: int = 0) -> int:
-        """Return how many numbers are reduced to one; ValueError if they are too few, or it is unknown."""
-        self._find_lengths()
-        freedom = as_integer(ddof, "ddof")
-        count = int(np.prod([self.shape[k] for k in self._axes(axis)], dtype=object))
-        if count <= max(freedom, 0):
-            needed = (
-                "at least one number" if freedom <= 0 else f"more numbers than ddof={abbreviate(freedom)}"
-            )
-            raise ValueError(f"{function} needs {needed}, got {count} of shape {self.shape}")
-        return count
 
     # ---- running results ----------------------------------------------------------------------------------
 
@@ -678,14 +329,3 @@ class IntegerArray(NumberArray):
         if axis is None:
             return self if self.ndim == 1 else self.ravel(), 0
         return self, self._axes(as_integer(axis, "axis"))[0]
-
-
-def _as_array(index: Any, ndim: int) -> Any:
-    """Return one index, lazy or not, as an int64 array of `ndim` axes."""
-    if isinstance(index, da.Array):
-        return map_chunks(_index_block, index, chunks=((1,),) * ndim, dtype=np.int64, ndim=ndim)
-    return _index_block(index, ndim=ndim)[0]
-
-
-def _index_block(index: Any, *, ndim: int) -> NDArray[np.int64]:
-    return np.full((1,) * (1 + ndim), int(index), dtype=np.int64)

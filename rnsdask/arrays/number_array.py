@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from types import EllipsisType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import dask.array as da
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rnsdask.arrays import conversion, protocols, showing, storage, tables
+from rnsdask.arrays import conversion, protocols, reductions, showing, storage, tables
 from rnsdask.arrays.collection import NumberCollection
 from rnsdask.arrays.protocols import both_ways, comparison
+from rnsdask.arrays.reductions import Axis
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
@@ -19,9 +20,7 @@ from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.operands import is_true
-from rnsdask.lazy.tree import checked_split
 
-Axis: TypeAlias = int | tuple[int, ...]
 Made = TypeVar("Made", bound="NumberArray")
 
 _CUT_AT_ONCE = 2**20
@@ -296,58 +295,7 @@ class NumberArray(NumberCollection):
     __eq__, __ne__ = comparison("eq", "=="), comparison("ne", "!=")
     __hash__ = None  # type: ignore[assignment]
 
-    def any(
-        self,
-        axis: Axis | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Whether some number is not 0, of all or along axes.
-
-        Parameters
-        ----------
-        axis : int or tuple of int, optional
-            The axes to reduce; all without it.
-        out : None
-            There for NumPy, whose ``np.any(x)`` gives it.
-        keepdims : bool
-            Keep the axes reduced, with length 1.
-        split_every : int, optional
-            How many partial results a task of the tree combines, on Dask.
-
-        Returns
-        -------
-        bool or Boolean array
-            Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
-
-        Raises
-        ------
-        ValueError
-            If an axis is wrong.
-        """
-        return self._truth("any", axis, out, keepdims, split_every)
-
-    def all(
-        self,
-        axis: Axis | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."""
-        return self._truth("all", axis, out, keepdims, split_every)
-
-    def _truth(self, name: str, axis: Axis | None, out: None, keepdims: bool, split_every: int | None) -> Any:
-        """Reduce where numbers are not 0 by NumPy's, CuPy's or Dask's method."""
-        self._check_numpys(name, out)
-        axes, count = self._axes(axis), checked_split(split_every)
-        options = {"split_every": max(2, count)} if self._is_lazy and count is not None else {}
-        is_nonzero = self != 0
-        found = getattr(is_nonzero, name)(axis=axes, keepdims=keepdims, **options) if axes else is_nonzero
-        return found if found.ndim or self._is_lazy else bool(found)
+    any, all = reductions.any_nonzero, reductions.all_nonzero
 
     def _axes(self, axis: Axis | None) -> tuple[int, ...]:
         """Check the axes to reduce; ascending. Without axes each number is its own result."""
@@ -411,8 +359,3 @@ class _Points(Generic[Made]):
         indices = [*given, *(slice(None),) * (self._array.ndim - len(given))]
         axes = sorted(range(len(indices)), key=lambda axis: isinstance(indices[axis], slice))
         return self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
-
-
-def without_axes(array: Any, axes: tuple[int, ...]) -> Any:
-    """Leave out axes of length 1."""
-    return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]

@@ -44,7 +44,6 @@ def _field_quotient(a: Any, b: Any) -> Any:
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "absolute": abs,
     "positive": lambda a: a,
-    "square": lambda a: functions.multiply(a, a),
     "divide": lambda a, b: _field_quotient(a, b),
     "floor_divide": lambda a, b: functions.divided(a, b, "quotient")[0],
     "remainder": lambda a, b: functions.divided(a, b, "remainder")[0],

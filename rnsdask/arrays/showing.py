@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
 from rnsdask.core.integer_text import brief_decimal, number_text
+from rnsdask.lazy.doubles import log2 as logarithms
 from rnsdask.lazy.histogram import histogram
-from rnsdask.lazy.logarithm import log2 as logarithms
 
 _MOST_NUMBERS = 36
 """Numbers that are shown at most."""

@@ -23,7 +23,7 @@ from rnsdask.lazy import write
 from rnsdask.lazy.chunks import normalize_chunks, store_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_system
-from rnsdask.lazy.sources import reads
+from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
 

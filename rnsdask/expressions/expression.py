@@ -18,7 +18,7 @@ from rnsdask.expressions.syntax import Expression
 from rnsdask.expressions.walk import Key, walk
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.indexing import select
-from rnsdask.lazy.small_ints import numbers_of
+from rnsdask.lazy.integer_operands import numbers_of
 
 
 @dataclass(frozen=True)

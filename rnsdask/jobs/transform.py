@@ -1,6 +1,6 @@
 """The job that transforms elements of fields in a store, in several passes where an axis is long.
 
-A long transform has three exchanges (:mod:`rnsdask.lazy.long_ntt`), in each of which every chunk gives a part
+A long transform has three exchanges (:mod:`rnsdask.lazy.ntt`), in each of which every chunk gives a part
 to every other one. Here they go through stores beside the output, whose chunks are the parts: a pass writes
 what each chunk gives, the next reads what each gets. So memory holds a few chunks a thread, wherever it runs,
 and each pass is a job like any other, which workers may die of and which is continued.
@@ -27,8 +27,7 @@ from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, continues, open_store, write, write_array
-from rnsdask.lazy.long_ntt import divided, joined, stepped
-from rnsdask.lazy.ntt import check_transform, intt, ntt
+from rnsdask.lazy.ntt import check_transform, divided, intt, joined, ntt, stepped
 from rnsdask.lazy.write import removing_failed
 
 if TYPE_CHECKING:

@@ -84,6 +84,11 @@ def negative(a: Operand, *, overflow: str | None = None) -> Any:
     return apply("subtract", 0, a, overflow=overflow)
 
 
+def square(a: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
+    """Square ``a * a``, as :func:`multiply`."""
+    return multiply(a, a, overflow=overflow, bits=bits)
+
+
 def absolute(x: Operand, *, overflow: str | None = None) -> Any:
     """Absolute value ``abs(x)``, as :func:`add`; only the lowest signed number's can be out of range."""
     return elementwise.absolute(x, overflow)

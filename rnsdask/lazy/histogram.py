@@ -17,7 +17,7 @@ from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import integer_of
-from rnsdask.lazy.ordering import places
+from rnsdask.lazy.ranks import places
 from rnsdask.lazy.tree import reduce_words, tree_reduce
 from rnsdask.rns.convert import flat_values
 

@@ -1,4 +1,4 @@
-"""Lists and plain arrays of integers as operands: arrays of numbers like the array beside them."""
+"""Integers as operands: lists, plain arrays and arrays of small integers, as arrays of numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +10,7 @@ from dask.array.utils import meta_from_array
 from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import NumberError
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
@@ -157,3 +158,41 @@ def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:
 def system_of_values(lowest: int, highest: int, system: Any) -> Any:
     """Return the system that values beside an array of numbers take: its own, unless that one grows."""
     return least_system(lowest, highest, system.signed) if system.grows else system
+
+
+def numbers_of(small: Any, like: Numbers) -> Any:
+    """An array of the integers of an array of an integer dtype.
+
+    Parameters
+    ----------
+    small : NumPy, CuPy or Dask array of integers
+        At most 64 bits each.
+    like : RNSArray or IntervalRNSArray
+        Whose kind, moduli set and range the result has; one that grows has moduli and a sign for the dtype.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray, shape of `small`
+        Lazy if that is; with the bound that the dtype gives.
+
+    Raises
+    ------
+    RNSOverflowError
+        If an integer is out of range; for a Dask array when it is computed.
+    """
+    system, ends = like.system, np.iinfo(small.dtype)
+    if system.grows:
+        system = least_system(int(ends.min), int(ends.max), signed=False)
+    words = map_chunks(_encode_block, small[None], rows=system.rows, located=True, system=system)
+    bound = max(-int(ends.min), int(ends.max))
+    return made_like((like,), words, system.with_bound(bound), "raise")
+
+
+def _encode_block(block: Array, *, system: NumberSystem, place: Place) -> Array:
+    host = to_backend(block[0], "cpu")
+    ends, (lowest, highest) = np.iinfo(host.dtype), system.value_range
+    outside = (host < max(lowest, int(ends.min))) | (host > min(highest, int(ends.max)))
+    if outside.any():
+        first = int(outside.reshape(-1).argmax())
+        raise system.overflow_error(int(host.reshape(-1)[first]), place.flat_index(first))
+    return to_backend(system.encode(host), backend_name(block))

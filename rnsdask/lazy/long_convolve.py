@@ -1,4 +1,4 @@
-"""Convolution along an axis in several chunks, by transforms in chunks (:mod:`rnsdask.lazy.long_ntt`)."""
+"""Convolution along an axis in several chunks, by transforms in chunks (:mod:`rnsdask.lazy.ntt`)."""
 
 from typing import Any
 
@@ -8,8 +8,7 @@ from rnsdask.fields.fermat_convolution import has_cyclic_transform
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import apply
-from rnsdask.lazy.long_ntt import chunk_length
-from rnsdask.lazy.ntt import intt, ntt
+from rnsdask.lazy.ntt import chunk_length, intt, ntt
 from rnsdask.lazy.operands import Numbers, made_like
 
 

@@ -26,10 +26,30 @@ from rnsdask.core.errors import RNSError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.ordering import places, sorted_indices
 from rnsdask.lazy.scan import made_again
 from rnsdask.lazy.tree import boxed, combine_tree
+from rnsdask.rns import sort
 from rnsdask.rns.sort import RankSummary, combine_summaries, taken
+
+
+def sorted_indices(words: Array, system: NumberSystem, axis: int, descending: bool = False) -> Array:
+    """Flat indices (*shape) of words (rows, *shape), sorted along an axis; equal numbers by index."""
+    return sort.sorted_indices(system.apply("ordering", words), words.shape[1:], axis, descending)
+
+
+def telling_rows(words: Array, system: NumberSystem) -> Array:
+    """The first rows of words, which tell unequal numbers apart: a view, or words of their own."""
+    if "telling_rows" not in system.table:
+        return words[: system.rows]
+    rows: Array = system.apply("telling_rows", words)
+    return rows
+
+
+def places(a: Array, v: Array, system: NumberSystem, side: str) -> Array:
+    """Positions at which words (rows, m) keep sorted ones (rows, N) sorted: int64 (m,)."""
+    sorter = partial(sorted_indices, system=system, axis=0)
+    return sort.search(a, v, partial(system.apply, "compare"), sorter, side)
+
 
 # Words behind a number's: the lower and the upper one of its index.
 INDEX_ROWS = 2

@@ -22,7 +22,7 @@ from rnsdask.lazy.operands import (
     is_number_array,
     made_alike,
 )
-from rnsdask.lazy.ordering import places, telling_rows
+from rnsdask.lazy.ranks import places, telling_rows
 from rnsdask.lazy.sort import sorted_along
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.sort import taken

@@ -18,7 +18,7 @@ from rnsdask.lazy.convert import to_ints
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import find_lengths, made_like
-from rnsdask.lazy.ordering import sorted_indices
+from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.rns.sort import positions, taken
 
 

@@ -13,7 +13,7 @@ from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy import ranks
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
-from rnsdask.lazy.ordering import sorted_indices
+from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.rns import sort
 from rnsdask.rns.sort import positions, taken

@@ -15,7 +15,7 @@ from rnsdask.lazy import ranks, shape
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
-from rnsdask.lazy.ordering import sorted_indices, telling_rows
+from rnsdask.lazy.ranks import sorted_indices, telling_rows
 from rnsdask.lazy.search import shaped
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken

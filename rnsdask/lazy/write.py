@@ -1,6 +1,6 @@
-"""Dask graphs that write: each chunk of an array goes to a store as soon as it is made."""
+"""Dask graphs that write each chunk of an array to a store as soon as it is made; the stores they read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +19,42 @@ from numpy.typing import NDArray
 from rnsdask.backend import backend_name, contiguous, first_alone, never_alone
 from rnsdask.cluster.failures import leaves_nothing
 from rnsdask.core.place import Place
-from rnsdask.lazy.map import map_chunks, reduce_chunks
+from rnsdask.lazy.map import Call, map_chunks, reduce_chunks
+from rnsdask.store import Location, StoreInfo
+
+
+def reads(graph: Mapping[Any, Any], target: Location) -> bool:
+    """Whether a Dask graph reads the store at a place, or one in it, or one that it is in.
+
+    What tasks hold tells it, not the names of layers: whatever Dask has made of the graph, a task that reads
+    a store has its description among the options of its function.
+    """
+    places = {location.path: location for location in stores_read(graph)}
+    return any(location.overlaps(target) for location in places.values())
+
+
+def stores_read(graph: Mapping[Any, Any]) -> Iterator[Location]:
+    """The places of the stores whose descriptions the tasks of a graph hold."""
+    for layer in getattr(graph, "layers", {None: graph}).values():
+        # A blockwise layer has one task for all chunks.
+        yield from _held(getattr(layer, "task", None) or list(layer.values()))
+
+
+def _held(value: Any) -> Iterator[Location]:
+    """The places of stores in a task, or in the tasks that Dask has fused into it."""
+    if isinstance(value, StoreInfo):
+        yield value.location
+    elif isinstance(value, Call):
+        yield from _held(value.options)
+    elif isinstance(value, partial):
+        yield from _held([value.func, *value.args, value.keywords])
+    elif isinstance(value, dict):
+        yield from _held(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _held(item)
+    elif all(hasattr(value, name) for name in ("func", "args", "kwargs")):  # a task
+        yield from _held([value.func, value.args, value.kwargs])
 
 
 class ChunkWriter(Protocol):

@@ -307,3 +307,12 @@ def test_absolute_values_of_numbers_that_a_bound_keeps_from_the_lowest() -> None
     lowest = moduli.value_range(True)[0]
     with pytest.raises(rd.RNSOverflowError):
         abs(rd.from_ints([0, lowest], moduli, signed=True, chunks=None)).to_ints()
+
+
+def test_square_says_what_happens_to_overflow() -> None:
+    x = rd.from_ints([3, -40], rd.ModuliSet([11, 13]), signed=True, chunks=None)
+    squares, beyond = rd.square(x, overflow="flag")
+    assert squares.tolist()[0] == 9
+    assert beyond.tolist() == [False, True]
+    with pytest.raises(rd.RNSOverflowError):
+        rd.square(x)

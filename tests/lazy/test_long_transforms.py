@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 
 import rnsdask as rd
 from rnsdask.core.primes import primes_below
-from rnsdask.lazy.long_ntt import chunk_length
+from rnsdask.lazy.ntt import chunk_length
 
 # The greatest and the least with a root of order 128, and one between.
 FIELDS = rd.PrimeFields([next(primes_below(2**32, 128)), 13631489, 257])

@@ -27,7 +27,7 @@ from strategies import STORE_SET
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, IncompleteStoreError, StoreError
-from rnsdask.lazy.sources import reads
+from rnsdask.lazy.write import reads
 from rnsdask.rns.system import RNS
 from rnsdask.store import target
 from rnsdask.store.location import JOB_KEY

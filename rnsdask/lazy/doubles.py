@@ -1,5 +1,6 @@
-"""Numbers rounded to the nearest float, by their limbs; lazy on Dask."""
+"""Numbers as doubles: rounded, and their logarithms, by their leading limbs; lazy on Dask."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,27 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.limb_blocks import limb_blocks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
+from rnsdask.rns.evaluation import leading_limbs
+
+# Words of numbers whose limbs are in memory at one time.
+_BLOCK_WORDS = 2**22
+
+
+def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Array]]:
+    """Yield limbs (N, L) of the numbers of a chunk (rows, *shape), in order, with their flat positions.
+
+    In two's complement if the system is signed. Of residues with a bound only the moduli that tell such
+    numbers apart are read.
+    """
+    matrix = as_matrix(block)
+    system, matrix = system.sufficient(matrix)
+    count, step = matrix.shape[1], max(1, _BLOCK_WORDS // system.rows)
+    for start in range(0, count, step):
+        part = slice(start, min(start + step, count))
+        yield part, system.limbs_of(matrix[:, part])
+
 
 _LIMB_BITS = 32
 
@@ -86,3 +105,39 @@ def _rounded(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
     with np.errstate(over="ignore"):
         floats = np.ldexp(kept.astype(kind), exponents.astype(np.int32))
     return np.where(negative != 0, -floats, floats)
+
+
+def log2(x: Any) -> Any:
+    """Logarithm to the base 2 of each number, as ``numpy.log2``, also of numbers beyond the range of doubles.
+
+    Parameters
+    ----------
+    x : RNSArray, IntervalRNSArray or PositionalArray
+        The numbers.
+
+    Returns
+    -------
+    array of float64, shape of `x`
+        NumPy or CuPy; lazy on Dask. The relative error is below ``2**-50``, and a power of two has its exact
+        logarithm. Of 0 it is -inf, of a negative number nan, with NumPy's warnings (``numpy.errstate``).
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers that have a size.
+    """
+    entry_of("bit_length", x, name="log2")
+    return map_chunks(_log2_block, x.words, dtype=np.float64, system=x.system)
+
+
+def _log2_block(block: Array, *, system: NumberSystem) -> Array:
+    """Logarithms of the numbers of a chunk (rows, *shape): float64 (1, *shape)."""
+    matrix = as_matrix(block)
+    out = np.empty_like(matrix, shape=(matrix.shape[1],), dtype=np.float64, order="C")
+    for part, limbs in limb_blocks(block, system):
+        sizes, exponents = leading_limbs(limbs, system.is_signed)
+        # A mantissa of 0 or below 0 has the logarithm, and the warning, that it has in NumPy. The two rounded
+        # steps of a mantissa are below 1.5 * 2**-53, those of its logarithm and of the sum 2**-52 and 2**-53.
+        mantissas, shifts = np.frexp(sizes)
+        out[part] = np.log2(mantissas) + (shifts + exponents)
+    return out.reshape(1, *block.shape[1:])

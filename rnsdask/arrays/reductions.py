@@ -1,0 +1,492 @@
+"""Methods that reduce arrays of numbers along axes; the classes of arrays take them from here."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+import dask.array as da
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rnsdask.backend import check_backend
+from rnsdask.core.axes import axis_index
+from rnsdask.core.errors import abbreviate, with_article
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.overflow import overflow_mode
+from rnsdask.lazy import axis as axis_reductions
+from rnsdask.lazy import fields, products, tree
+from rnsdask.lazy import topk as selections
+from rnsdask.lazy.growing import extends
+from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import filled_like
+from rnsdask.lazy.tree import checked_split
+
+Axis: TypeAlias = int | tuple[int, ...]
+Method: TypeAlias = Callable[..., Any]
+
+
+class Asked(NamedTuple):
+    """Name of a reduction, and the arguments of NumPy's and Dask's methods of that name."""
+
+    name: str
+    axis: Axis | None
+    out: None
+    dtype: DTypeLike | None
+    keepdims: bool
+    split_every: int | None
+
+
+def _reduction(name: str, function: Callable[[Any, Asked], Any], text: str | None = None) -> Method:
+    """Make the method of a name; its docstring is that of the function, or `text`."""
+
+    def method(
+        x: Any,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
+        return function(x, Asked(name, axis, out, None, keepdims, split_every))
+
+    return _named(method, name, text or function.__doc__)
+
+
+def _sum_like(name: str, function: Callable[[Any, Asked], Any], text: str | None = None) -> Method:
+    """Make a method as :func:`_reduction` does, of those that have a `dtype` in NumPy."""
+
+    def method(
+        x: Any,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
+        return function(x, Asked(name, axis, out, dtype, keepdims, split_every))
+
+    return _named(method, name, text or function.__doc__)
+
+
+def _named(method: Method, name: str, text: str | None) -> Method:
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = text
+    return method
+
+
+def _reduced(
+    x: Any,
+    asked: Asked,
+    along: Callable[[tuple[int, ...]], Any],
+    whole: Callable[[], Any] | None = None,
+    each: Callable[[], Any] | None = None,
+) -> Any:
+    """Reduce axes by `along`, which keeps their length 1, all of them by `whole`, and none by `each`."""
+    x._check_numpys(asked.name, asked.out, asked.dtype)
+    axes = x._axes(asked.axis)
+    checked_split(asked.split_every)
+    if not axes:
+        return x if each is None else each()
+    if whole is not None and len(axes) == x.ndim and not asked.keepdims:
+        return whole()
+    x._find_lengths()
+    found = along(axes)
+    if asked.keepdims:
+        return found
+    pair = isinstance(found, tuple)
+    return tuple(_without_axes(part, axes) for part in found) if pair else _without_axes(found, axes)
+
+
+def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:
+    """Leave out axes of length 1."""
+    return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]
+
+
+def _field(x: Any, field: str, operation: str, split_every: int | None = None) -> Any:
+    """Return one field of the result of a reduction of all numbers."""
+    tree.checked_split(split_every)
+    if not x._is_lazy:
+        return getattr(tree.reduce_words(operation, x._words, x._system), field)
+    found = tree.tree_reduce(x._words, x._system, operation, field=field, split_every=split_every)
+    return LazyInts.of(found, _range_of_value(x, operation) if field == "value" else None)
+
+
+def _range_of_value(x: Any, operation: str) -> tuple[int, int] | None:
+    """Return the least and the greatest value that a reduction may have, or None."""
+    if operation not in ("max", "min", "sum") or not x._has_lengths:
+        return None
+    low, high = x._system.known_range
+    return (low, high) if operation != "sum" else (min(0, low * x.size), max(0, high * x.size))
+
+
+# ---- whether numbers are 0 --------------------------------------------------------------------------------
+
+
+def _truth(x: Any, asked: Asked) -> Any:
+    """Whether some number is not 0, of all or along axes.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; all without it.
+    out : None
+        There for NumPy, whose ``np.any(x)`` gives it.
+    keepdims : bool
+        Keep the axes reduced, with length 1.
+    split_every : int, optional
+        How many partial results a task of the tree combines, on Dask.
+
+    Returns
+    -------
+    bool or Boolean array
+        Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
+    """
+    x._check_numpys(asked.name, asked.out)
+    axes, count = x._axes(asked.axis), checked_split(asked.split_every)
+    options = {"split_every": max(2, count)} if x._is_lazy and count is not None else {}
+    found = x != 0
+    if axes:
+        found = getattr(found, asked.name)(axis=axes, keepdims=asked.keepdims, **options)
+    return found if found.ndim or x._is_lazy else bool(found)
+
+
+any_nonzero = _reduction("any", _truth)
+all_nonzero = _reduction(
+    "all", _truth, "Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."
+)
+
+# ---- extrema ----------------------------------------------------------------------------------------------
+
+
+def _extremum(x: Any, asked: Asked) -> Any:
+    """Maximum of all numbers or along axes, exact.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; all without it. With ``()`` each number is its own result, as in NumPy.
+    out : None
+        There for NumPy, whose ``np.max(x)`` gives it.
+    keepdims : bool
+        Keep the axes reduced, with length 1.
+    split_every : int, optional
+        How many partial results a task of the tree combines, on Dask.
+
+    Returns
+    -------
+    int or array like this one
+        Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
+        `keepdims`, such an array.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong, or there are no numbers to choose from.
+    """
+    return _reduced(
+        x,
+        asked,
+        lambda axes: _extrema(x, axes, asked.name, asked.split_every)[0],
+        lambda: _field(x, "value", asked.name, asked.split_every),
+    )
+
+
+maximum = _reduction("max", _extremum)
+minimum = _reduction("min", _extremum, "Minimum of all numbers or along axes, as :meth:`max`.")
+
+
+def _place(x: Any, asked: Asked) -> Any:
+    """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
+
+    Of all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an int64
+    array.
+    """
+    name, axis, keepdims = asked.name.removeprefix("arg"), asked.axis, asked.keepdims
+    x._check_numpys(asked.name, asked.out)
+    checked_split(asked.split_every)
+    if axis is not None:
+        axis = x._axes(as_integer(axis, "axis"))[0]
+    if axis is None or (x.ndim == 1 and not keepdims):
+        index = _field(x, "index", name, asked.split_every)
+        return _as_array(index, x.ndim) if keepdims else index
+    x._find_lengths()
+    places = _extrema(x, (axis,), name, asked.split_every)[1]
+    return places if keepdims else _without_axes(places, (axis,))
+
+
+argmax = _reduction("argmax", _place)
+argmin = _reduction("argmin", _place, "Smallest index of the minimum, as :meth:`argmax`.")
+
+
+def _extrema(x: Any, axes: tuple[int, ...], name: str, split_every: int | None) -> tuple[Any, Any]:
+    """Return the extrema along axes, which keep length 1, and their places."""
+    if any(x.shape[axis] == 0 for axis in axes):
+        raise ValueError(
+            f"{name} along an axis of length 0: it needs at least one number, got shape {x.shape}"
+        )
+    return axis_reductions.extrema(x, axes, name == "min", split_every)
+
+
+def _as_array(index: Any, ndim: int) -> Any:
+    """Return one index, lazy or not, as an int64 array of `ndim` axes."""
+    if isinstance(index, da.Array):
+        return map_chunks(_index_block, index, chunks=((1,),) * ndim, dtype=np.int64, ndim=ndim)
+    return _index_block(index, ndim=ndim)[0]
+
+
+def _index_block(index: Any, *, ndim: int) -> NDArray[np.int64]:
+    return np.full((1,) * (1 + ndim), int(index), dtype=np.int64)
+
+
+def _selection(field: str, name: str, text: str) -> Method:
+    def method(
+        x: Any, k: int, axis: int = -1, split_every: int | None = None, *, backend: str = "auto"
+    ) -> Any:
+        axis = axis_index(axis, x.ndim)
+        k = as_integer(k, "k")
+        x._find_lengths()
+        check_backend(backend)
+        checked_split(split_every)
+        if x.ndim > 1:
+            return selections.along_axis(x._words, x.system, k, axis, field, split_every)
+        if not x._is_lazy:
+            found = selections.select_of_chunk(x._words, x.system, k)
+            return found.values_array() if field == "values" else found.indices_array()
+        selection = selections.select(x._words, x.system, k, backend, split_every)
+        dtype = np.dtype(object if field == "values" else np.int64)
+        return selections.selected(selection, field, min(abs(k), len(x)), dtype)
+
+    return _named(method, name, text)
+
+
+topk = _selection(
+    "values",
+    "topk",
+    """The k greatest numbers along an axis in descending order, as Dask defines it.
+
+    Parameters
+    ----------
+    k : int
+        For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
+    axis : int
+        The axis.
+    split_every : int, optional
+        How many partial results a task of the tree combines, on Dask.
+    backend : {"auto", "cpu", "cuda"}
+        Where the chunks of a Dask array of one axis are reduced, as for :meth:`reduce`; those of several axes
+        are reduced where they are.
+
+    Returns
+    -------
+    object array of Python ints
+        In NumPy, with min(abs(k), length) numbers along the axis; for a Dask array lazy.
+
+    Raises
+    ------
+    ValueError
+        If a length is unknown; AxisError, which is one, if there is no such axis.
+    """,
+)
+argtopk = _selection(
+    "indices",
+    "argtopk",
+    "Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first.",
+)
+
+
+# ---- sums, products and means -----------------------------------------------------------------------------
+
+
+def _sum(x: Any, asked: Asked) -> Any:
+    """Sum of all numbers or along axes, exact also beyond the range.
+
+    Parameters are those of :meth:`max`. Sums along axes come as an object array of Python ints: the range
+    might not hold them, and the fewest moduli that do are known only in the end. Without numbers a sum is 0.
+    `dtype` is object, if given.
+    """
+    return _reduced(
+        x,
+        asked,
+        lambda axes: axis_reductions.sums(x, axes, asked.split_every),
+        lambda: _field(x, "value", "sum", asked.split_every),
+        lambda: x.astype(object),
+    )
+
+
+def _in_fields(x: Any, asked: Asked) -> Any:
+    """Sum of all elements or along axes, in each field; 0 of none.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; all without it.
+    dtype, out
+        There for NumPy, whose ``np.sum(x)`` gives them.
+    keepdims : bool
+        Keep the axes reduced, with length 1.
+    split_every : int, optional
+        How many partial results a task of the tree combines, on Dask.
+
+    Returns
+    -------
+    int or FieldArray
+        Of all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
+    """
+    return _reduced(x, asked, lambda axes: fields.reduce_along(asked.name, x, axes, asked.split_every))
+
+
+def _mean(x: Any, asked: Asked) -> Any:
+    """Mean of all numbers or along axes, exact.
+
+    Parameters are those of :meth:`sum`.
+
+    Returns
+    -------
+    fractions.Fraction
+        On Dask a lazy 0-d array that computes to one. Along some axes, or with `keepdims`, an object
+        array of them.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong, there are no numbers, or a length is unknown.
+    """
+    x._check_numpys("mean", asked.out, asked.dtype)
+    count = _count(x, "mean", asked.axis)
+    options: dict[str, Any] = {"keepdims": True} if asked.keepdims else {}
+    return axis_reductions.mean(x.sum(asked.axis, split_every=asked.split_every, **options), count)
+
+
+total, mean = _sum_like("sum", _sum), _sum_like("mean", _mean)
+sum_in_fields = _sum_like("sum", _in_fields)
+prod_in_fields = _sum_like(
+    "prod", _in_fields, "Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."
+)
+
+
+def prod(
+    x: Any,
+    axis: Axis | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    overflow: str | None = None,
+    split_every: int | None = None,
+    backend: str = "auto",
+) -> Any:
+    """Product of all numbers or along axes, exact; 1 of no numbers.
+
+    Parameters
+    ----------
+    axis, dtype, out, keepdims
+        Those of :meth:`sum`.
+    overflow : {"raise", "wrap", "flag", "extend"}, optional
+        What happens if it is out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
+        arrays whose range grows, ``"raise"`` for others.
+    split_every : int, optional
+        How many partial results a task of the tree combines.
+    backend : {"auto", "cpu", "cuda"}
+        Where the chunks of a Dask array are reduced, as for :meth:`reduce`.
+
+    Returns
+    -------
+    int or array like this one
+        Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or with
+        `keepdims`, such an array. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"`` a pair,
+        the same and a bool, or Boolean array, that is true where the exact product is out of range.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask when it
+        is computed.
+    ValueError
+        If an axis is wrong.
+    """
+
+    def along(axes: tuple[int, ...]) -> Any:
+        return products.prod_along(x, axes, overflow, split_every)
+
+    def whole() -> Any:
+        return products.prod(x, overflow, split_every, backend)
+
+    def each() -> Any:
+        mode = "raise" if extends(overflow, x) else overflow_mode(overflow, x.system)
+        return (x, filled_like(x._words, 0, np.bool_)) if mode == "flag" else x
+
+    asked = Asked("prod", axis, out, dtype, keepdims, split_every)
+    return _reduced(x, asked, along, whole, each)
+
+
+def var(
+    x: Any,
+    axis: Axis | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    *,
+    keepdims: bool = False,
+    split_every: int | None = None,
+) -> Any:
+    """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
+
+    Parameters
+    ----------
+    axis, dtype, out, keepdims
+        Those of :meth:`sum`.
+    ddof : int
+        The sum of the squares of the differences from the mean is divided by the count minus this.
+    split_every : int, optional
+        How many partial results a task of the tree combines.
+
+    Raises
+    ------
+    TypeError
+        If `ddof` is no integer.
+    ValueError
+        If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
+    """
+    count = _count(x, "var", axis, ddof)
+
+    def along(axes: tuple[int, ...]) -> Any:
+        return axis_reductions.variance(x, axes, count, as_integer(ddof, "ddof"), split_every)
+
+    asked = Asked("var", axis, out, dtype, keepdims, split_every)
+    return _reduced(x, asked, along, each=lambda: axis_reductions.mean(x.astype(object) * 0, 1))
+
+
+def std(x: Any, *_: Any, **__: Any) -> NoReturn:
+    """Raise TypeError: a standard deviation is irrational as a rule.
+
+    Raises
+    ------
+    TypeError
+        Always; it names the way out.
+    """
+    raise TypeError(
+        f"std of {with_article(type(x))} would not be exact: it is the root of the variance, which "
+        "math.sqrt(x.var()) takes to a float"
+    )
+
+
+def _count(x: Any, function: str, axis: Axis | None, ddof: int = 0) -> int:
+    """Return how many numbers are reduced to one; ValueError if they are too few, or it is unknown."""
+    x._find_lengths()
+    freedom = as_integer(ddof, "ddof")
+    count = int(np.prod([x.shape[k] for k in x._axes(axis)], dtype=object))
+    if count <= max(freedom, 0):
+        needed = "at least one number" if freedom <= 0 else f"more numbers than ddof={abbreviate(freedom)}"
+        raise ValueError(f"{function} needs {needed}, got {count} of shape {x.shape}")
+    return count
