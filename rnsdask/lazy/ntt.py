@@ -13,8 +13,8 @@ import dask.array as da
 from rnsdask.backend import Array, naming_gpu_memory, to_backend
 from rnsdask.core.axes import axis_index
 from rnsdask.core.place import Place
-from rnsdask.fields.system import FiniteFields
 from rnsdask.fields.ntt import FourStep
+from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import mapped
 from rnsdask.lazy.fields import of_fields
