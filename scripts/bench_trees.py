@@ -1,10 +1,17 @@
-"""Batch gcd beside the same tree in gmpy2 on as many cores, and modular products of Paillier's lengths.
+"""Times batch gcd beside the same tree in gmpy2 on as many cores, and modular products of Paillier's lengths.
 
-Both find what each key has in common with all others; results are compared. Each takes its best of several
-rounds, in turns, for other programs on the machine disturb single runs.
+    python scripts/bench_trees.py                        20,000 keys of 1024 bits
+    python scripts/bench_trees.py --keys 2000 --bits 512
+
+Both find what each key has in common with all others; results are compared. Times are the least of several
+rounds, in turn. With --json FILE writes the rows.
 """
 
-import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
 import os
 import random
 import time
@@ -14,9 +21,21 @@ from functools import partial
 from typing import Any
 
 import gmpy2
+from benchmarking import argument_parser, print_rows, time_in_turn, wall_seconds, write_results
 from gmpy2 import mpz
 
 import rnsdask as rd
+
+Row = dict[str, Any]
+
+RUNS = {
+    "cpu": ("",),
+    "gpu": (),
+    "tiny": ("--keys 20 --bits 64 --rounds 1 --products 4",),
+    "tiny-gpu": (),
+}
+
+REPEAT = 5
 
 
 def levels_of(numbers: list[mpz]) -> list[list[mpz]]:
@@ -51,63 +70,78 @@ def batch_gcd_by_gmpy2(keys: list[mpz], pool: ProcessPoolExecutor, parts: int) -
     return [divisor for block in found for divisor in block]
 
 
-def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
-    """The time of one call, and its result."""
-    start = time.perf_counter()
-    result = function()
-    return time.perf_counter() - start, result
-
-
-def products(size: int, lengths: tuple[int, ...] = (4096, 6144)) -> dict[str, list[float]]:
-    """Products a second modulo an odd number of so many bits, and gmpy2's one by one, on one core."""
-    found: dict[str, list[float]] = {"rnsdask": [], "gmpy2": []}
+def bench_products(size: int, lengths: tuple[int, ...] = (4096, 6144)) -> list[Row]:
+    """Products modulo an odd number of so many bits, and gmpy2's one by one, on one core."""
+    rows: list[Row] = []
     for bits in lengths:
         m, *numbers = (random.getrandbits(bits) | 1 | 1 << bits - 1 for _ in range(size + 1))
         x = rd.from_ints(numbers, rd.Positional(bits), chunks=None)
-        theirs, modulus = [mpz(v) for v in numbers], mpz(m)
-        calls = {"rnsdask": lambda x=x, m=m: rd.mod_multiply(x, x + 0, m)}
-        calls["gmpy2"] = lambda v=theirs, m=modulus: [a * b % m for a, b in zip(v, reversed(v), strict=True)]
-        for name, call in calls.items():
-            times = []
-            for _ in range(5):
-                start = time.perf_counter()
-                call()
-                times.append(time.perf_counter() - start)
-            found[name].append(size / min(times))
-    return found
+        y, theirs, modulus = x[::-1], [mpz(v) for v in numbers], mpz(m)
+        calls: dict[str, Callable[[], Any]] = {
+            "rnsdask": partial(rd.mod_multiply, x, y, m),
+            "gmpy2": lambda v=theirs, m=modulus: [a * b % m for a, b in zip(v, reversed(v), strict=True)],
+        }
+        timings = time_in_turn({name: partial(wall_seconds, call) for name, call in calls.items()}, REPEAT)
+        least = {name: min(timing.seconds) for name, timing in timings.items()}
+        rows += [
+            {
+                "table": "products modulo one number",
+                "bits": bits,
+                "what": name,
+                "per s": size / seconds,
+                "gmpy2 by this": least["gmpy2"] / seconds,
+            }
+            for name, seconds in least.items()
+        ]
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=20_000)
-    parser.add_argument("--bits", type=int, default=1024)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    random.seed(1)
-    keys = [mpz(random.getrandbits(options.bits) | 1) for _ in range(options.keys)]
+def bench_trees(count: int, bits: int, rounds: int) -> list[Row]:
+    """Batch gcd of so many keys; RuntimeError if results differ."""
+    keys = [mpz(random.getrandbits(bits) | 1) for _ in range(count)]
     cores = len(os.sched_getaffinity(0))
-    x = rd.from_ints(
-        list(map(int, keys)), rd.Positional(options.bits), chunks=-(-len(keys) // cores)
-    ).persist()
-    best: dict[str, float] = {}
+    x = rd.from_ints(list(map(int, keys)), rd.Positional(bits), chunks=-(-count // cores)).persist()
+    results: dict[str, list[int]] = {}
     with ProcessPoolExecutor(cores) as pool:
-        ways = {
-            "rnsdask": lambda: rd.batch_gcd(x).compute(),
+        ways: dict[str, Callable[[], Any]] = {
+            "rnsdask": lambda: rd.batch_gcd(x).compute().to_ints().tolist(),
             "gmpy2, one core": lambda: divisors_by_gmpy2(keys, product_by_gmpy2(keys)),
             f"gmpy2, {cores} cores": lambda: batch_gcd_by_gmpy2(keys, pool, cores),
         }
-        results = {}
-        for _ in range(options.rounds):
-            for name, way in ways.items():
-                spent, results[name] = seconds(way)
-                best[name] = min(spent, best.get(name, spent))
-    ours = results.pop("rnsdask").to_ints().tolist()
-    assert all(ours == found for found in results.values())
-    for name, spent in best.items():
-        print(f"{name:<20} {spent:7.2f} s   {spent / best['rnsdask']:.2f}")
-    rates = products(2000)
-    for bits, mine, theirs in zip((4096, 6144), rates["rnsdask"], rates["gmpy2"], strict=True):
-        print(f"products modulo {bits} bits: {mine:,.0f} a second, gmpy2 {theirs:,.0f}: {mine / theirs:.2f}")
+
+        def measured(name: str) -> float:
+            start = time.perf_counter()
+            results[name] = ways[name]()
+            return time.perf_counter() - start
+
+        timings = time_in_turn({name: partial(measured, name) for name in ways}, rounds)
+    if any(found != results["rnsdask"] for found in results.values()):
+        raise RuntimeError("the ways differ")
+    least = {name: min(timing.seconds) for name, timing in timings.items()}
+    return [
+        {
+            "table": "batch gcd",
+            "keys": count,
+            "bits": bits,
+            "what": name,
+            "s": seconds,
+            "by rnsdask's": seconds / least["rnsdask"],
+        }
+        for name, seconds in least.items()
+    ]
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--keys", type=int, default=20_000)
+    parser.add_argument("--bits", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--products", type=int, default=2000)
+    options = parser.parse_args()
+    random.seed(1)
+    rows = bench_trees(options.keys, options.bits, options.rounds) + bench_products(options.products)
+    print_rows(rows)
+    write_results(options.json, False, rows)
 
 
 if __name__ == "__main__":

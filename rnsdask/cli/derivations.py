@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERS_OF_ROOT = 12
-"""Numbers of the length of all keys together that the root of their tree takes, as measured."""
+"""Numbers of the length of all keys together that the root of their tree takes, by estimate."""
 
 
 def derive(

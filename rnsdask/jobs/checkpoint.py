@@ -153,6 +153,7 @@ def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -
         "format": FORMAT,
         "operation": operation,
         "store": info.path,
+        "signed": info.system.is_signed,
         "number system": str(info.system.__dask_tokenize__()),
         "shape": list(info.shape),
         "chunks": list(info.chunks),
