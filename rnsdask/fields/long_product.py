@@ -203,7 +203,7 @@ def _plan(length: int, limb_count: int) -> _Plan:
 
 def _plan_for(*limbs: int) -> _Plan:
     """The plan for operands of so many limbs."""
-    length = 1 << (sum(limbs) // _FEWEST_LIMBS).bit_length() - 1
+    length = 1 << max(3, (sum(limbs) // _FEWEST_LIMBS).bit_length() - 1)  # at least a digit of each
     limb_count = -(-sum(limbs) // length)
     while sum(-(-count // limb_count) for count in limbs) > length:
         limb_count += 1

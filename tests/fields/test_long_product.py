@@ -146,3 +146,13 @@ def test_overlap_add(step: int, rng: np.random.Generator) -> None:
     assert top.tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="the sum must have all places"):
         cpu.overlap_add(np.ones((2, 3), dtype=np.uint32), 1, top)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 8, 33])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_few_limbs(m: int, n: int) -> None:
+    x, y = np.full(m, 2**32 - 1, np.uint32), np.full(n, 2**32 - 1, np.uint32)
+    found = long_product.multiply_limbs(x, y)
+    assert int.from_bytes(found.astype("<u4").tobytes(), "little") == (2 ** (32 * m) - 1) * (
+        2 ** (32 * n) - 1
+    )
