@@ -49,8 +49,7 @@ ELEMENTWISE: dict[str, tuple[int, Callable[..., Any]]] = {
 LAYOUTS: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {
     "eager": ((96,), (None,)),
     "eager-2d": ((8, 12), (None,)),
-    "even-chunks": ((96,), ((96,), (32,))),
-    "uneven-chunks": ((96,), (((1, 60, 35),),)),
+    "chunks": ((96,), ((96,), (32,), ((1, 60, 35),))),
     "chunks-2d": ((8, 12), (((5, 3), (1, 11)),)),
 }
 """Shapes of arrays by name, and Dask chunks of which a case takes one; None for NumPy and CuPy arrays."""
