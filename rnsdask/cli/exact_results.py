@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.exact_results import Problem
     from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.writing import Transfer
 
 _output = click.option(
     "-o",
@@ -213,19 +214,31 @@ def _compute_integers(
         except Exception as error:  # so that the work is not lost, whatever it is
             failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)
-    work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
+    _tell(problem, values, dict(zip(targets, done, strict=True)), cost, progress, as_json)
+    if failure:
+        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
+
+
+def _tell(
+    problem: "Problem",
+    values: "list[NDArray[np.object_]]",
+    written: "dict[str, Transfer]",
+    cost: "Cost",
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Print results that are in no store, and what was read and written."""
     if as_json:
-        _print_json(problem, values, targets, cost)
-    elif not targets:
+        _print_json(problem, values, list(written), cost)
+        return
+    work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
+    for target, transfer in written.items():
+        amount = f"{counted(transfer.count, 'integers')}, {size_text(transfer.bytes_written)}"
+        echo(f"{target}: {amount}; {work}")
+    if not written:
         _print(problem, values)
         if progress:  # on standard output are results alone
             echo(f"({work})", err=True)
-    if failure:
-        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
-    for target, transfer in zip(targets, done, strict=True):
-        if not as_json:
-            amount = f"{counted(transfer.count, 'integers')}, {size_text(transfer.bytes_written)}"
-            echo(f"{target}: {amount}; {work}")
 
 
 def _print_json(
