@@ -16,8 +16,8 @@ from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.rns.lift import lift
 from rnsdask.rns.system import RNS
 
-# Words of the matrices of values that are computed together.
-_WORDS = 2**22
+VALUES_WORDS = 2**22
+"""Words of the matrices of values that are computed together."""
 
 # More than rounding takes off a sum, for each of its terms.
 _UNIT = 2.0**-51
@@ -37,7 +37,7 @@ def determinants(words: Array, moduli: ModuliSet) -> Array:
         found[..., 0] = 1
         return found
     points = np.asarray(fields.encode(list(range(length))), like=words)
-    step = max(1, _WORDS // (words.size // coefficients))
+    step = max(1, VALUES_WORDS // (words.size // coefficients))
     parts = []
     for start in range(0, length, step):
         few = points[:, start : start + step]

@@ -80,7 +80,7 @@ def test_characteristic_polynomial(on_each_processor: Processor, rng: np.random.
 def test_many_points_in_parts(
     on_each_processor: Processor, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polynomial_determinants, "_WORDS", 100)
+    monkeypatch.setattr(polynomial_determinants, "VALUES_WORDS", 100)
     values = integers(rng, 30, 2, 4, 4, 6)
     check(array_of(on_each_processor, values, MODULI, True), values)
 
