@@ -102,7 +102,7 @@ def integer_nullspace(x: Any) -> Any:
     """Bases of the rational solutions of ``A @ v == 0``, of integers without a common factor."""
     words = checked("nullspace", x)
     ranks = exact_elimination.rank(x)
-    ranks = ranks if isinstance(ranks, da.Array) else np.asarray(ranks)
+    ranks = np.asarray(ranks) if isinstance(ranks, int) else ranks
     rank = _common_rank(ranks[None], [""])
     lengths = words.shape[-1], words.shape[-1] - rank
     return _mapped("nullspace", echelon.rational_nullspaces, words, lengths, x.system, rank=rank)
