@@ -1,7 +1,6 @@
 """The commands ``det``, ``rank``, ``charpoly``, ``solve`` and ``resultant``: exact results, also printed."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.derivations import derive
 from rnsdask.cli.integers import Integer
 from rnsdask.cli.options import (
+    Connection,
     check_store_path,
     checkpoint_option,
     complete_path,
@@ -220,7 +220,7 @@ def _compute_integers(
     *,
     about: dict[str, Any],
     checkpoint: "Path | None",
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -242,7 +242,7 @@ def _compute_integers(
         tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
         return
     with (
-        connection as client,
+        connection(problem.work) as client,
         fitting(problem.work, client, backend=backend),
         measured() as cost,
     ):

@@ -1,6 +1,5 @@
 """The command ``random``, which makes a store of random integers."""
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +8,7 @@ from rnsdask.cli.commands import DRAWN_SEED, Command, refuse, refusing
 from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
+    Connection,
     check_store_path,
     integer_system,
     job_options,
@@ -55,7 +55,7 @@ def random(
     signed: bool,
     chunks: Any,
     mode: dict[str, bool],
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     progress: bool,
     as_json: bool,
 ) -> None:
@@ -100,7 +100,7 @@ def random(
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
     if is_told:  # before a job that may be cut off, and goes on with the same seed only
         options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
-    with connection as client, memory_plan.fitting(work, client), measured() as cost:
+    with connection(work) as client, memory_plan.fitting(work, client), measured() as cost:
         transfer = write_array(array, path, client, **options)
     cost.record("random", array.size, array.nbytes, seed=seed)
     if as_json:

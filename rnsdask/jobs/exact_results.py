@@ -50,6 +50,10 @@ _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
 
 
+_SIDE = 2**10
+"""Rows of a matrix with which a GPU computes for some ten times as long as it reads."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A problem over stores, checked; only the stores' metadata have been read.
@@ -149,6 +153,9 @@ def _work(
     how["workspace"] = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
     if axes == 3:  # of matrices of polynomials, of which several copies of values are held
         how["workspace"] += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
+    # Images modulo primes are computed apart from one another; a matrix of elements of fields is one task.
+    is_shared = largest.system.extends or math.prod(largest.words.numblocks) > 1
+    how["passes"] = chunks[-1] / _SIDE if is_shared else 0
     return memory_plan.describe(operation, [largest.system], largest.shape, chunks, **how)
 
 

@@ -12,6 +12,9 @@ from rnsdask.constants.proofs import MOST_WORDS
 
 BLOCK = 256
 
+SCAN_TILE = 2048
+"""Items whose running maxima one block finds."""
+
 
 def fermat_side(field: FermatConstants) -> int:
     """How many numbers a thread of element-wise kernels takes: 16 bytes of a digit, or 256 of all digits."""
@@ -517,6 +520,7 @@ SIZES = {
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "positional_karatsuba": {"kBlock": LIMB_BLOCK},
     "positional_montgomery": {"kBlock": LIMB_BLOCK},
+    "scan": {"kBlock": BLOCK, "kTile": SCAN_TILE},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "triangles": {"kMost": MOST_INVERTED, "kRows": INVERSE_ROWS},
