@@ -117,6 +117,12 @@ def has_clusters(device: int) -> bool:
 
 
 @functools.cache
+def is_hopper(device: int) -> bool:
+    """Whether a device is of the generation that launches measured on an H100 are for."""
+    return int(cupy.cuda.runtime.deviceGetAttribute(_MAJOR, device)) == 9
+
+
+@functools.cache
 def cache_bytes(device: int) -> int:
     """Bytes of a device's second-level cache."""
     return int(cupy.cuda.runtime.deviceGetAttribute(_CACHE, device))

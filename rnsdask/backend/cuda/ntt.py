@@ -45,12 +45,9 @@ _OVERLAPPED = {**{log: log for log in range(15, 21)}, 22: 15, 23: 15, 24: 16, 25
 
 
 def _overlapped_matrix(log_length: int) -> int:
-    """The logarithm of what the last two passes transform in one launch, 0 where they take two.
-
-    So far it is measured on GPUs whose blocks can work in clusters.
-    """
+    """The logarithm of what the last two passes transform in one launch, 0 where they take two."""
     device = cupy.cuda.runtime.getDevice()
-    pays = launching.has_clusters(device) and launching.cache_bytes(device) >= _CACHE_BYTES
+    pays = launching.is_hopper(device) and launching.cache_bytes(device) >= _CACHE_BYTES
     return _OVERLAPPED.get(log_length, 0) if pays else 0
 
 

@@ -60,7 +60,7 @@ def transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
     results = []
     for log, matrix in ((7, 7), (8, 8), (9, 9), (10, 7), (11, 8)):
         cut = {"_longest_row": lambda: 4, "_OVERLAPPED": {log: matrix}, "_BETWEEN": 2 ** (log + 1)}
-        large = patch.object(launching, "has_clusters", lambda _: True)
+        large = patch.object(launching, "is_hopper", lambda _: True)
         cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
         tiles = patch.dict(ntt_tables._OVERLAPPED, shapes)
         with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles:
