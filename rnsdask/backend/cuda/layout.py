@@ -303,6 +303,13 @@ PASS = np.dtype(
         ("log_high", np.int32),
     ]
 )
+FLOW = np.dtype(
+    [
+        *((name, np.uint64) for name in ("between", "last_roots", "counters")),
+        *((name, np.uint32) for name in ("lag", "ring")),
+        *((name, np.int32) for name in ("log_group", "log_outer")),
+    ]
+)
 RUNS = np.dtype([("data", np.uint64), ("plane", np.int64), ("step", np.int64), ("length", np.int64)])
 CONVOLUTION = np.dtype(
     [
@@ -430,6 +437,7 @@ STRUCTURES = {
     "matmul": {"Stack": STACK, "Product": PRODUCT},
     "limbs": {"LimbOperand": LIMB_OPERAND, "LimbTask": LIMB_TASK},
     "ntt_columns": {"Pass": PASS},
+    "ntt_overlapped": {"Pass": PASS, "Flow": FLOW},
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
     "polynomials": {"Coefficients": COEFFICIENTS, "Sequences": SEQUENCES, "Divisions": DIVISIONS},
