@@ -76,7 +76,7 @@ def _least_pairs(
     y[..., :count] = fields.apply("subtract", zero, values)
     marks = is_nonzero(x[..., 0], fields)
     excess, other = (np.full_like(marks, -degree, dtype=np.int64) for degree in degrees)
-    equal = np.zeros_like(marks, shape=is_nonzero(points, fields).shape)
+    equal = np.zeros_like(marks, shape=is_nonzero(points, fields).shape, order="C")
     for k in range(count):
         first, second = (is_nonzero(v[..., 0], fields) for v in (x, y))
         takes = first & (~second | (excess <= other))
