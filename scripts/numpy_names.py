@@ -260,7 +260,7 @@ OWN = {
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
         "InputError JobError poly __version__"
     ),
-    "rd.linalg": "lu nullspace charpoly",
+    "rd.linalg": "lu rref nullspace charpoly",
     "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
     "log_series exp_series compose power_mod",
     "x": (

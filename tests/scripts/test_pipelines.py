@@ -42,22 +42,68 @@ def pipeline() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("size", "count"), [(1, 5), (2, 40), (5, 60), (16, 30)])
 def test_determinants(pipeline: dict[str, Any], size: int, count: int, tmp_path: Path) -> None:
-    expected = [exact_determinant(m.tolist()) for m in pipeline["sign_matrices"](size, count, 7, 0)]
-    assert pipeline["determinants"](size, count, 7).to_ints().tolist() == expected
-    for store in (None, str(tmp_path / "determinants.zarr")):
-        assert pipeline["summary"](size, count, 7, store) == {
-            "greatest": max(expected),
-            "index": expected.index(max(expected)),
-            "least": min(expected),
-            "sum": sum(expected),
-            "bound": pipeline["hadamard_bound"](size),
-        }
+    expected = [exact_determinant(m.tolist()) for m in pipeline["sign_matrices"](size, count)]
+    x = pipeline["determinants"](tmp_path, size, count)
+    assert x.to_ints().tolist() == expected
+    pipeline["check"](x, size)
+    assert pipeline["summary"](x) == {
+        "greatest": max(expected),
+        "index": expected.index(max(expected)),
+        "least": min(expected),
+        "sum": sum(expected),
+        "bound": math.isqrt(size**size),
+    }
+    with pytest.raises(SystemExit, match="python-flint has other determinants"):
+        pipeline["check"](x + 2**size, size)
+    if size > 1:
+        with pytest.raises(SystemExit, match="is no multiple of 2"):
+            pipeline["check"](x + 1, size)
 
 
-def test_determinants_over_several_chunks(pipeline: dict[str, Any]) -> None:
-    result = pipeline["summary"](4, 20_000, 1)
-    assert result["greatest"] == 16  # Hadamard's maximum for 4 x 4, met by many of the sample
-    assert result["least"] == -16
+def test_determinants_go_on(
+    pipeline: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In several stores of several chunks; one that is lost is computed again, the same."""
+    monkeypatch.setitem(pipeline["determinants"].__globals__, "OF_STORE", 2**14)
+    first = pipeline["determinants"](tmp_path, 4, 20_000)
+    values = first.to_ints().tolist()
+    assert (max(values), min(values)) == (16, -16)  # Hadamard's maximum for 4 x 4, met by many
+    (tmp_path / "4-0-16384.zarr").rename(tmp_path / "removed")
+    capsys.readouterr()
+    assert pipeline["determinants"](tmp_path, 4, 20_000).to_ints().tolist() == values
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("determinants")] == [
+        "determinants 0 to 16383 of 20000"
+    ]
+
+
+@pytest.fixture(scope="module")
+def tilings() -> dict[str, Any]:
+    return runpy.run_path(str(PIPELINES / "domino_tilings.py"))
+
+
+def test_tilings_of_square_boards(
+    tilings: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = tilings["domino_tilings"](tmp_path, 12)
+    assert list(found.values()) == [2, 36, 6728, 12988816, 258584046368, 53060477521960000]  # A004003
+    assert tilings["check"](found) == "the cosine formula gives the same for all 6 boards"
+    (tmp_path / "6.txt").unlink()
+    assert tilings["domino_tilings"](tmp_path, 14) == found | {14: tilings["cosine_formula"](14, 100)}
+    assert "7 boards, of which 5 are there" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="another number for 4 x 4"):
+        tilings["check"](found | {4: 37})
+
+
+def test_signs_of_pairs(tilings: dict[str, Any]) -> None:
+    """Each pair of neighbours once; around each four cells there is an odd number of minus signs."""
+    for size in (2, 4, 10):
+        matrix, pairs = tilings["kasteleyn_matrix"](size), tilings["edges"](size)
+        assert abs(matrix).sum() == sum(black.size for black, _ in pairs) == 2 * size * (size - 1)
+        across, down = (matrix[pair] for pair in pairs)
+        assert (across[:-1] * across[1:] * down[:, :-1] * down[:, 1:] == -1).all()
 
 
 # ---- counting ----------------------------------------------------------------------------------------------
@@ -186,11 +232,14 @@ def test_ramanujan_tau(size: int, tmp_path: Path) -> None:
         pipeline["check"](numbers + 1)
 
 
-@pytest.mark.parametrize("name", ["partition_numbers", "ramanujan_tau"])
-def test_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("partition_numbers", 1000), ("ramanujan_tau", 1000), ("determinants", 5), ("domino_tilings", 8)],
+)
+def test_pictures(name: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "picture.svg"
-    arguments = [f"{name}.py", str(tmp_path / "x.zarr"), "--size", "1000", "--picture", str(picture)]
+    arguments = [f"{name}.py", str(tmp_path / "x.zarr"), "--size", str(size), "--picture", str(picture)]
     monkeypatch.setattr(sys, "argv", arguments)
     runpy.run_path(str(PIPELINES / f"{name}.py"), run_name="__main__")
     assert picture.stat().st_size > 10_000
@@ -204,6 +253,16 @@ def test_series_on_a_gpu(name: str, tmp_path: Path) -> None:
     function = runpy.run_path(str(PIPELINES / f"{script}.py"))[name]
     found, expected = (function(tmp_path / f"{on_gpu}.zarr", 3000, None, on_gpu) for on_gpu in (True, False))
     assert found.to_ints().tolist() == expected.to_ints().tolist()
+
+
+@pytest.mark.gpu
+def test_determinants_on_a_gpu(pipeline: dict[str, Any], tilings: dict[str, Any], tmp_path: Path) -> None:
+    """The GPU's results are the CPU's."""
+    for function, sizes in ((pipeline["determinants"], (20, 100)), (tilings["domino_tilings"], (20,))):
+        folders = (tmp_path / f"{len(sizes)}-{on_gpu}" for on_gpu in (True, False))
+        found = [function(folder, *sizes, None, k == 0) for k, folder in enumerate(folders)]
+        values = [x.to_ints().tolist() if isinstance(x, rd.RNSArray) else x for x in found]
+        assert values[0] == values[1]
 
 
 # ---- self-avoiding paths -----------------------------------------------------------------------------------
