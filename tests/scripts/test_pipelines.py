@@ -1,5 +1,6 @@
 """The pipelines against slow and obvious computations of the same."""
 
+import json
 import math
 import runpy
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 import flint
 import numpy as np
 import pytest
+from real_roots import real_roots
 
 import rnsdask as rd
 
@@ -261,3 +263,104 @@ def test_determinants_on_a_gpu(pipeline: dict[str, Any], tilings: dict[str, Any]
         found = [function(folder, *sizes, None, k == 0) for k, folder in enumerate(folders)]
         values = [x.to_ints().tolist() if isinstance(x, rd.RNSArray) else x for x in found]
         assert values[0] == values[1]
+
+
+# ---- self-avoiding paths -----------------------------------------------------------------------------------
+
+
+def paths_by_search(size: int) -> int:
+    """Follow all paths from a corner to the opposite one."""
+
+    def follow(x: int, y: int, seen: frozenset[tuple[int, int]]) -> int:
+        if (x, y) == (size, size):
+            return 1
+        near = {(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)} - seen
+        inside = [(a, b) for a, b in near if 0 <= a <= size and 0 <= b <= size]
+        return sum(follow(*vertex, seen | {vertex}) for vertex in inside)
+
+    return follow(0, 0, frozenset({(0, 0)}))
+
+
+@pytest.fixture(scope="module")
+def paths() -> dict[str, Any]:
+    return runpy.run_path(str(PIPELINES / "self_avoiding_paths.py"))
+
+
+def test_self_avoiding_paths(paths: dict[str, Any], tmp_path: Path) -> None:
+    sizes = range(1, 5)
+    assert [paths["count_paths"](tmp_path, n) for n in sizes] == [paths_by_search(n) for n in sizes]
+    # OEIS A007764; from 9 on states are in parts
+    assert paths["count_paths"](tmp_path, 7) == 789_360_053_252
+    assert paths["count_paths"](tmp_path, 10) == 1_568_758_030_464_750_013_214_100
+
+
+def test_paths_go_on(paths: dict[str, Any], tmp_path: Path) -> None:
+    expected = paths["count_paths"](tmp_path, 9)
+    last, before = (paths["files_of"](tmp_path, 9, step) for step in (19, 18))
+    last[1].unlink()
+    kept = last[0].stat().st_mtime_ns
+    assert paths["count_paths"](tmp_path, 9) == expected
+    assert last[0].stat().st_mtime_ns == kept
+    for file in before:
+        file.unlink()
+    assert paths["count_paths"](tmp_path, 9) == expected
+
+
+def test_wrong_residues_of_paths(paths: dict[str, Any], tmp_path: Path) -> None:
+    paths["count_paths"](tmp_path, 5)
+    (file,) = paths["files_of"](tmp_path, 5, 11)
+    arrays = dict(np.load(file))
+    arrays["counts0"][0, 0] ^= 1
+    np.savez(file, **arrays)
+    with pytest.raises(SystemExit, match="there are not"):
+        paths["count_paths"](tmp_path, 5)
+
+
+# ---- curves ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 5, 12])
+def test_curve_intersections(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):  # the second time what is there
+        run("curve_intersections.py", tmp_path, "--size", size, monkeypatch=monkeypatch)
+    curves = [rd.open_zarr(tmp_path / f"{name}.zarr").to_ints().tolist() for name in ("first", "second")]
+    context = flint.fmpz_mpoly_ctx.get(("x", "y"), "lex")
+    f, g = (
+        context.from_dict({(j, i): c for i, row in enumerate(curve) for j, c in enumerate(row)})
+        for curve in curves
+    )
+    expected = f.resultant(g, "y")
+    coefficients = rd.open_zarr(tmp_path / "resultant.zarr").to_ints().tolist()
+    assert context.from_dict({(k, 0): c for k, c in enumerate(coefficients)}) == expected
+    points = json.loads((tmp_path / "points.json").read_text())
+    roots = [x.real for x, _ in flint.fmpz_poly(coefficients).complex_roots() if x.imag == 0]
+    assert len(points) == len(roots)
+    for (x, y), root in zip(points, sorted(roots), strict=True):
+        assert float(x) == pytest.approx(float(root), rel=1e-12)
+        for curve in curves:
+            terms = [c * float(x) ** j * float(y) ** i for i, r in enumerate(curve) for j, c in enumerate(r)]
+            assert abs(sum(terms)) < 1e-9 * max(map(abs, terms))
+
+
+def test_wrong_resultants(tmp_path: Path) -> None:
+    pipeline = runpy.run_path(str(PIPELINES / "curve_intersections.py"))
+    *curves, found = pipeline["resultant"](tmp_path, 4)
+    with pytest.raises(SystemExit, match="FLINT has another resultant"):
+        pipeline["check"](curves, [found[0] + 1, *found[1:].tolist()])
+
+
+@pytest.mark.parametrize(
+    ("roots", "complex_pairs"), [((0,), 0), ((-1000, -1, 0, 1, 7, 8), 2), (tuple(range(-9, 10)), 5)]
+)
+def test_real_roots(roots: tuple[int, ...], complex_pairs: int) -> None:
+    f = math.prod((flint.fmpz_poly([-root, 1]) for root in roots), start=flint.fmpz_poly([1]))
+    for k in range(complex_pairs):
+        f *= flint.fmpz_poly([5 + k, k, 1])
+    found = sorted(real_roots([int(c) for c in f.coeffs()]))
+    assert len(found) == len(roots)
+    assert all(abs(x - root) < 1e-60 and x.contains(root) for x, root in zip(found, roots, strict=True))
+
+
+def test_real_roots_that_are_double() -> None:
+    with pytest.raises(SystemExit, match="too near"):
+        real_roots([1, -2, 1])
