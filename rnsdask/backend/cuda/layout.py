@@ -251,6 +251,14 @@ BYTE_PROOF = np.dtype(
     ]
 )
 
+SPARSE = np.dtype(
+    [
+        *((name, np.uint64) for name in ("starts", "columns", "values", "x", "out", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "planes", "rows", "terms", "width", "entries")),
+        *((name, np.int64) for name in ("lanes", "parts")),
+    ]
+)
+
 POLYNOMIALS = np.dtype(
     [
         ("x", STACK),
@@ -435,6 +443,7 @@ STRUCTURES = {
     "positional_modular": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},
+    "sparse": {"SparseTask": SPARSE},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
     "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
@@ -517,6 +526,7 @@ SIZES = {
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "positional_karatsuba": {"kBlock": LIMB_BLOCK},
     "positional_montgomery": {"kBlock": LIMB_BLOCK},
+    "sparse": {"kWarp": WARP},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "triangles": {"kMost": MOST_INVERTED, "kRows": INVERSE_ROWS},
