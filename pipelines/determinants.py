@@ -1,123 +1,118 @@
 """The greatest and least determinant among many random sign matrices, exact, by elimination modulo primes.
 
-    python pipelines/determinants.py --size 24 --count 200000 [--seed 1] [--store determinants.zarr]
+    python pipelines/determinants.py folder [--size 24] [--count 200000] [--gpus 1] [--picture x.svg]
 
 Hadamard's maximal determinant problem asks how large the determinant of a k x k matrix of -1 and 1 can be.
-Each matrix of a random sample is eliminated modulo a few primes. The residues of its determinant are its form
-in a residue number system, so the extremes and the sum of all determinants follow without reconstructing any.
-Hadamard's bound |det| <= k**(k/2) says how many primes are needed, and is the array's bound.
+Residues of determinants modulo a few primes are their form in a residue number system: extremes and sum
+follow without reconstructing any. Hadamard's bound k**(k/2) tells how many primes. Stores of 2**18 of them in
+the folder are kept. Checked: all are multiples of 2**(k - 1), and some are python-flint's.
 """
 
 import argparse
+import importlib
 import math
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
-import gmpy2
+import flint
 import numpy as np
-from numpy.typing import NDArray
+from dask.diagnostics import ProgressBar
 
 import rnsdask as rd
+from rnsdask.cluster.connecting import connect
 
-_CHUNK = 8192
-
-
-def hadamard_bound(size: int) -> int:
-    """Return floor(size**(size/2)), which no determinant of signs exceeds in magnitude."""
-    return math.isqrt(size**size)
+CHUNK, OF_STORE = 2**13, 2**18
 
 
-def primes_for(bound: int) -> rd.ModuliSet:
-    """Return the greatest primes below 2**31 whose product exceeds 2 bound + 1: products fit 64 bits."""
-    primes: list[int] = []
-    while math.prod(primes) <= 2 * bound + 1:
-        primes.append(int(gmpy2.prev_prime(primes[-1] if primes else 2**31)))
-    return rd.ModuliSet(primes)
-
-
-def sign_matrices(size: int, count: int, seed: int, chunk: int) -> NDArray[np.int64]:
-    """Return the random matrices of one chunk, shape (count, size, size)."""
-    generator = np.random.Generator(np.random.Philox([seed, chunk]))
+def sign_matrices(size: int, count: int, start: int = 0) -> np.ndarray:
+    """Return random matrices of one chunk, which begins at a number, of shape (count, size, size)."""
+    generator = np.random.Generator(np.random.Philox([1, start // CHUNK]))
     return 2 * generator.integers(0, 2, size=(count, size, size), dtype=np.int64) - 1
 
 
-def determinants_modulo(matrices: NDArray[np.int64], prime: int) -> NDArray[np.int64]:
-    """Return the determinants of (count, size, size) matrices modulo a prime below 2**31, by elimination."""
-    rows = matrices % prime
-    everyone = np.arange(len(rows))
-    result = np.ones(len(rows), dtype=np.int64)
-    for column in range(rows.shape[1]):
-        pivot_row = column + (rows[:, column:, column] != 0).argmax(axis=1)
-        swapped = rows[everyone, pivot_row].copy()
-        rows[everyone, pivot_row] = rows[:, column]
-        rows[:, column] = swapped
-        pivot = swapped[:, column]
-        sign = np.where(pivot_row == column, 1, prime - 1)
-        result = result * sign % prime * pivot % prime
-        # Without a pivot the inverse is 0, and so is the determinant.
-        factors = rows[:, column + 1 :, column] * inverse_modulo(pivot, prime)[:, None] % prime
-        rows[:, column + 1 :] -= factors[:, :, None] * swapped[:, None, :] % prime
-        rows[:, column + 1 :] %= prime
-    return result
+def _residues(size: int, count: int, start: int, fields: rd.PrimeFields, on_gpu: bool) -> Any:
+    words: Any = (sign_matrices(size, count, start) % np.reshape(fields.primes, (-1, 1, 1, 1))).astype("u4")
+    words = importlib.import_module("cupy").asarray(words) if on_gpu else words
+    found = rd.linalg.det(rd.FieldArray(words, fields)).residues
+    return found.get() if on_gpu else found
 
 
-def inverse_modulo(values: NDArray[np.int64], prime: int) -> NDArray[np.int64]:
-    """Return values**(prime - 2) modulo the prime: the inverses (Fermat), and 0 for 0."""
-    result = np.ones_like(values)
-    for bit in bin(prime - 2)[2:]:
-        result = result * result % prime
-        if bit == "1":
-            result = result * values % prime
-    return result
+def lazy_determinants(size: int, start: int, stop: int, on_gpu: bool = False) -> rd.RNSArray:
+    """Return the determinants of the matrices of some numbers, lazy and signed."""
+    bound, parts = math.isqrt(size**size), []
+    fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bound.bit_length() + 1, 1))
+    for first in range(start, stop, CHUNK):
+        count = min(CHUNK, stop - first)
+        words = dask.delayed(_residues)(size, count, first, fields, on_gpu)
+        parts.append(da.from_delayed(words, (fields.rows, count), np.uint32))
+    return rd.from_residues(da.concatenate(parts, 1), fields.moduli, signed=True, bound=bound, trusted=True)
 
 
-def _residues_of_chunk(
-    *, size: int, count: int, seed: int, moduli: rd.ModuliSet, block_id: tuple[int, ...]
-) -> NDArray[np.uint32]:
-    chunk = block_id[1]
-    matrices = sign_matrices(size, min(_CHUNK, count - chunk * _CHUNK), seed, chunk)
-    return np.array([determinants_modulo(matrices, p) for p in moduli]).astype(np.uint32)
+def determinants(folder: Path, size: int, count: int, client: Any = None, on_gpu: bool = False) -> Any:
+    """Return all determinants as a lazy array of stores, of which those that are missing are written."""
+    stores = []
+    for start in range(0, count, OF_STORE):
+        stop = min(start + OF_STORE, count)
+        stores.append(store := folder / f"{size}-{start}-{stop}.zarr")
+        if not store.exists():
+            print(f"determinants {start} to {stop - 1} of {count}")
+            x = lazy_determinants(size, start, stop, on_gpu)
+            write = x.to_zarr(store, mode="w", compute=False)
+            if client:
+                (write,) = dask.persist(write)
+                importlib.import_module("distributed").progress(write, notebook=False)
+            with ProgressBar():
+                dask.compute(write)
+    return rd.concatenate([rd.open_zarr(store) for store in stores])
 
 
-def determinants(size: int, count: int, seed: int) -> rd.RNSArray:
-    """Return the determinants of random sign matrices as a lazy signed array of shape (count,)."""
-    bound = hadamard_bound(size)
-    moduli = primes_for(bound)
-    residues = da.map_blocks(
-        _residues_of_chunk,
-        size=size,
-        count=count,
-        seed=seed,
-        moduli=moduli,
-        chunks=((len(moduli),), da.core.normalize_chunks(_CHUNK, (count,), dtype=np.uint32)[0]),
-        dtype=np.uint32,
-        meta=np.empty((0, 0), dtype=np.uint32),
-    )
-    return rd.from_residues(residues, moduli, signed=True, bound=bound)
+def check(x: rd.RNSArray, size: int) -> None:
+    """Check that all are multiples of 2**(size - 1), and some at the start against python-flint."""
+    if (x % 2 ** (size - 1)).any().compute():
+        raise SystemExit(f"error: a determinant is no multiple of 2**{size - 1}")
+    matrices = sign_matrices(size, min(CHUNK, len(x)))[:100]
+    expected = [int(flint.fmpz_mat(size, size, matrix.ravel().tolist()).det()) for matrix in matrices]
+    if x[: len(expected)].to_ints().tolist() != expected:
+        raise SystemExit("error: python-flint has other determinants")
 
 
-def summary(size: int, count: int, seed: int, store: str | None = None) -> dict[str, Any]:
-    """Return the extremes, where the greatest is, and the sum; with `store`, keep all determinants there."""
-    x = determinants(size, count, seed)
-    if store is not None:
-        x.to_zarr(store)
-        x = rd.open_zarr(store)
-    greatest, index, least, total = dask.compute(x.max(), x.argmax(), x.min(), x.sum())
-    return {"greatest": greatest, "index": index, "least": least, "sum": total, "bound": x.bound}
+def summary(x: rd.RNSArray) -> dict[str, int]:
+    """Return the extremes, where the greatest is, and the sum."""
+    names, values = ("greatest", "index", "least", "sum"), (x.max(), x.argmax(), x.min(), x.sum())
+    return {**dict(zip(names, dask.compute(*values), strict=True)), "bound": x.bound}
+
+
+def draw(x: rd.RNSArray, size: int, picture: Path) -> None:
+    """Draw how the sizes of the determinants that are not 0 spread, beside Hadamard's bound."""
+    from matplotlib.figure import Figure
+
+    axes = (figure := Figure(figsize=(6.4, 3.2), layout="constrained")).subplots()
+    values = np.asarray(rd.log2(abs(x[(x != 0).compute()])).compute()) / math.log2(10)
+    axes.hist(values, bins=80)
+    axes.axvline(size / 2 * math.log10(size), color="black")
+    axes.set(xlabel="decimal logarithm of |det|, and of Hadamard's bound", title=f"{size} x {size}")
+    figure.savefig(picture)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", type=int, default=16)
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--store", help="keep the determinants in this new store")
-    options = parser.parse_args()
-    for name, value in summary(options.size, options.count, options.seed, options.store).items():
-        print(f"{name:>8}  {value}")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="folder for the stores; those that are there are kept")
+    parser.add_argument("--size", type=int, default=24, help="rows of a matrix")
+    parser.add_argument("--count", type=int, default=200_000, help="number of matrices")
+    parser.add_argument("--gpus", type=int, help="use so many GPUs of this host")
+    parser.add_argument("--scheduler", help="address of a Dask cluster that runs already")
+    parser.add_argument("--picture", type=Path, help="write a picture, .svg or .png; needs matplotlib")
+    o = parser.parse_args()
+    several = o.gpus if o.gpus and o.gpus > 1 else None  # one needs no cluster
+    with connect(o.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
+        x = determinants(o.folder, o.size, o.count, client, bool(o.gpus))
+        check(x, o.size)
+        print(*(f"{name:>8}  {value}" for name, value in summary(x).items()), sep="\n")
+        if o.picture:
+            draw(x, o.size, o.picture)
 
 
 if __name__ == "__main__":

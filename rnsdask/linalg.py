@@ -1,6 +1,8 @@
 """Linear algebra of arrays of numbers, exact, with the names of NumPy's linalg."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, SupportsIndex
 
 from rnsdask.arrays.field_array import FieldArray
@@ -9,9 +11,9 @@ from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.lazy import elimination, exact_elimination
+from rnsdask.lazy import echelon, elimination, exact_elimination
 from rnsdask.lazy.elementwise import check_one_kind
-from rnsdask.lazy.elimination import lu, nullspace
+from rnsdask.lazy.elimination import lu
 from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.growing import extends
@@ -23,19 +25,22 @@ from rnsdask.lazy.widening import of_residues
 from rnsdask.rns.promotion import check_length
 from rnsdask.rns.system import RNS
 
-__all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "solve"]
+__all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "rref", "solve"]
 
 _MOST_BITS = 128
 """Longest exponent of lazy arrays, whose graph has one or two products for each of its bits."""
 
 
-def det(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
+def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None = None) -> Any:
     """Determinants of square matrices, exact, as ``numpy.linalg.det``.
 
     Parameters
     ----------
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them. The determinant of no rows is 1.
+    variables : {0, 1}
+        With 1, elements are polynomials in one variable: `x` has the shape (..., N, N, D), and along the last
+        axis their coefficients, ascending.
     moduli : ModuliSet or RNS, optional
         Of integers: the results are an RNSArray of this set, signed, or of this system, on the processor of
         `x`; of one matrix an array of one number.
@@ -46,17 +51,24 @@ def det(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
         Of one matrix an integer. Of a FieldArray that from 0 to M - 1 which stands for the determinants,
         and of a stack a FieldArray. Of integers the determinants as Python ints, of any size; of a stack in
         a NumPy array. Lazy if `x` is.
+    FieldArray or object array, shape (..., N (D - 1) + 1)
+        Of matrices of polynomials: the coefficients of their determinants, ascending.
 
     Raises
     ------
     TypeError
         If `x` is no array of numbers, `moduli` neither a set nor an RNS, or given for a FieldArray.
     ValueError
-        If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array.
+        If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array. Of
+        polynomials over fields, if a prime is below N (D - 1) + 1.
     RNSOverflowError
         If a result is out of the range of `moduli`, with its index; on Dask when it is computed.
     """
-    return _of_kind("det", elimination.det, exact_elimination.det, x, moduli=moduli)
+    count = as_integer(variables, "variables")
+    if count not in (0, 1):
+        raise ValueError(f"variables must be 0 or 1, got {abbreviate(count)}")
+    name = "polynomial_det" if count else "det"
+    return _of_kind("det", getattr(elimination, name), getattr(exact_elimination, name), x, moduli=moduli)
 
 
 def rank(x: Any) -> Any:
@@ -82,46 +94,87 @@ def rank(x: Any) -> Any:
     return _of_kind("rank", elimination.rank, exact_elimination.rank, x)
 
 
-def solve(a: Any, b: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
-    """Solutions x of ``a @ x == b`` for square matrices, exact, as ``numpy.linalg.solve``.
+def solve(
+    a: Any,
+    b: Any,
+    *,
+    unique: bool = True,
+    modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
+    moduli: ModuliSet | RNS | None = None,
+) -> Any:
+    """Solutions x of ``a @ x == b``, exact, as ``numpy.linalg.solve``.
 
     Parameters
     ----------
-    a : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
-    b : array of the same fields, or moduli set and range, shape (N,) or (..., N, K)
+    a : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
+        Square, unless `unique` is false.
+    b : array of the same fields, or moduli set and range, shape (R,) or (..., R, K)
         One vector, or matrices, in any chunks. The axes of the batch broadcast.
+    unique : bool
+        Whether to take square regular matrices alone, which have one solution. If not, matrices may have any
+        shape and rank. The solution is the one that is 0 where :func:`rref` of `a` has no pivot; adding
+        vectors of :func:`nullspace` gives all others. In each field pivots are its own, so that the solutions
+        in several fields need not be those of one over the rationals.
+    modulo : int or iterable of int, optional
+        Of integers: solutions modulo this integer, or modulo the product of these, which are coprime. With
+        all primes, which are below 2**32, it takes less time.
     moduli : ModuliSet or RNS, optional
         As of :func:`det`, of numerators and denominators.
 
     Returns
     -------
-    FieldArray, shape (..., N) or (..., N, K)
+    FieldArray, shape (..., C) or (..., C, K)
         Of FieldArrays; lazy if an operand is.
-    numerators, denominators : object arrays, shapes (..., N) or (..., N, K), and (...)
+    numerators, denominators : object arrays, shapes (..., C) or (..., C, K), and (...)
         Of integers: Python ints, of which the quotients are the solutions. Each matrix has one denominator,
         the least, positive. Lazy if an operand is.
+    object array, shape (..., C) or (..., C, K)
+        With `modulo` instead, Python ints from 0 to the modulus - 1.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If a matrix is singular, or singular modulo a prime; it names its index and the prime. On Dask when it
-        is computed.
+        If a matrix is singular, or singular modulo a prime; without `unique`, if equations have no solution;
+        with `modulo`, if a determinant and the modulus have a common divisor, which it names. It names the
+        matrix' index, and the prime. On Dask when it is computed.
     TypeError
-        If an operand is no array of numbers, or they are of several kinds or on different processors.
+        If an operand is no array of numbers, or they are of several kinds or on different processors; or
+        `modulo` is given for a FieldArray, or without `unique`.
     ValueError
-        As of :func:`det`; or if fields, moduli sets or shapes do not fit.
+        As of :func:`det`; or if fields, moduli sets or shapes do not fit, or factors of a modulus are not
+        coprime.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> a = rd.from_ints([[2, 4, 1], [1, 2, 3]], chunks=None)
+    >>> numerators, denominator = rd.linalg.solve(a, [5, 5], unique=False)
+    >>> numerators.tolist(), int(denominator)
+    ([2, 0, 1], 1)
     """
-    return _of_kind("solve", elimination.solve, exact_elimination.solve, a, b, moduli=moduli)
+    if modulo is not None:
+        if not unique:
+            raise TypeError("solve takes modulo= of square matrices alone; unique=False is for others")
+        return _modulo("solve", exact_elimination.solve_modulo, modulo, a, b, moduli=moduli)
+    of_fields, of_integers = (elimination.solve, exact_elimination.solve)
+    if not unique:
+        of_fields, of_integers = (echelon.solve, echelon.rational_solve)
+    return _of_kind("solve", of_fields, of_integers, a, b, moduli=moduli)
 
 
-def inv(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
+def inv(
+    x: Any,
+    *,
+    modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
+    moduli: ModuliSet | RNS | None = None,
+) -> Any:
     """Inverses of square matrices, exact, as ``numpy.linalg.inv``.
 
     Parameters
     ----------
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them.
-    moduli : ModuliSet or RNS, optional
+    modulo, moduli
         As of :func:`solve`.
 
     Returns
@@ -130,13 +183,118 @@ def inv(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
         Of a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., N, N) and (...)
         Of integers, as :func:`solve` gives solutions.
+    object array, shape (..., N, N)
+        With `modulo` instead, Python ints from 0 to the modulus - 1.
 
     Raises
     ------
     numpy.linalg.LinAlgError, TypeError, ValueError
         As of :func:`solve`.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> rd.linalg.inv(rd.from_ints([[2, 1], [7, 3]], chunks=None), modulo=100).tolist()
+    [[97, 1], [7, 98]]
     """
+    if modulo is not None:
+        return _modulo("inv", exact_elimination.inv_modulo, modulo, x, moduli=moduli)
     return _of_kind("inv", elimination.inv, exact_elimination.inv, x, moduli=moduli)
+
+
+def _modulo(name: str, function: Callable[..., Any], modulo: Any, *operands: Any, moduli: Any) -> Any:
+    """Apply a function of integers modulo a product of coprime factors."""
+    values = modulo if isinstance(modulo, Iterable) else [modulo]
+    factors = tuple(as_integer(value, "modulo") for value in values)
+    if not factors or min(factors) < 2:
+        raise ValueError(f"modulo must be at least 2, got {abbreviate(min(factors, default=1))}")
+    product = 1
+    for factor in factors:
+        if (common := math.gcd(product, factor)) != 1:
+            raise ValueError(
+                f"factors of modulo must be coprime, got {abbreviate(factor)}, which shares "
+                f"{abbreviate(common)} with those before it; a single integer need not be factored"
+            )
+        product *= factor
+
+    def refuse(*_: Any) -> Any:
+        raise TypeError(f"{name} of a FieldArray takes no modulo; it is modulo the primes already")
+
+    return _of_kind(name, refuse, partial(function, factors=factors), *operands, moduli=moduli)
+
+
+def rref(x: Any) -> Any:
+    """Reduced row echelon forms of matrices, exact: pivots are 1 and all else in their columns is 0.
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
+        One matrix, or a stack of them, of any rank and shape.
+
+    Returns
+    -------
+    matrix : FieldArray, shape (..., R, C)
+        Of a FieldArray: the form in each field. Each field has its own pivots, which differ where a prime
+        divides a minor; then no single matrix over the rationals has these residues.
+    numerators, denominators : object arrays, shapes (..., R, C) and (...)
+        Of integers instead: the form over the rationals, with the least positive denominator of a matrix.
+    pivots : array of int64, shape (n, ..., min(R, C)), of integers (..., min(R, C))
+        Columns of the pivots, ascending, and -1 beyond the rank. Of a FieldArray the primes' axis is first.
+        NumPy, CuPy or Dask.
+
+    It is a named tuple of two or three, lazy if `x` is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`; the matrices need not be square.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> a = [[1, 2, 3], [3, 6, 2]]
+    >>> matrix, pivots = rd.linalg.rref(rd.from_ints(a, rd.PrimeFields([7, 11]), chunks=None))
+    >>> matrix.residues.tolist()
+    [[[1, 2, 3], [0, 0, 0]], [[1, 2, 0], [0, 0, 1]]]
+    >>> pivots.tolist()
+    [[0, -1], [0, 2]]
+    >>> rd.linalg.rref(rd.from_ints(a, chunks=None)).pivots.tolist()
+    [0, 2]
+    """
+    return _of_kind("rref", echelon.rref, echelon.rational_rref, x)
+
+
+def nullspace(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
+    """Bases of the solutions of ``A @ v == 0``, in each field or over the rationals, as matrices' columns.
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
+        One matrix, or a stack of them. All must have one rank, in each field; :func:`rank` tells them.
+    moduli : ModuliSet or RNS, optional
+        As of :func:`det`.
+
+    Returns
+    -------
+    FieldArray or object array, shape (..., C, C - rank)
+        Column k has its last element that is not 0 at the k-th column of A that depends on those before it,
+        and is 0 at the others that do. In fields this element is 1. Of integers it is the least positive one
+        that makes all of them integers, Python ints: they have no common factor. Together they are a basis
+        over the rationals; there may be integer solutions that are no sums of integer multiples of them. Of
+        a lazy array it is lazy, but the ranks, which tell the shape, are found at once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`; the matrices need not be square. ValueError if ranks differ, naming two.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> rd.linalg.nullspace(rd.from_ints([[2, 3, 4]], chunks=None)).T.tolist()
+    [[-3, 2, 0], [-2, 0, 1]]
+    """
+    return _of_kind("nullspace", echelon.nullspace, echelon.integer_nullspace, x, moduli=moduli)
 
 
 def charpoly(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:

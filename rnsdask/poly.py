@@ -1,6 +1,6 @@
 """Polynomials as arrays of coefficients along the last axis, that of degree 0 first, exact."""
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, integer_polynomials, polynomials
@@ -26,6 +26,7 @@ __all__ = [
     "log_series",
     "multiply",
     "power_mod",
+    "rational_interpolate",
     "resultant",
 ]
 
@@ -162,6 +163,75 @@ def interpolate(points: Any, values: Any) -> Any:
         As of :func:`evaluate`.
     """
     return by_kind("interpolate", polynomials.interpolate, integer_polynomials.interpolate, points, values)
+
+
+def rational_interpolate(
+    points: Any,
+    values: Any,
+    *,
+    numerator_degree: SupportsIndex | None = None,
+    denominator_degree: SupportsIndex | None = None,
+    confirm: SupportsIndex | None = None,
+) -> tuple[Any, Any]:
+    """Rational functions with given values at N points, in each field.
+
+    Parameters
+    ----------
+    points, values : FieldArray, shape (..., N)
+        The other axes broadcast: one array of points serves for all functions.
+    numerator_degree, denominator_degree : int, optional
+        No degree is greater; together they are below N, and there is one function at most. Without one of
+        them it is as great as the points allow, and without both they are alike.
+    confirm : int, optional
+        How many more points than the degrees need there are at least: without both degrees 1, which is the
+        default, else 0. All points are used, so a function that is none of these degrees passes by chance
+        about once in as many cases as the primes to the power of the further points.
+
+    Returns
+    -------
+    numerators : FieldArray, shape (..., numerator_degree + 1)
+    denominators : FieldArray, shape (..., denominator_degree + 1)
+        Coefficients, ascending. The two of a function have no common factor, and the denominator the leading
+        coefficient 1; degrees may differ from field to field. Lazy if an operand is.
+
+    Raises
+    ------
+    NumberError
+        If no such function has the values; it names the index and the prime, and is a ValueError. On Dask
+        when it is computed.
+    ValueError
+        If two points of a function are equal in a field, degrees or `confirm` are negative, or there are too
+        few points; as of :func:`evaluate`.
+    TypeError
+        If the operands are no FieldArrays.
+
+    Examples
+    --------
+    >>> import rnsdask as rd
+    >>> F = rd.PrimeFields([2147483647, 2147483629])
+    >>> x = rd.from_ints(range(5), F, chunks=None)
+    >>> p, q = rd.poly.rational_interpolate(x, (x * 3 + 1) / (x + 7))
+    >>> p.tolist(), q.tolist()
+    ([1, 3, 0], [7, 1])
+
+    Coefficients modulo several primes are fractions by :func:`.rational_reconstruct`.
+    """
+    options = {
+        name: None if value is None else as_integer(value, name)
+        for name, value in (
+            ("numerator_degree", numerator_degree),
+            ("denominator_degree", denominator_degree),
+            ("confirm", confirm),
+        )
+    }
+    points, values = with_arrays(points, values)
+    points, values = checked_operands("rational_interpolate", points, values)
+    if not of_fields(points):
+        raise TypeError(
+            f"rational_interpolate takes elements of fields, got {type(points).__name__}; "
+            "FieldArray.from_rns(x, fields) makes them"
+        )
+    return polynomials.rational_interpolate(points, values, *options.values())
 
 
 def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:

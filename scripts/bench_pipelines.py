@@ -95,6 +95,21 @@ def bench_pipelines(sizes: list[int], on_gpu: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def bench_matrices(tiny: bool, on_gpu: bool) -> list[dict[str, Any]]:
+    """A row for each pipeline of determinants, run once: rows of a matrix, or the side of a board."""
+    runs = {"determinants": (6, 100) if tiny else (24, 200_000), "domino_tilings": (6,) if tiny else (48,)}
+    rows = []
+    for name, sizes in runs.items():
+        pipeline = runpy.run_path(str(ROOT / "pipelines" / f"{name}.py"))
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            start = time.perf_counter()
+            found = pipeline[name](Path(folder), *sizes, None, on_gpu)
+            taken = time.perf_counter() - start
+        row = {"table": "pipelines of determinants", "what": name, "size": sizes[0]}
+        rows.append({**row, "determinants": len(found), "s": taken})
+    return rows
+
+
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--gpu", action="store_true")
@@ -103,6 +118,7 @@ def main() -> None:
     sizes = [2**10] if options.tiny else [2**12, 2**16, 2**20]
     rows = bench_series(sizes, options.gpu)
     rows += bench_pipelines([2**10] if options.tiny else [2**18, 2**20], options.gpu)
+    rows += bench_matrices(options.tiny, options.gpu)
     print_rows(rows)
     write_results(options.json, options.gpu, rows)
 

@@ -192,15 +192,17 @@ def make_stores(folder: Path, numbers: int, bits: int, chunk: int | None) -> Non
     moduli = folder / "moduli.txt"
     moduli.write_text("".join(f"{m}\n" for m in rd.ModuliSet.for_bits(bits)))
     options = f"--count {numbers} --moduli {moduli}" + (f" --chunk {chunk}" if chunk else "")
-    for command in (
+    commands = (
         f"random x {options} --seed 5",
         f"random y {options} --seed 6",
         "eval 'x >> 64' x=x -o small --backend cpu",
         "convert x group --to interval --backend cpu",
-    ):
-        status, _, errors = rnsdask(command, folder)
-        if status != 0:
-            sys.exit(f"error: {command}: {last_line(errors)}")
+    )
+    lines = [f"main({shlex.split(command)}, standalone_mode=False)" for command in commands]
+    program = "\n".join(["from rnsdask.cli import main", *lines])
+    status, _, errors = run([sys.executable, "-c", program], folder)
+    if status != 0:
+        sys.exit(f"error: stores cannot be made: {last_line(errors)}")
 
 
 def rnsdask(command: str, folder: Path, *options: str, **environment: str) -> tuple[int, str, str]:

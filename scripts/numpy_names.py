@@ -260,7 +260,7 @@ OWN = {
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
         "InputError JobError poly sparse __version__"
     ),
-    "rd.linalg": "lu nullspace charpoly",
+    "rd.linalg": "lu rref nullspace charpoly",
     "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
     "log_series exp_series compose power_mod",
     "rd.sparse": "SparseMatrix from_entries from_scipy read solve det rank minpoly",

@@ -69,10 +69,6 @@ def pytest_runtest_call() -> Generator[None, Any, Any]:
         return (yield)
     except QueryPlanningError as error:
         pytest.skip(str(error))
-    except NotImplementedError:  # of Dask's own functions
-        if dask.config.get("array.query-planning", None):
-            pytest.skip("Dask's arrays lack it")
-        raise
 
 
 @pytest.fixture

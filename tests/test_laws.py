@@ -237,7 +237,7 @@ def test_wrong_numbers_break_every_law(law: str, random: Random, folder: Callabl
     right = SYSTEMS["signed"]
     wrong = replace(right, array=lambda a, place: right.array((a - np.sign(a))[::-1], place))
     with pytest.raises((AssertionError, ArithmeticError, pytest.fail.Exception)):
-        check(law, Case(wrong, "uneven-chunks", CPU, random, folder))
+        check(law, Case(wrong, "chunks", CPU, random, folder))
 
 
 def tokens() -> list[str]:

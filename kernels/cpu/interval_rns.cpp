@@ -194,20 +194,9 @@ void bind_sum(nb::module_& module) {
   });
 }
 
-// Whether a number other than 0 may have this header, as rnsdask/interval_rns/layout.py says; `width` is the
-// greatest relative one.
-RNS_INLINE bool follows_rules(const Header& header, i32 least_exponent, double width) {
-  const ExtendedInterval& x = header.interval;
-  // Comparisons with what is not a number are false.
-  const bool is_interval = (x.upp - x.low <= width * x.low) & (x.low > 0) & (x.low <= x.upp);
-  const bool is_in_range = (x.upp >= 0.5) & (x.upp < 1) & (x.exponent >= least_exponent) & (x.exponent <= 1);
-  return is_interval & is_in_range & (header.sign <= 1);
-}
-
 // Whether a number with this header, and these residues at column j, is 0.
 bool is_zero(const Header& header, const Columns& x, i64 j) {
-  const ExtendedInterval& interval = header.interval;
-  bool zero = interval.low == 0 && interval.upp == 0 && interval.exponent == 0 && header.sign == 0;
+  bool zero = is_of_zero(header);
   u32 spread[1];
   for (i64 i = 0; zero && i < x.rows(); ++i) zero = *x.part(i, j, 1, spread) == 0;
   return zero;

@@ -223,4 +223,22 @@ __global__ void interval_arithmetic(i32 operation, i64 count, const double* x_lo
   }
 }
 
+// position = min(position, j) over the numbers j, of so many rows each, whose header no number has
+__global__ void interval_rns_first_invalid(const u32* columns, i64 stride, i64 count, i32 all_rows,
+                                           i32 least_exponent, double width, u64* position) {
+  const i32 rows = all_rows - kHeaderRows;
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    u32 words[kHeaderRows];
+#pragma unroll
+    for (i32 k = 0; k < kHeaderRows; ++k) words[k] = columns[(rows + k) * stride + j];
+    const Header header = header_of(words);
+    if (follows_rules(header, least_exponent, width)) continue;
+    bool zero = is_of_zero(header);
+    for (i32 i = 0; zero && i < rows; ++i) zero = columns[i * stride + j] == 0;
+    if (zero) continue;
+    atomicMin(position, static_cast<u64>(j));
+    return;
+  }
+}
+
 }  // extern "C"

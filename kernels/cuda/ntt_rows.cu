@@ -8,6 +8,17 @@ namespace {
 using F = RNS_FIELD;
 using T = Tile<F, kLogLength, 0, kLogValues, false>;
 
+// Long ones need the first-level cache for factors, so that what is transformed should not stay in it.
+constexpr bool kStreams = kLogLength > 12;
+__device__ u32 load(const u32* x) { return kStreams ? __ldcs(x) : *x; }
+__device__ void store(u32* x, u32 value) {
+  if (kStreams) {
+    __stcs(x, value);
+  } else {
+    *x = value;
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -26,7 +37,7 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i
     const u32 last = pass.moduli[place.row].last;
     u32 x[T::kValues];
 #pragma unroll
-    for (i32 m = 0; m < T::kValues; ++m) x[m] = is_one ? source[m << T::kLogThreads] : 0;
+    for (i32 m = 0; m < T::kValues; ++m) x[m] = is_one ? load(source + (m << T::kLogThreads)) : 0;
     T::transform(x, thread, shared + slot * T::kWords,
                  pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
     if (pass.scales != nullptr) {
@@ -36,9 +47,7 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i
     }
     if (!is_one) continue;
 #pragma unroll
-    for (i32 m = 0; m < T::kValues; ++m) {
-      target[m << T::kLogThreads] = x[m];
-    }
+    for (i32 m = 0; m < T::kValues; ++m) store(target + (m << T::kLogThreads), x[m]);
   }
 }
 

@@ -165,7 +165,7 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
         If an axis is named twice; AxisError, which is one, if the result has no such axis.
     """
     (x,) = _checked("expand_dims", [x])
-    return _of_words(x, shapes.expand_dims(x.words, axis))
+    return x._with_words(shapes.expand_dims(x.words, axis))
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
@@ -193,7 +193,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("broadcast_to", [x], with_lengths=True)
-    return _of_words(x, shapes.broadcast_to(x.words, shape))
+    return x._with_words(shapes.broadcast_to(x.words, shape))
 
 
 def tile(x: Any, reps: Any) -> Any:
@@ -221,7 +221,7 @@ def tile(x: Any, reps: Any) -> Any:
         If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("tile", [x], with_lengths=True)
-    return _of_words(x, shapes.tile(x.words, reps))
+    return x._with_words(shapes.tile(x.words, reps))
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
@@ -288,7 +288,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         If the parts are not equal; AxisError, which is one, if there is no such axis.
     """
     (x,) = _checked("split", [x], with_lengths=True)
-    return [_of_words(x, words) for words in shapes.split(x.words, indices_or_sections, axis)]
+    return [x._with_words(words) for words in shapes.split(x.words, indices_or_sections, axis)]
 
 
 def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[NumberArray]:
@@ -307,11 +307,6 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
     if with_lengths:
         find_lengths(*numbers)
     return numbers
-
-
-def _of_words(x: NumberArray, words: Any) -> Any:
-    """Make an array like this one of other words."""
-    return type(x)(words, x.system)
 
 
 def _like(numbers: Sequence[NumberArray], words: Any) -> Any:

@@ -94,7 +94,7 @@ class NumberArray(NumberCollection):
             isinstance(words, da.Array)
             and words.ndim > 1
             and all(isinstance(part, int | slice | EllipsisType | None) for part in parts)
-            and words.nbytes <= _CUT_AT_ONCE
+            and words.size * words.dtype.itemsize <= _CUT_AT_ONCE
             and showing.is_in_memory(self._words)
         ):  # such a part shows its numbers too
             words = as_lazy(words.compute(scheduler="sync"), words.chunks)

@@ -188,7 +188,7 @@ def _column(words: Any, index: tuple[int, ...]) -> Any:
 
 def is_in_memory(words: Any) -> bool:
     """Whether all chunks of a Dask array of few chunks are in this process's memory."""
-    return words.npartitions <= _MOST_CHUNKS and all(
+    return math.prod(words.numblocks) <= _MOST_CHUNKS and all(
         _chunk_in_memory(words, index) is not None for index in np.ndindex(words.numblocks)
     )
 

@@ -71,17 +71,22 @@ def _top_package(module: str) -> str:
     return module.partition(".")[0]
 
 
-@functools.cache
 def has_gpu() -> bool:
-    """Whether CuPy is installed and sees a GPU in this process; found out once."""
+    """Whether CuPy is installed and sees a GPU in this process."""
+    return gpu_count() > 0
+
+
+@functools.cache
+def gpu_count() -> int:
+    """Count the GPUs that CuPy sees in this process, once; 0 without CuPy."""
     try:
         import cupy
 
-        return bool(cupy.cuda.runtime.getDeviceCount())
+        return int(cupy.cuda.runtime.getDeviceCount())
     except ImportError:
-        return False
+        return 0
     except cupy.cuda.runtime.CUDARuntimeError:
-        return False
+        return 0
 
 
 def free_device_bytes() -> int | None:

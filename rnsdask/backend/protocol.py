@@ -142,6 +142,9 @@ class Kernels(Protocol):
         Flags are Boolean (N,), an array of their own.
         """
 
+    def running_maximum(self, values: Array) -> Array:
+        """The greatest of all uint64 values (N,) up to each one."""
+
     def gather(self, residues: Array, indices: Array) -> Array:
         """The (n, k) residues of the numbers at `indices` (int64), which may be a NumPy array."""
 
@@ -421,6 +424,12 @@ class Kernels(Protocol):
         self, x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array
     ) -> Array:
         """Product; flags."""
+
+    def interval_rns_first_invalid(self, x: Array, least_exponent: int, width: float) -> int | None:
+        """Index of the first column (n + 6, N) whose header no number has, or None.
+
+        A number has at least this exponent, and at most this relative width.
+        """
 
     def interval_rns_compare(self, x: Array, y: Array, moduli: ModuliSet) -> Array:
         """Order of the numbers by their headers: int8 (N,) of -1, 0, +1 or `UNDECIDED`."""

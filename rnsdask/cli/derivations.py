@@ -1,7 +1,6 @@
 """Commands that make a store of others, such as ``extend``, ``convert``, ``concat`` and ``slice``."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +9,7 @@ from rnsdask.cli.commands import Command, refuse, refusing
 from rnsdask.cli.integers import INTEGER, POSITIVE, read_integer
 from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
+    Connection,
     check_store_path,
     complete_path,
     destination_argument,
@@ -37,7 +37,7 @@ def derive(
     make: Callable[..., Any],
     *,
     mode: dict[str, bool],
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     progress: bool,
     as_json: bool,
     backend: str = "cpu",
@@ -61,7 +61,7 @@ def derive(
     if is_done(operation, path, prepared.identity, mode, as_json):
         return
     with (
-        connection as client,
+        connection(prepared.work) as client,
         fitting(prepared.work, client, backend=backend),
         measured() as cost,
     ):

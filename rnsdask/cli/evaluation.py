@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.commands import Command, refuse
-from rnsdask.cli.options import check_store_path, digits_option, processor_job_options, with_mode
+from rnsdask.cli.options import Connection, check_store_path, digits_option, processor_job_options, with_mode
 from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
 from rnsdask.cli.reductions import result_fields
 
@@ -136,7 +135,7 @@ def eval_(
     masks: tuple[str, ...],
     extend: bool,
     mode: dict[str, bool],
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -181,7 +180,7 @@ def eval_(
         return
     options: dict[str, Any] = {"count_flagged": overflow == "flag", "progress": progress, **mode}
     with (
-        connection as client,
+        connection(prepared.work) as client,
         fitting(prepared.work, client, backend=backend),
         measured() as cost,
     ):

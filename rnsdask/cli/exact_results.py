@@ -1,7 +1,6 @@
 """The commands ``det``, ``rank``, ``charpoly``, ``solve`` and ``resultant``: exact results, also printed."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.derivations import derive
 from rnsdask.cli.integers import Integer
 from rnsdask.cli.options import (
+    Connection,
     check_store_path,
     checkpoint_option,
     complete_path,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.exact_results import Problem
     from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.writing import Transfer
 
 _output = click.option(
     "-o",
@@ -71,6 +72,27 @@ def _of_matrices(name: str, title: str, description: str) -> click.Command:
 
 
 @click.command(cls=Command)
+@store_argument
+@click.option(
+    "--variables",
+    type=Integer(0, 1),
+    metavar="0|1",
+    default=0,
+    show_default=True,
+    help="With 1, of matrices of polynomials in one variable.",
+)
+@_with_results
+def det(path: str, variables: int, **options: Any) -> None:
+    """Print the determinants of the square matrices in STORE.
+
+    They are exact. Matrices are along the last two axes. With --variables 1 the coefficients of polynomials
+    are along the last axis, ascending, and matrices along the two before it.
+    """
+    about = {"variables": variables} if variables else {}
+    _compute("det", [path], _of_matrix("det", 2 + variables, **about), about=about, **options)
+
+
+@click.command(cls=Command)
 @click.argument("a", metavar="A", shell_complete=complete_path)
 @click.argument("b", metavar="B", shell_complete=complete_path)
 @_with_results
@@ -80,13 +102,30 @@ def _of_matrices(name: str, title: str, description: str) -> click.Command:
     shell_complete=complete_path,
     help="With -o, of integers: a new store of the denominators.",
 )
-def solve(a: str, b: str, **options: Any) -> None:
+@click.option(
+    "--any",
+    "of_any",
+    is_flag=True,
+    help="Take matrices of any shape and rank, and find the solution that is 0 in free columns.",
+)
+@click.option(
+    "--modulo",
+    type=Integer(2),
+    metavar="M",
+    multiple=True,
+    help="Solve for integers modulo M, or modulo the product of several, which are coprime.",
+)
+def solve(a: str, b: str, of_any: bool, modulo: tuple[int, ...], **options: Any) -> None:
     """Print the solutions X of A X = B, exact, for square matrices.
 
     Matrices are along the last two axes. B is one vector, or matrices. Solutions for integers are rational
-    numbers: numerators, and one denominator for each matrix.
+    numbers: numerators, and one denominator for each matrix. With --modulo they are integers from 0 to M - 1.
     """
-    _compute("solve", [a, b], _of_matrix("solve"), **options)
+    if modulo and (of_any or options["denominators"]):
+        refuse("--any and --denominators are not for --modulo, which solves square matrices for integers")
+    how: dict[str, Any] = {"modulo": modulo} if modulo else {"unique": False} if of_any else {}
+    about = {"modulo": [hex(factor) for factor in modulo]} if modulo else how
+    _compute("solve", [a, b], _of_matrix("solve", **how), about=about, **options)
 
 
 @click.command(cls=Command)
@@ -116,14 +155,14 @@ def resultant(f: str, g: str, variables: int, **options: Any) -> None:
     _compute("resultant", [f, g], function, about={"variables": variables}, **options)
 
 
-def _of_matrix(name: str) -> Callable[..., Any]:
+def _of_matrix(name: str, axes: int = 2, **options: Any) -> Callable[..., Any]:
     """A function of linear algebra, for arrays in any chunks."""
 
     def function(*arrays: Any) -> Any:
         from rnsdask import linalg
         from rnsdask.jobs.exact_results import with_whole_matrices
 
-        return getattr(linalg, name)(*map(with_whole_matrices, arrays))
+        return getattr(linalg, name)(*(with_whole_matrices(array, axes) for array in arrays), **options)
 
     return function
 
@@ -160,7 +199,8 @@ def _compute(
         refuse("--denominators and options of moduli are of integers; these are elements of fields")
     if of_fields and checkpoint is not None:
         refuse("--checkpoint is of integers; results of elements of fields go on by -o and --resume")
-    if operation == "solve" and not of_fields and (output is None) != (denominators is None):
+    are_rational = operation == "solve" and not of_fields and "modulo" not in (about or {})
+    if are_rational and (output is None) != (denominators is None):
         refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")
     if output is not None and of_fields and operation != "rank":
         derive(operation, paths, output, function, mode=mode, of_fields=True, **(about or {}), **options)
@@ -180,7 +220,7 @@ def _compute_integers(
     *,
     about: dict[str, Any],
     checkpoint: "Path | None",
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -202,7 +242,7 @@ def _compute_integers(
         tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
         return
     with (
-        connection as client,
+        connection(problem.work) as client,
         fitting(problem.work, client, backend=backend),
         measured() as cost,
     ):
@@ -213,19 +253,31 @@ def _compute_integers(
         except Exception as error:  # so that the work is not lost, whatever it is
             failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)
-    work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
+    _tell(problem, values, dict(zip(targets, done, strict=True)), cost, progress, as_json)
+    if failure:
+        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
+
+
+def _tell(
+    problem: "Problem",
+    values: "list[NDArray[np.object_]]",
+    written: "dict[str, Transfer]",
+    cost: "Cost",
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Print results that are in no store, and what was read and written."""
     if as_json:
-        _print_json(problem, values, targets, cost)
-    elif not targets:
+        _print_json(problem, values, list(written), cost)
+        return
+    work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
+    for target, transfer in written.items():
+        amount = f"{counted(transfer.count, 'integers')}, {size_text(transfer.bytes_written)}"
+        echo(f"{target}: {amount}; {work}")
+    if not written:
         _print(problem, values)
         if progress:  # on standard output are results alone
             echo(f"({work})", err=True)
-    if failure:
-        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
-    for target, transfer in zip(targets, done, strict=True):
-        if not as_json:
-            amount = f"{counted(transfer.count, 'integers')}, {size_text(transfer.bytes_written)}"
-            echo(f"{target}: {amount}; {work}")
 
 
 def _print_json(
@@ -259,11 +311,7 @@ def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
 
 
 EXACT_RESULTS = (
-    _of_matrices(
-        "det",
-        "Print the determinants of the square matrices in STORE.",
-        "They are exact. Matrices are along the last two axes.",
-    ),
+    det,
     _of_matrices(
         "rank",
         "Print the ranks of the matrices in STORE.",

@@ -1,12 +1,11 @@
 """The commands ``info``, which describes a store, and ``verify``, which reads all of it."""
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.commands import Command
-from rnsdask.cli.options import job_options, json_option, store_argument
+from rnsdask.cli.options import Connection, job_options, json_option, store_argument
 from rnsdask.cli.printing import CommandError, cost_text, counted, echo, print_json, size_text
 from rnsdask.cli.wording import in_options
 
@@ -133,7 +132,7 @@ def _system_fields(system: Any) -> dict[str, Any]:
 @click.command(cls=Command)
 @store_argument
 @job_options
-def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
+def verify(path: str, connection: Connection, progress: bool, as_json: bool) -> None:
     """Read all of STORE, and print what is wrong with it.
 
     It prints one problem a line.
@@ -148,7 +147,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     work = memory_plan.work_on(found, "verify")
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
-        connection as client,
+        connection(work) as client,
         memory_plan.fitting(work, client),
         measured() as cost,
         metered("verify", found.n_chunks, **amount, shown=progress) as meter,

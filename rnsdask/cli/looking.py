@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from rnsdask.cli.commands import Command, ComparingCommand, refuse
 from rnsdask.cli.integers import POSITIVE, read_integer
 from rnsdask.cli.options import (
+    Connection,
     complete_path,
     digits_option,
     json_option,
@@ -78,9 +78,7 @@ def _first(shape: Sequence[int], count: int) -> tuple[slice, ...]:
 @store_argument
 @digits_option
 @processor_job_options
-def stats(
-    path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
-) -> None:
+def stats(path: str, connection: Connection, backend: str, progress: bool, as_json: bool) -> None:
     """Print count, extremes, sum, mean and lengths of STORE.
 
     STORE is read once. All is exact, but the mean is rounded to two decimals. Of lengths, in bits, it prints
@@ -120,7 +118,7 @@ def hist(
     path: str,
     bins: int | None,
     edges: str | None,
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -197,7 +195,7 @@ def _decimal(value: Any) -> str:
 def compare(
     path: str,
     other: str,
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -222,7 +220,7 @@ def compare(
         _check_alike(path, first, other, arrays[1])
     second = arrays[1] if integer is None else integer
     work = work_on(sources[0].info, "compare", stores=len(arrays))
-    with connection as client, fitting(work, client, backend=backend):
+    with connection(work) as client, fitting(work, client, backend=backend):
         lazy = count_orders(first, second)
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
         with measured() as cost:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial, reduce, wraps
 from io import BytesIO
 from pathlib import Path
@@ -26,8 +26,11 @@ from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, open_input, r
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
+    from rnsdask.jobs.memory_plan import Work
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
@@ -234,7 +237,7 @@ processor_options = joined(
         "--gpus",
         metavar="N|all",
         callback=_read_gpus,
-        help="Use 1 GPU, or a worker on each of N, or on all.",
+        help="Use 1 GPU, or a worker on each of N; all: as many as gain time.",
     ),
     _processors(
         "--backend",
@@ -305,7 +308,7 @@ def with_log(command: _Function) -> _Function:
 def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
     """Give a command the `connection` to where it shall run, a context manager, and what shows the job.
 
-    Its `backend`, if it has one and is told none, is `auto`.
+    The `connection` is a :data:`Connection`. The `backend`, if there is one and it is told none, is `auto`.
     """
 
     @_scheduler_options
@@ -334,7 +337,8 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
         if gpus is not None and any(tls):
             refuse("--tls-ca-file, --tls-cert and --tls-key are for a cluster that runs already, not --gpus")
         with with_retries(retries):
-            return command(connection=_connection(scheduler, scheduler_file, gpus, report, tls), **rest)
+            connection = partial(_connection, scheduler, scheduler_file, gpus, report, tls)
+            return command(connection=connection, **rest)
 
     return wrapped
 
@@ -353,14 +357,25 @@ small kernels to compile.
 """
 
 
+Connection = Callable[["Work"], AbstractContextManager["Client | None"]]
+"""Connects to where a job shall run, and ends that; without a client, the threads of this process run it."""
+
+
 @contextmanager
 def _connection(
-    scheduler: str | None, scheduler_file: str | None, gpus: Any, report: str | None, tls: tuple[Any, ...]
-) -> Iterator[Any]:
+    scheduler: str | None,
+    scheduler_file: str | None,
+    gpus: Any,
+    report: str | None,
+    tls: tuple[Any, ...],
+    work: "Work",
+) -> Iterator["Client | None"]:
     from rnsdask.cluster.connecting import check_gpu, connect, dashboard_of, reporting, tls_security
 
     with refusing():
         security = tls_security(*tls)
+    if gpus == "all":
+        gpus = _chosen_gpus(work)
     if gpus == 1 and report is None:
         check_gpu()
         yield None
@@ -374,6 +389,21 @@ def _connection(
             echo(f"dashboard: {address}", err=True)
         with reporting(client, report):
             yield client
+
+
+def _chosen_gpus(work: "Work") -> int:
+    """Choose how many of this host's GPUs a job uses, and say so on standard error."""
+    from rnsdask.cluster.connecting import check_gpu, gpu_count
+    from rnsdask.core.messages import tell
+
+    check_gpu()
+    available = gpu_count()
+    chosen = work.gpus(available)
+    why = ", each with a worker" if chosen > 1 else ""
+    if chosen < available:
+        why += f": more would gain {work.operation} no time on this much data; --gpus {available} takes all"
+    tell(f"rnsdask: on {chosen} of {available} {'GPU' if available == 1 else 'GPUs'}{why}")
+    return chosen
 
 
 residue_options = joined(

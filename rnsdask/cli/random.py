@@ -1,6 +1,5 @@
 """The command ``random``, which makes a store of random integers."""
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +8,7 @@ from rnsdask.cli.commands import DRAWN_SEED, Command, refuse, refusing
 from rnsdask.cli.integers import NOT_NEGATIVE, POSITIVE
 from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
+    Connection,
     check_store_path,
     integer_system,
     job_options,
@@ -55,7 +55,7 @@ def random(
     signed: bool,
     chunks: Any,
     mode: dict[str, bool],
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     progress: bool,
     as_json: bool,
 ) -> None:
@@ -66,11 +66,7 @@ def random(
     to repeat the numbers.
     """
     check_store_path(path)
-    if (count is None) == (shape is None):
-        refuse("give either --count or --shape")
-    lengths = read_shape(shape) or (count or 0,)
-    if not all(lengths):
-        refuse(f"--shape must have positive lengths, got {shape}")
+    lengths = _lengths(count, shape)
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
@@ -82,10 +78,13 @@ def random(
     if fields is None:
         system = _system(positional, bits, modulus_bits, moduli_file, signed, max_bits)
     else:
-        given = (modulus_bits, moduli_file, max_bits)
-        if positional or signed or any(option is not None for option in given):
-            refuse("fields exclude --moduli, --modulus-bits, --max-bits, --signed and --positional")
         system = fields
+        if (
+            positional
+            or signed
+            or any(option is not None for option in (modulus_bits, moduli_file, max_bits))
+        ):
+            refuse("fields exclude --moduli, --modulus-bits, --max-bits, --signed and --positional")
     is_told = seed is None
     if seed is None:
         if mode.get("resume"):
@@ -101,7 +100,7 @@ def random(
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
     if is_told:  # before a job that may be cut off, and goes on with the same seed only
         options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
-    with connection as client, memory_plan.fitting(work, client), measured() as cost:
+    with connection(work) as client, memory_plan.fitting(work, client), measured() as cost:
         transfer = write_array(array, path, client, **options)
     cost.record("random", array.size, array.nbytes, seed=seed)
     if as_json:
@@ -111,6 +110,16 @@ def random(
         kind = "limbs" if positional else "residues"
         what = "random integers" if fields is None else "random elements"
         echo(f"{path}: {counted(array.size, what)}, {size} of {kind} ({time_taken}){transfer.resumed_text}")
+
+
+def _lengths(count: int | None, shape: str | None) -> tuple[int, ...]:
+    """The lengths of the axes, from the one of two options that is given."""
+    if (count is None) == (shape is None):
+        refuse("give either --count or --shape")
+    lengths = read_shape(shape) or (count or 0,)
+    if not all(lengths):
+        refuse(f"--shape must have positive lengths, got {shape}")
+    return lengths
 
 
 def _system(

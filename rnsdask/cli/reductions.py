@@ -1,7 +1,6 @@
 """Commands that reduce a store: to a number, or to a few."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import click
 from rnsdask.cli.commands import Command
 from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import (
+    Connection,
     checkpoint_option,
     digits_option,
     joined,
@@ -59,7 +59,7 @@ def _reduction(name: str, description: str) -> click.Command:
 def _reduce_store(
     path: str,
     name: str,
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     checkpoint: Path | None,
@@ -72,8 +72,8 @@ def _reduce_store(
     from rnsdask.jobs.sources import OF_INTEGERS, Source
 
     found = Source.at(path, OF_INTEGERS)
-    plan: dict[str, Any] = {"backend": backend, "info": found.info}
-    with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
+    work = work_on(found.info, name)
+    with connection(work) as client, fitting(work, client, backend=backend, info=found.info) as part:
         array = found.array(part=part, backend=backend)
         if name == "bound" and array.system.extends:
             array = _whole(array)
@@ -165,7 +165,7 @@ def compute_of(
     operation: str,
     path: str,
     function: Callable[..., Any],
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     work: "Callable[[StoreInfo], Work] | None" = None,
@@ -178,7 +178,7 @@ def compute_of(
 
     source = Source.at(path, OF_INTEGERS)
     plan = work_on(source.info, operation) if work is None else work(source.info)
-    with connection as client, fitting(plan, client, backend=backend, info=source.info) as part:
+    with connection(plan) as client, fitting(plan, client, backend=backend, info=source.info) as part:
         array = source.array(part=part, backend=backend)
         lazy = function(array, backend=backend)
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
@@ -201,7 +201,7 @@ def compute_of(
 def prod(
     path: str,
     overflow: str | None,
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -233,9 +233,7 @@ def prod(
 @store_argument
 @digits_option
 @processor_job_options
-def topk(
-    k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
-) -> None:
+def topk(k: int, path: str, connection: Connection, backend: str, progress: bool, as_json: bool) -> None:
     """Print the K greatest integers of STORE with their indices.
 
     The greatest comes first. A negative K gives the -K least, the least first. Equal integers come by index,

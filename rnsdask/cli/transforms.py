@@ -1,6 +1,5 @@
 """The commands of scans along an axis, and ``ntt``."""
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +8,7 @@ import click
 from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.integers import INTEGER
 from rnsdask.cli.options import (
+    Connection,
     check_store_path,
     destination_argument,
     host_job_options,
@@ -41,7 +41,7 @@ def _write_scan(
     path: str,
     *,
     mode: dict[str, Any],
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -63,10 +63,10 @@ def _write_scan(
     identity = job_identity(name, {"source": opened.info})
     if is_done(name, path, identity, mode, as_json):
         return
-    scanned = getattr(array, name)(backend=backend)
+    scanned, work = getattr(array, name)(backend=backend), work_on(opened.info, name)
     with (
-        connection as client,
-        fitting(work_on(opened.info, name), client, backend=backend),
+        connection(work) as client,
+        fitting(work, client, backend=backend),
         naming(f"{name} of {source}"),
         measured() as cost,
     ):
@@ -99,7 +99,7 @@ def ntt(
     negacyclic: bool,
     axis: int,
     mode: dict[str, Any],
-    connection: AbstractContextManager[Any],
+    connection: Connection,
     backend: str,
     progress: bool,
     as_json: bool,
@@ -124,7 +124,7 @@ def ntt(
     if is_done("ntt", path, prepared.identity, mode, as_json):
         return
     with (
-        connection as client,
+        connection(prepared.work) as client,
         fitting(prepared.work, client, backend=backend),
         measured() as cost,
     ):

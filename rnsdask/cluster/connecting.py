@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import dask
 
+from rnsdask.backend import gpu_count as gpu_count
 from rnsdask.backend import has_gpu
 from rnsdask.cluster.failures import describe
 from rnsdask.cluster.workers import ask, check_workers, explained_by_workers, identity

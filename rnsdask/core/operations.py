@@ -59,11 +59,15 @@ class Footprint(NamedTuple):
         Words for each number beside these, whatever the number's size: keys, indices, flags, Python ints.
     workspace : int
         Bytes of tables of fixed size on a GPU.
+    passes : float
+        How much a GPU computes with what it reads, so that several GPUs gain time; 0 where reading takes
+        longer.
     """
 
     arrays: int
     words: int
     workspace: int = 0
+    passes: float = 0
 
 
 _BY_INTEGERS = 100
@@ -90,10 +94,10 @@ FOOTPRINTS = {
     # Products and matrices; images of matrices, and their number, come on top.
     "ntt": Footprint(6, 0),
     "convolve": Footprint(17, 10),
-    "powmod": Footprint(17, 16, _POWER_TABLES),
-    "batchgcd": Footprint(40, 30),  # one array a level of the tree
+    "powmod": Footprint(17, 16, _POWER_TABLES, passes=1),
+    "batchgcd": Footprint(40, 30, passes=1),  # one array a level of the tree
     "eval": Footprint(1, 0, _POWER_TABLES),  # and what its steps take
-    **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20)),
+    **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20, passes=1)),
     # Steps of expressions.
     **dict.fromkeys(("floor_divide", "remainder"), Footprint(4, 60)),
     **dict.fromkeys(("muladd", "mulsub"), Footprint(7, 30)),
@@ -103,7 +107,8 @@ FOOTPRINTS = {
         ("gcd", "lcm", "isqrt", "bit_length", "bitwise_count", "is_even"), Footprint(4, _BY_INTEGERS)
     ),
     **dict.fromkeys(("mod_add", "mod_subtract", "mod_multiply", "mod_inverse"), Footprint(4, _BY_INTEGERS)),
-    **dict.fromkeys(("power", "pow", "mod_power", "matmul"), Footprint(16, _BY_INTEGERS)),
+    **dict.fromkeys(("power", "pow"), Footprint(16, _BY_INTEGERS)),
+    **dict.fromkeys(("mod_power", "matmul"), Footprint(16, _BY_INTEGERS, passes=1)),
 }
 """Footprints of jobs by the names of their commands, and of the steps of expressions by theirs."""
 

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -37,12 +37,15 @@ class Evaluation:
     peak : int
         Most words for each number that are alive at one time while the expression is computed, beside its
         operands: intermediate results, however wide, and what the operations themselves hold.
+    passes : float
+        Passes of all operations together, as :class:`.Footprint` has them.
     """
 
     value: Any
     mask: Any = None
     words: int = 0
     peak: int = 0
+    passes: float = 0
 
 
 def evaluate(expression: Expression, operands: Mapping[str, Any], overflow: str = "raise") -> Evaluation:
@@ -67,7 +70,7 @@ def evaluate(expression: Expression, operands: Mapping[str, Any], overflow: str 
         operands do not fit one another. If arrays are lazy, nothing has been computed.
     """
     values = {
-        name: replace(value, words=0, peak=0) if isinstance(value, Evaluation) else Evaluation(value)
+        name: Evaluation(value.value, value.mask) if isinstance(value, Evaluation) else Evaluation(value)
         for name, value in operands.items()
     }
     value = walk(expression, values, _Arrays(values, overflow))
@@ -118,8 +121,9 @@ class _Arrays:
             result, mask = result
             masks.append(mask)
         mask = reduce(operator.or_, masks) if masks else None
-        words, peak = _memory(name, result, [v for v in values if isinstance(v, Evaluation)])
-        return Evaluation(result, mask, words, peak)
+        made = [v for v in values if isinstance(v, Evaluation)]
+        passes = FOOTPRINTS.get(name, STEP).passes + sum(v.passes for v in made)
+        return Evaluation(result, mask, *_memory(name, result, made), passes)
 
     def as_numbers(self, arrays: list[Any], needed: bool) -> list[Any]:
         """Make numbers of small integers beside numbers; `needed` is whether they must become such."""
@@ -144,7 +148,7 @@ class _Arrays:
             mask = select(broadcast(mask, array.shape)[None], key)[0]
         part = array[key] if isinstance(array, NumberArray) else select(array[None], key)[0]
         words = _words_of(part)
-        return Evaluation(part, mask, words, max(value.peak, value.words + words))
+        return Evaluation(part, mask, words, max(value.peak, value.words + words), value.passes)
 
 
 def _words_of(value: Any) -> int:

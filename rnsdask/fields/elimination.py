@@ -24,7 +24,7 @@ _FEW_ROWS, _SEVERAL = 12, 8
 
 
 @dataclass(frozen=True)
-class _Echelon:
+class Echelon:
     """Row echelon forms of a stack (n, B, rows, columns), as :meth:`.Kernels.eliminate` gives them."""
 
     words: Array
@@ -43,10 +43,11 @@ def _stack(words: Array) -> Array:
     return words.reshape(len(words), math.prod(words.shape[1:-2]), *words.shape[-2:])
 
 
-def _echelon(words: Array, moduli: ModuliSet, pivot_columns: int) -> _Echelon:
+def echelon(words: Array, moduli: ModuliSet, pivot_columns: int) -> Echelon:
+    """Eliminate matrices (n, *batch, rows, columns), with pivots from the first columns alone."""
     x = _stack(words)
     out = np.empty_like(x, order="C")
-    return _Echelon(out, *kernels_of(x).eliminate(x, pivot_columns, moduli, out))
+    return Echelon(out, *kernels_of(x).eliminate(x, pivot_columns, moduli, out))
 
 
 def _pivots_and_products(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
@@ -76,7 +77,7 @@ def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
 
     The matrix of these is regular.
     """
-    found = _echelon(words[:, None], moduli, words.shape[-1])
+    found = echelon(words[:, None], moduli, words.shape[-1])
     rank = int(found.ranks[0, 0])
     return found.order[0, 0, :rank].tolist(), found.pivots[0, 0, :rank].tolist()
 
@@ -101,7 +102,7 @@ def factors(words: Array, moduli: ModuliSet) -> tuple[Array, Array, Array]:
 
 def packed_lu(words: Array, moduli: ModuliSet) -> Array:
     """Echelon forms with their factors, and one column more, which row came to each place."""
-    found = _echelon(words, moduli, words.shape[-1])
+    found = echelon(words, moduli, words.shape[-1])
     packed = np.concatenate([found.words, found.order.astype(np.uint32)[..., None]], axis=-1)
     return packed.reshape(*words.shape[:-1], words.shape[-1] + 1)
 
@@ -149,7 +150,7 @@ def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
         If a matrix is singular modulo a prime, naming its index in the array and the prime.
     """
     rows = words.shape[-2]
-    found = _echelon(words, moduli, rows)
+    found = echelon(words, moduli, rows)
     check_regular(found.ranks.reshape(words.shape[:-2]) == rows, moduli, place)
     upper, right = found.words[..., :rows], found.words[..., rows:]
     out = np.empty_like(right, order="C")
@@ -163,7 +164,7 @@ def solutions_and_determinants(words: Array, moduli: ModuliSet) -> tuple[Array, 
     Where a determinant is 0, the solutions mean nothing.
     """
     rows = words.shape[-2]
-    found = _echelon(words, moduli, rows)
+    found = echelon(words, moduli, rows)
     regular = found.ranks == rows
     determinants = np.where(regular, found.products, np.uint32(0))
     upper, right = found.words[..., :rows], found.words[..., rows:]
@@ -202,14 +203,14 @@ def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None
     return numerators.reshape(*shape, rows, columns - rows), determinants.reshape(*shape, 1, 1)
 
 
-def check_regular(regular: Array, moduli: ModuliSet, place: Place) -> None:
+def check_regular(regular: Array, moduli: ModuliSet, place: Place, fault: str = "is singular") -> None:
     """Raise LinAlgError unless all of (n, *batch) matrices are; it names the first that is not."""
     if regular.all():
         return
     first = int((~regular).any(axis=0).reshape(-1).argmax())
     row = int((~regular).reshape(len(regular), -1)[:, first].argmax())
     which = matrix_at(first, regular.shape[1:], place)
-    raise np.linalg.LinAlgError(f"{which} is singular modulo {moduli[row]}")
+    raise np.linalg.LinAlgError(f"{which} {fault} modulo {moduli[row]}")
 
 
 def matrix_at(flat_index: int, batch: tuple[int, ...], place: Place) -> str:
@@ -237,7 +238,7 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     Each column that has no pivot gives the solution that is 1 there and 0 in the others without.
     """
     *outer, _, columns = words.shape
-    found = _echelon(words, moduli, columns)
+    found = echelon(words, moduli, columns)
     pivots = found.pivots[..., :rank].astype(np.int64)
     is_free = np.ones_like(found.words, shape=(*pivots.shape[:2], columns), dtype=np.bool_, order="C")
     first, second = (np.arange(length, like=words) for length in pivots.shape[:2])
@@ -245,10 +246,10 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     is_free[i, b, pivots] = False
     # All rows have as many, in order.
     free = is_free.nonzero()[-1].reshape(*pivots.shape[:2], columns - rank)
-    echelon = found.words[:, :, :rank]
-    right = np.take_along_axis(echelon, free[:, :, None], axis=-1)
+    reduced = found.words[:, :, :rank]
+    right = np.take_along_axis(reduced, free[:, :, None], axis=-1)
     right = np.where(free[:, :, None] > pivots[..., None], right, np.uint32(0))  # the rest are factors
-    upper = np.take_along_axis(echelon, pivots[:, :, None], axis=-1)
+    upper = np.take_along_axis(reduced, pivots[:, :, None], axis=-1)
     solved = np.empty_like(right, order="C")
     kernels_of(solved).solve_upper(upper, right, moduli, solved)
     primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]

@@ -173,12 +173,27 @@ def derivatives(f: Array, fields: FiniteFields) -> Array:
 
 def _check_different(slopes: Array, fields: Any, place: Place) -> None:
     """Raise ValueError if a derivative of the product of all x - x_i is 0 at a point."""
-    is_fermat = isinstance(fields, FermatField)
-    zeros = (slopes == 0).all(axis=0)[None] if is_fermat else slopes == 0
-    if not zeros.any():
+    check_points(~is_nonzero(slopes, fields), fields, place)
+
+
+def is_nonzero(words: Array, fields: FiniteFields) -> Array:
+    """Mark elements (rows, ...) that are not 0: Booleans (n, ...), or (1, ...) in a Fermat field."""
+    nonzero: Array = words != 0
+    return nonzero.any(axis=0)[None] if isinstance(fields, FermatField) else nonzero
+
+
+def check_points(equal: Array, fields: Any, place: Place) -> None:
+    """Raise ValueError if points are marked, (n, *batch, N), as equal to others; it names the first."""
+    if not equal.any():
         return
-    flat = zeros.reshape(len(zeros), -1)
-    first = int(flat.any(axis=0).argmax())
-    which = index_at(first, slopes.shape[1:], place)
-    modulus = fields if is_fermat else fields.moduli[int(flat[:, first].argmax())]
+    which, modulus = first_marked(equal, fields, place)
     raise ValueError(f"points must be different, but that at index {which} equals another modulo {modulus}")
+
+
+def first_marked(marked: Array, fields: Any, place: Place) -> tuple[tuple[int, ...], Any]:
+    """Index in the array of the first that a mask (n, *batch) marks, and the modulus."""
+    flat = marked.reshape(len(marked), -1)
+    first = int(flat.any(axis=0).argmax())
+    is_fermat = isinstance(fields, FermatField)
+    modulus = fields if is_fermat else fields.moduli[int(flat[:, first].argmax())]
+    return index_at(first, marked.shape[1:], place), modulus

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, first_alone, kernels_of, to_backend
-from rnsdask.backend.cpu import interval_rns_first_invalid
+from rnsdask.backend import Array, backend_name, kernels_of, to_backend
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
@@ -90,6 +89,29 @@ def is_negative(columns: Array, moduli: ModuliSet) -> Array:
     return columns[len(moduli) + _SIGN] != 0
 
 
+ORDER_KEY_SLACK = 4
+"""Greatest difference of two keys of :func:`order_keys` by which they do not tell which number is greater."""
+
+_KEY_BITS = 20  # of the bound, beside the exponent: those of its upper word
+
+
+def order_keys(columns: Array, moduli: ModuliSet) -> Array:
+    """Keys of numbers (n + 6, N) in their order, by headers alone: int64 (N,), of the number's sign.
+
+    Of a magnitude X, it is F(U) rounded down, with U the upper bound of X/M and F of the slope 2**20 / v from
+    each power v of 2 to the next. X/M is less than U by at most `ACCURACY`, so that F(X/M) is less than the
+    key + 1, and at least the key - 3.
+    """
+    header = columns[len(moduli) :]
+    upp = header[_UPP + 1]
+    keys = header[_EXPONENT].view(np.int32).astype(np.int64)
+    keys += moduli.bits + 2  # so that no key but that of 0 is near 0
+    keys <<= _KEY_BITS
+    keys |= upp & np.uint32(2**_KEY_BITS - 1)
+    keys *= upp != 0
+    return np.where(header[_SIGN] != 0, -keys, keys)
+
+
 def set_signs(columns: Array, moduli: ModuliSet, signs: Array) -> None:
     """Write the signs of numbers that are not 0; that of 0 stays 0."""
     columns[len(moduli) + _SIGN] = signs & nonzero(columns, moduli)
@@ -115,13 +137,8 @@ def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array
 
 def first_invalid(columns: Array, moduli: ModuliSet) -> int | None:
     """Flat index of the first number whose header breaks the rules of :func:`follow_rules`, or None."""
-    if backend_name(columns) == "cpu":
-        return interval_rns_first_invalid(as_matrix(columns), -moduli.bits, _STORED_ACCURACY)
-    with first_alone(first_invalid):
-        parts = {name: part_of(columns, moduli, name) for name in PART_DTYPES}
-        parts["sign"] = columns[len(moduli) + _SIGN]  # all of the word
-        wrong = ~follow_rules(residues_of(columns, moduli), moduli, **parts).reshape(-1)
-        return int(wrong.argmax()) if bool(wrong.any()) else None
+    matrix = as_matrix(columns)
+    return kernels_of(matrix).interval_rns_first_invalid(matrix, -moduli.bits, _STORED_ACCURACY)
 
 
 def follow_rules(

@@ -18,10 +18,6 @@ from rnsdask.rns.number_theory import decide_lengths, lengths_of
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
-# Far beyond what a candidate's exponent can differ from the best one's, within the range of doubles.
-_FAR = 900
-_ZERO_EXPONENT = -(2**30)
-
 
 def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> ReductionResult:
     """Reduce all numbers of one array by "max", "min", "sum" or "bound"; ValueError if an extremum has none.
@@ -41,30 +37,19 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
 
 
 def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResult:
-    negative = layout.is_negative(columns, moduli)
-    # Of the numbers of the better sign the greatest magnitude wins; where there are none, the least.
-    better = negative if minimum else ~negative
-    right_side = bool(better.any())
-    (chosen,) = (better if right_side else ~better).nonzero()
-    interval = (layout.part_of(columns, moduli, name)[chosen] for name in ("low", "upp", "exponent"))
-    candidates = chosen[_may_be_extreme(*interval, least=not right_side)]
+    keys = layout.order_keys(columns, moduli)
+    best = int(keys.min() if minimum else keys.max())
+    slack = layout.ORDER_KEY_SLACK
+    (candidates,) = (keys <= best + slack if minimum else keys >= best - slack).nonzero()
+    # Of one sign: keys of numbers that are not 0 are far from 0.
+    negative = best < 0
     residues = kernels_of(columns).gather(layout.residues_of(columns, moduli), candidates)
-    found = reduce_chunk(REDUCTIONS["max" if right_side else "min"], residues, RNS(moduli))
+    found = reduce_chunk(REDUCTIONS["min" if minimum != negative else "max"], residues, RNS(moduli))
     assert found.index is not None
     fallbacks = int(candidates.size) if candidates.size > 1 else 0
-    value = -found.value if minimum == right_side else found.value
+    value = -found.value if negative else found.value
     index = int(candidates[found.index])
     return ReductionResult(value, index, columns.shape[1], fallbacks, backend_name(columns))
-
-
-def _may_be_extreme(low: Array, upp: Array, exponent: Array, *, least: bool) -> Array:
-    """Boolean (k,): the magnitude may be the greatest, or the least, by its interval."""
-    exponent = np.where(upp == 0, np.full_like(exponent, _ZERO_EXPONENT), exponent)
-    # At the best number's exponent, bounds of the others near it stay exact, and far ones stay far.
-    best = exponent.min() if least else exponent.max()
-    shift = np.clip(exponent - best, -_FAR, _FAR)
-    low, upp = np.ldexp(low, shift), np.ldexp(upp, shift)
-    return low <= upp.min() if least else upp >= low.max()
 
 
 def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:

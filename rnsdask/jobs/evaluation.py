@@ -285,6 +285,7 @@ def _work(
         # Operands in other moduli are alive beside those that are read.
         arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
         words=steps,
+        passes=sum(evaluation.passes for evaluation in evaluations.values()),
         held=sum(_alive_of_parts(one.value) for one in parts) * rows * RESIDUE_DTYPE.itemsize,
     )
 

@@ -24,9 +24,11 @@ from rnsdask.backend import to_backend
 from rnsdask.constants import INT8_BYTES, INT8_GREATEST, LU_BYTES, LU_WORKSPACE
 from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
+from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.p_adic import Plan, is_quicker
+from rnsdask.fields.polynomial_determinants import VALUES_WORDS
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
@@ -46,6 +48,10 @@ _COPIES = 4
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
+
+
+_SIDE = 2**10
+"""Rows of a matrix with which a GPU computes for some ten times as long as it reads."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +86,9 @@ class Problem:
     identity: str
 
 
-def with_whole_matrices(array: Any) -> Any:
-    """A lazy array in chunks that hold all of its last two axes; of a vector, its only one."""
-    return array.rechunk(dict.fromkeys(range(array.ndim)[-2:], -1))
+def with_whole_matrices(array: Any, axes: int = 2) -> Any:
+    """Rechunk a lazy array so that chunks hold all of its last axes; of a vector, its only one."""
+    return array.rechunk(dict.fromkeys(range(array.ndim)[-axes:], -1))
 
 
 def prepare(
@@ -113,9 +119,9 @@ def prepare(
         return tuple(found) if isinstance(found, tuple) else (found,)
 
     results = make()
-    variables = parameters.get("variables", 2)
-    whole = [array.rechunk({-1: -1}) if variables == 1 else with_whole_matrices(array) for array in arrays]
-    work = _work(operation, sources, whole, results, variables)
+    axes = parameters["variables"] if operation == "resultant" else 2 + parameters.get("variables", 0)
+    whole = [with_whole_matrices(array, axes) for array in arrays]
+    work = _work(operation, sources, whole, results, axes)
     size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
@@ -123,7 +129,7 @@ def prepare(
 
 
 def _work(
-    operation: str, sources: Sequence[Source], arrays: Sequence[Any], results: Sequence[Any], variables: int
+    operation: str, sources: Sequence[Source], arrays: Sequence[Any], results: Sequence[Any], axes: int
 ) -> Work:
     """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
@@ -135,16 +141,21 @@ def _work(
         each = _RANK_BYTES
     elif largest.system.extends:
         # A result is a sum of products of as many numbers as a row and a column have.
-        factors = sum(sum(array.shape[-variables:]) for array in arrays)
+        factors = sum(sum(array.shape[-axes:]) for array in arrays)
         nbytes = factors * (2 + max(array.system.known_magnitude.bit_length() for array in arrays) // 8)
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * nbytes
-        words += 2 * _lifted(operation, arrays, 8 * nbytes)
+        words += 2 * _lifted(operation, arrays, 8 * nbytes) if axes == 2 else 0
     direct = all(source.info.has_chunk_files for source in sources)
     held = each * sum(int(result.size) for result in results)
     how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held}
     how["arrays"] = FOOTPRINTS[operation].arrays + -(-words // rows)
     entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and factors that are kept
     how["workspace"] = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
+    if axes == 3:  # of matrices of polynomials, of which several copies of values are held
+        how["workspace"] += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
+    # Images modulo primes are computed apart from one another; a matrix of elements of fields is one task.
+    is_shared = largest.system.extends or math.prod(largest.words.numblocks) > 1
+    how["passes"] = chunks[-1] / _SIDE if is_shared else 0
     return memory_plan.describe(operation, [largest.system], largest.shape, chunks, **how)
 
 

@@ -17,6 +17,7 @@ from dask.system import CPU_COUNT
 
 from rnsdask import store
 from rnsdask.backend import free_device_bytes
+from rnsdask.cluster.connecting import THREADS_PER_GPU
 from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
 from rnsdask.cluster.workers import ask_workers, workers_of
 from rnsdask.core import layout
@@ -54,8 +55,8 @@ _COPIES = 2
 _CODEC_COPIES = 4
 """Arrays more for each store whose chunks go through Zarr's codecs: as fetched, and after each codec."""
 
-_THREADS_OF_A_GPU = 16
-"""Threads that serve the GPU of this process: one of them moves a tenth of what its bus can."""
+_BYTES_OF_A_GPU = 4 * 10**9
+"""Bytes that a job computes with for each GPU that it gets: a cluster of several takes 4 s to start."""
 
 _HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
 _SERIAL_OPERATIONS = ("import", "export")
@@ -95,6 +96,8 @@ class Work:
         Bytes on a GPU for each thread beside arrays.
     moduli : int
         Moduli of a number, by whose pairs tables are made.
+    passes : float
+        How much is computed with what is read, as :class:`.Footprint` has it.
     """
 
     operation: str
@@ -109,6 +112,12 @@ class Work:
     constants: int = 0
     workspace: int = 0
     moduli: int = 0
+    passes: float = 0
+
+    def gpus(self, available: int) -> int:
+        """How many of so many GPUs the job should use: more than one only where that gains time."""
+        computed = self.passes * self.chunks * self.chunk_bytes
+        return max(1, min(available, int(computed // _BYTES_OF_A_GPU)))
 
     @property
     def chunk_bytes(self) -> int:
@@ -314,8 +323,8 @@ def _refusal(work: Work, place: Place) -> str:
 
 def _this_process(work: Work, gpu: bool) -> Place:
     device = free_device_bytes() if gpu else None
-    # More threads than these move files no faster to a GPU and back, unless what they read is to be decoded.
-    most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, _THREADS_OF_A_GPU)
+    # More threads wait for one another in Python, unless what they read is to be decoded.
+    most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, THREADS_PER_GPU)
     serial = work.operation in _SERIAL_OPERATIONS
     threads = 1 if serial else dask.config.get("num_workers", None) or most
     return Place("this process", threads, process_limit(), device)

@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 
-from rnsdask.backend import Array
-from rnsdask.cluster.workers import checked_workers
-from rnsdask.core.moduli import ModuliSet
-from rnsdask.fields import elimination
+from rnsdask.fields import elimination, polynomial_determinants
 from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.fields import of_fields
@@ -39,6 +36,16 @@ def det(x: Any) -> Any:
 def _number(words: Any, x: Any) -> Any:
     """The number of words (n,): an integer, lazy if they are."""
     return made_like((x,), words[:, None], x.system, "raise")[0]
+
+
+def polynomial_det(x: Any) -> Any:
+    """Determinants of matrices of polynomials, coefficients ascending along the last axis: a FieldArray."""
+    words = square("det", x, of_polynomials=True)
+    polynomial_determinants.check_points(tuple(words.shape[1:]), x.system.moduli)
+    options = {"moduli": x.system.moduli, "of_polynomials": True}
+    lengths = 1, 1, polynomial_determinants.length_of(*words.shape[-2:])
+    found = map_matrices("det", polynomial_determinants.determinants, words, lengths, **options)
+    return made_like((x,), found[..., 0, 0, :], x.system, "raise")
 
 
 def rank(x: Any) -> Any:
@@ -74,7 +81,7 @@ def lu(x: Any) -> LU:
     TypeError, ValueError
         As of :func:`.linalg.det`; the matrices need not be square.
     """
-    _check_fields("lu", x)
+    check_fields("lu", x)
     words = checked("lu", x)
     rows, columns = words.shape[-2:]
     least = min(rows, columns)
@@ -104,14 +111,14 @@ def solve(a: Any, b: Any) -> Any:
     return made_like((a,), words[..., 0] if is_vector else words, a.system, "raise")
 
 
-def joined_words(a: Any, b: Any) -> tuple[Any, int, bool]:
-    """Words [A b] (n, *batch, N, N + K) of systems, N, and whether b is one vector; batches broadcast."""
+def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, bool]:
+    """Words [A b] (n, *batch, R, C + K) of systems, R, and whether b is one vector; batches broadcast."""
     a, b = made_alike(a, b)
-    left = square("solve", a)
+    left = square("solve", a) if is_square else checked("solve", a)
     find_lengths(b)
     is_vector = b.words.ndim == 2
     right = b.words[..., None] if is_vector else b.words
-    rows = left.shape[-1]
+    rows = left.shape[-2]
     if right.shape[-2] != rows:
         shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (a, b))
         raise ValueError(
@@ -142,55 +149,6 @@ def inv(x: Any) -> Any:
     )
 
 
-def nullspace(x: Any) -> Any:
-    """Bases of the solutions of ``A @ v == 0``, in each field, as the columns of matrices.
-
-    Parameters
-    ----------
-    x : FieldArray, shape (..., R, C)
-        One matrix, or a stack of them. All must have one rank, in each field; :func:`rank` tells them.
-
-    Returns
-    -------
-    FieldArray, shape (..., C, C - rank)
-        Column k is 1 at the k-th column of A that is a sum of multiples of those before it, and 0 at the
-        others that are. Of a lazy array it is lazy, but the ranks, which tell the shape, are found at once.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As of :func:`.linalg.det`; the matrices need not be square. ValueError if ranks differ, naming two.
-    """
-    _check_fields("nullspace", x)
-    words = checked("nullspace", x)
-    ranks = rank(x)
-    if isinstance(ranks, da.Array):
-        with checked_workers():
-            ranks = ranks.compute()
-    moduli: ModuliSet = x.system.moduli
-    common = _common_rank(ranks, moduli) if ranks.size else 0
-    shape = (words.shape[-1], words.shape[-1] - common)
-    found = map_matrices("nullspace", elimination.nullspaces, words, shape, moduli=moduli, rank=common)
-    return made_like((x,), found, x.system, "raise")
-
-
-def _common_rank(ranks: Array, moduli: ModuliSet) -> int:
-    """The only value of ranks (n, *batch); ValueError if there are several."""
-    first = int(ranks.reshape(-1)[0])
-    differing = (ranks != first).reshape(-1)
-    if differing.any():
-        place = int(differing.argmax())
-        row, *index = (int(i) for i in np.unravel_index(place, ranks.shape))
-        other = int(ranks.reshape(-1)[place])
-        where = f" at index {tuple(index)}" if index else ""
-        origin = f" at index {(0,) * len(index)}" if index else ""
-        raise ValueError(
-            f"nullspace takes matrices of one rank, got {first}{origin} modulo {moduli[0]} and "
-            f"{other}{where} modulo {moduli[row]}"
-        )
-    return first
-
-
 def charpoly(x: Any) -> Any:
     """Characteristic polynomials, coefficients ascending."""
     words = square("charpoly", x)
@@ -204,7 +162,8 @@ def charpoly(x: Any) -> Any:
 # ---- operands ---------------------------------------------------------------------------------------------
 
 
-def _check_fields(name: str, x: Any) -> None:
+def check_fields(name: str, x: Any) -> None:
+    """Raise TypeError unless an array has field elements."""
     if not of_fields(x):
         kind = type(x).__name__
         raise TypeError(
@@ -212,36 +171,54 @@ def _check_fields(name: str, x: Any) -> None:
         )
 
 
-def checked(name: str, x: Any) -> Any:
-    """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk."""
+def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
+    """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk.
+
+    Of polynomials a last axis has the coefficients.
+    """
     if not hasattr(x.system, "moduli"):
         entry_of("residues_modulo" if x.system.overflows else "inverse", x, name=name)
         raise TypeError(f"{name} takes integers or elements of prime fields, got those of {x.system!r}")
     find_lengths(x)
-    words = x.words
-    if words.ndim < 3:
-        raise ValueError(f"{name} takes matrices, which have two axes, got shape {tuple(words.shape[1:])}")
-    if isinstance(words, da.Array) and max(words.numblocks[-2:]) > 1:
-        first = words.ndim - 3
+    words, axes = x.words, 3 if of_polynomials else 2
+    shape = tuple(words.shape[1:])
+    if len(shape) < axes:
+        what = "matrices of polynomials, which have three" if of_polynomials else "matrices, which have two"
+        raise ValueError(f"{name} takes {what} axes, got shape {shape}")
+    if of_polynomials and shape[-1] == 0:
+        raise ValueError(f"{name} takes polynomials that have coefficients, got shape {shape}")
+    if isinstance(words, da.Array) and max(words.numblocks[-axes:]) > 1:
+        first = len(shape) - axes
+        lengths = ", ".join(f"{first + k}: -1" for k in range(axes))
         raise ValueError(
-            f"{name} takes matrices that are one chunk, got {words.numblocks[-2]} x {words.numblocks[-1]}; "
-            f"x.rechunk({{{first}: -1, {first + 1}: -1}}) joins them"
+            f"{name} takes matrices that are one chunk, got {' x '.join(map(str, words.numblocks[-axes:]))}; "
+            f"x.rechunk({{{lengths}}}) joins them"
         )
     return words
 
 
-def square(name: str, x: Any) -> Any:
+def square(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
     """Prepare square matrices."""
-    words = checked(name, x)
-    if words.shape[-1] != words.shape[-2]:
+    words = checked(name, x, of_polynomials=of_polynomials)
+    rows, columns = words.shape[-3:-1] if of_polynomials else words.shape[-2:]
+    if rows != columns:
         raise ValueError(f"{name} takes square matrices, got shape {tuple(words.shape[1:])}")
     return words
 
 
-def map_matrices(name: str, function: Any, words: Any, lengths: tuple[int, int], **options: Any) -> Any:
+def map_matrices(
+    name: str,
+    function: Any,
+    words: Any,
+    lengths: tuple[int, ...],
+    *,
+    of_polynomials: bool = False,
+    **options: Any,
+) -> Any:
     """Apply a function to the chunks of matrices; results are matrices of the given shape."""
     chunks = None
     if isinstance(words, da.Array):
-        chunks = (*words.chunks[1:-2], *((length,) for length in lengths))
+        axes = 3 if of_polynomials else 2
+        chunks = (*words.chunks[1:-axes], *((length,) for length in lengths))
     options = {"rows": words.shape[0], "token": f"matrix-{name}", **options}
     return map_chunks(function, words, chunks=chunks, **options)

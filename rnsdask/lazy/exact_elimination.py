@@ -14,7 +14,7 @@ from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields import p_adic
+from rnsdask.fields import modular_elimination, p_adic, polynomial_determinants
 from rnsdask.fields.exact_elimination import (
     determinants,
     part_of_primes,
@@ -45,6 +45,15 @@ def det(x: Any) -> Any:
     return number(exact(found)[..., 0, 0])
 
 
+def polynomial_det(x: Any) -> Any:
+    """Determinants of matrices of integer polynomials, coefficients ascending: Python ints."""
+    words = square("det", x, of_polynomials=True)
+    lengths = 1, 1, polynomial_determinants.length_of(*words.shape[-2:])
+    options = {**_integers(x.system), "of_polynomials": True}
+    found = map_matrices("det", polynomial_determinants.integers, words, lengths, **options)
+    return exact(kept_blocks(found))[..., 0, 0, :]
+
+
 def rank(x: Any) -> Any:
     """Ranks over the rationals, int64."""
     words = checked_words("rank", x)
@@ -65,12 +74,37 @@ def charpoly(x: Any) -> Any:
 def solve(a: Any, b: Any) -> Any:
     """Solutions of ``a @ x == b`` over the rationals: numerators and denominators."""
     joined, rows, is_vector = joined_words(a, b)
-    columns = joined.shape[-1] - rows
-    bounds = [x.system.bound for x in (a, b)]
-    system = a.system.with_bound(None if None in bounds else max(bounds))
+    columns, system = joined.shape[-1] - rows, common_bound(a, b)
     packed = _solutions("solve", joined, system, columns)
     numerators = packed[..., :rows, :columns]
     return numerators[..., 0] if is_vector else numerators, number(packed[..., rows, 0])
+
+
+def common_bound(a: Any, b: Any) -> RNS:
+    """The system of two arrays of the same moduli, with a bound for both."""
+    bounds = [x.system.bound for x in (a, b)]
+    system: RNS = a.system.with_bound(None if None in bounds else max(bounds))
+    return system
+
+
+def solve_modulo(a: Any, b: Any, *, factors: tuple[int, ...]) -> Any:
+    """Solutions of ``a @ x == b`` modulo a product of coprime factors: Python ints."""
+    joined, rows, is_vector = joined_words(a, b)
+    options = {**_integers(common_bound(a, b)), "located": True, "factors": factors}
+    lengths = rows, joined.shape[-1] - rows
+    found = exact(
+        kept_blocks(map_matrices("solve", modular_elimination.solutions, joined, lengths, **options))
+    )
+    return found[..., 0] if is_vector else found
+
+
+def inv_modulo(x: Any, *, factors: tuple[int, ...]) -> Any:
+    """Inverses modulo a product of coprime factors: Python ints."""
+    words = square("inv", x)
+    options = {**_integers(x.system), "located": True, "factors": factors, "of_identity": True}
+    return exact(
+        kept_blocks(map_matrices("inv", modular_elimination.solutions, words, words.shape[-2:], **options))
+    )
 
 
 def inv(x: Any) -> Any:

@@ -11,7 +11,7 @@ import dask.array as da
 
 from rnsdask.backend import Array
 from rnsdask.core.place import Place
-from rnsdask.fields import polynomial_values
+from rnsdask.fields import polynomial_values, rational_functions
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import check_one_kind
@@ -138,14 +138,55 @@ def evaluate(f: Any, points: Any) -> Any:
 
 def interpolate(points: Any, values: Any) -> Any:
     """Polynomials of the least degree with values at points of any fields."""
-    if points.words.shape[-1] != values.words.shape[-1]:
-        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
-        raise ValueError(
-            f"interpolate takes as many values as points along the last axis, got shapes {shapes}"
-        )
-    length, system = points.words.shape[-1], points.system
+    length, system = _point_count("interpolate", points, values), points.system
     words = map_pairs(_interpolated, points, values, length, system.rows, system=system)
     return made_like((points,), words, system, "raise")
+
+
+def _point_count(name: str, points: Any, values: Any) -> int:
+    """Count points; ValueError unless there are as many values."""
+    if points.words.shape[-1] != values.words.shape[-1]:
+        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
+        raise ValueError(f"{name} takes as many values as points along the last axis, got shapes {shapes}")
+    return int(points.words.shape[-1])
+
+
+def rational_interpolate(
+    points: Any, values: Any, numerator: int | None, denominator: int | None, confirm: int | None
+) -> tuple[Any, Any]:
+    """Numerators and denominators of rational functions with values at points of any fields."""
+    count, system = _point_count("rational_interpolate", points, values), points.system
+    degrees = _degrees(count, numerator, denominator, confirm)
+    length = sum(degrees) + 2
+    words = map_pairs(_rational, points, values, length, system.rows, system=system, degrees=degrees)
+    first = degrees.numerator + 1
+    numerators, denominators = (
+        made_like((points,), part, system, "raise") for part in (words[..., :first], words[..., first:])
+    )
+    return numerators, denominators
+
+
+def _degrees(
+    count: int, numerator: int | None, denominator: int | None, confirm: int | None
+) -> rational_functions.Degrees:
+    """Degrees that points allow, where some of them confirm the function."""
+    for name, value in (("numerator_degree", numerator), ("denominator_degree", denominator)):
+        if value is not None and value < 0:
+            raise ValueError(f"{name} must be at least 0, got {value}")
+    given = [degree for degree in (numerator, denominator) if degree is not None]
+    extra = int(len(given) < 2) if confirm is None else confirm
+    if extra < 0:
+        raise ValueError(f"confirm must be at least 0, got {extra}")
+    left = count - 1 - extra - sum(given)
+    if left < 0:
+        known = " and ".join(map(str, given)) or 0
+        raise ValueError(
+            f"degrees of {known} take {sum(given) + 1} points, and {extra} more to confirm, got {count}"
+        )
+    if numerator is None:
+        numerator = (left + 1) // 2 if denominator is None else left
+        left -= numerator
+    return rational_functions.Degrees(numerator, left if denominator is None else denominator)
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------
@@ -177,3 +218,14 @@ def _values(f: Array, points: Array, *, system: FiniteFields, place: Place) -> A
 
 def _interpolated(points: Array, values: Array, *, system: FiniteFields, place: Place) -> Array:
     return polynomial_values.interpolated(points, values, system, place)
+
+
+def _rational(
+    points: Array,
+    values: Array,
+    *,
+    system: FiniteFields,
+    degrees: rational_functions.Degrees,
+    place: Place,
+) -> Array:
+    return rational_functions.rational_interpolated(points, values, system, degrees, place)

@@ -26,7 +26,7 @@ from rnsdask.core.errors import RNSError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.scan import made_again
+from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, combine_tree
 from rnsdask.rns import sort
 from rnsdask.rns.sort import RankSummary, combine_summaries, taken
@@ -85,9 +85,7 @@ def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
     for k, group in enumerate(groups):
         if len(groups) > 1:
             unknown = ((math.nan,) * count,)
-            parts = map_chunks(
-                _part_block, made_again(words, k), cuts, chunks=unknown, group=group, **options
-            )
+            parts = map_chunks(_part_block, recompute(words, k), cuts, chunks=unknown, group=group, **options)
         edges = _edges(parts, cuts, system, group)
         sources += [parts, edges]
         keys = [keys_of(array) for array in (parts, edges)]

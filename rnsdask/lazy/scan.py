@@ -6,19 +6,14 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.base import clone_key, tokenize
-from dask.blockwise import Blockwise
-from dask.core import istask
-from dask.graph_manipulation import clone
-from dask.highlevelgraph import MaterializedLayer
 
 from rnsdask.backend import check_backend, to_backend
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.growing import grown, of_powers, of_sums
-from rnsdask.lazy.map import keys_of, map_chunks, reduce_chunks
+from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
-from rnsdask.lazy.planning import PLANS_QUERIES
+from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 from rnsdask.rns.products import bound_of_products
@@ -85,42 +80,8 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
     joined = combine_tree(totals, _join_totals, (how.axis + 1,), f"rns-{name}-totals")
     chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
     prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
-    pairs = (made_again(words), prefixes.rechunk({how.axis + 1: 1}))
+    pairs = (recompute(words), prefixes.rechunk({how.axis + 1: 1}))
     return map_chunks(_scan_block, *pairs, rows=how.rows, located=True, matched=True, how=how)
-
-
-def made_again(words: da.Array, time: int = 0) -> da.Array:
-    """Repeat an array's tasks under other keys, so that chunks are made twice instead of being kept.
-
-    Each `time` has keys of its own. Where Dask's arrays are expressions, it is the array itself.
-    """
-    if PLANS_QUERIES:
-        return words
-    graph: Any = words.__dask_graph__()
-    seed = tokenize(words.name, time)
-    if all(isinstance(layer, Blockwise) for layer in graph.layers.values()):
-        copy: da.Array = clone(words, seed=seed)
-        return copy
-    # Dask's clone (2026.8) leaves the keys of all other tasks, such as slices, so each gets its key here.
-    tasks = {key: task for key, task in graph.items() if _is_task(task)}
-    if any(key not in tasks for key in keys_of(words)):  # chunks that are in memory, also a cluster's
-        return words
-    keys = {key: clone_key(key, seed) for key in tasks}
-    tuples = {key: task for key, task in tasks.items() if not hasattr(task, "substitute")}
-    again, _ = MaterializedLayer(tuples).clone(set(keys), seed)
-    nodes = {key: task.substitute(keys, key=keys[key]) for key, task in tasks.items() if key not in tuples}
-    copies = {**again, **{keys[key]: node for key, node in nodes.items()}}
-    kept = {key: value for key, value in graph.items() if key not in tasks}
-    rebuild, arguments = words.__dask_postpersist__()
-    rebuilt: da.Array = rebuild(
-        {**kept, **copies}, *arguments, rename={words.name: clone_key(words.name, seed)}
-    )
-    return rebuilt
-
-
-def _is_task(value: Any) -> bool:
-    """Return whether a graph's value is yet to be computed: no chunk in memory, and no future."""
-    return istask(value) or bool(hasattr(value, "func") or getattr(value, "dependencies", ()))
 
 
 def _total_block(block: Any, *, how: Scan[Any], backend: str) -> np.ndarray[Any, Any]:

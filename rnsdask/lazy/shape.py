@@ -151,7 +151,7 @@ def broadcast_to(words: Any, shape: Any) -> Any:
     if not isinstance(words, da.Array):
         return np.broadcast_to(words, target)
     chunks = list(words.chunks)
-    room = int(layout.DEFAULT_CHUNK_BYTES // (words.itemsize * math.prod(words.chunksize) or 1))
+    room = int(layout.DEFAULT_CHUNK_BYTES // (words.dtype.itemsize * math.prod(map(max, words.chunks)) or 1))
     for axis in reversed(range(1, words.ndim)):
         if target[axis] != words.shape[axis]:
             chunks[axis] = _chunks_of(target[axis], max(room, 1))
@@ -180,7 +180,7 @@ def tile(words: Any, reps: Any) -> Any:
     if not isinstance(words, da.Array):
         return np.tile(words, (1, *counts))
     joins = math.prod(max(count, 1) for count in counts)
-    check_graph(words.npartitions * joins, f"an array of shape {words.shape[1:]}, tiled {counts}")
+    check_graph(math.prod(words.numblocks) * joins, f"an array of shape {words.shape[1:]}, tiled {counts}")
     for axis, count in enumerate(counts):
         words = joined([words] * count, axis) if count else words[along(axis, slice(0))]
     return words

@@ -16,7 +16,7 @@ from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, integer_of, is_lazy_integer, made_like
-from rnsdask.lazy.scan import made_again
+from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes
 from rnsdask.positional import trees
 
@@ -85,7 +85,7 @@ class ProductTree:
         found = map_chunks(
             _fractions, roots, *lazy, rows=1, chunks=roots.chunks[1:], dtype=object, value=value
         )
-        pairs = made_again(words), found.rechunk(dict.fromkeys(range(found.ndim), 1))
+        pairs = recompute(words), found.rechunk(dict.fromkeys(range(found.ndim), 1))
         how: dict[str, Any] = {"system": system, "divisors": divisors}
         made = map_chunks(_leaves_block, *pairs, rows=system.rows, located=True, matched=True, **how)
         return made_like((self._x,), made, system, "raise")

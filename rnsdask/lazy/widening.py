@@ -104,7 +104,8 @@ def of_residues(name: str, function: Function, *arrays: Any) -> Any:
 def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
     """A result with the arrays of residues in it as arrays in the system."""
     if isinstance(result, tuple | list):
-        return type(result)(_narrowed(part, array_type, system, mode) for part in result)
+        parts = [_narrowed(part, array_type, system, mode) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if not is_number_array(result):
         return result
     words = mapped("narrowed", (result.words,), system, mode=mode, wide=result.system)

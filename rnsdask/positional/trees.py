@@ -137,7 +137,8 @@ def _positive(words: Array, system: Positional, locate: Locate) -> Array:
 
 def _trimmed(numbers: Array) -> Array:
     used = (numbers != 0).any(axis=1)
-    return numbers[: max(1, int(used.nonzero()[0].max(initial=0)) + 1)]
+    (places,) = used.nonzero()
+    return numbers[: int(places[-1]) + 1 if places.size else 1]
 
 
 def _side_by_side(columns: list[Array]) -> Array:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rnsdask.backend import OPEN, OVERFLOWS, Array, backend_name, empty_like, kernels_of
+from rnsdask.backend import OPEN, OVERFLOWS, Array, backend_name, empty_like, kernels_of, to_backend
 from rnsdask.constants import WindowCheck, sum_check, window_check
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import RNSOverflowError
@@ -37,6 +37,9 @@ Range: TypeAlias = tuple[int, int]
 # to 50 doubles a column, which mostly stay in a CPU's cache.
 _RESIDUES_AT_A_TIME = 2**24
 _COLUMNS_AT_A_TIME = {"cpu": 2**16, "cuda": 2**21}
+
+# Open numbers that a GPU leaves to the host: it would first compile some thirty kernels, for seconds.
+_FEW = 2**10
 
 # A product of two fractions X/M, each with its MAGNITUDE_ERROR, is wrong by less than this part of itself.
 _RELATIVE_ERROR = 2.0**-11
@@ -145,15 +148,18 @@ def _decided(
     most, count = _COLUMNS_AT_A_TIME[backend_name(out)], out.shape[1]
     step = min(_RESIDUES_AT_A_TIME // len(out) or 1, most)
     parts: Iterator[Any] = (slice(k, k + step) for k in range(0, count, step))
-    if states is None or int(states.min()) == OPEN == int(states.max()):
+    left = count if states is None else int(np.count_nonzero(states == OPEN))
+    if states is None or left == count:
         mask = np.empty_like(out, shape=(count,), dtype=np.bool_, order="C")
     else:
         mask = states == OVERFLOWS
-        (indices,) = (states == OPEN).nonzero()
-        parts = (indices[k : k + step] for k in range(0, indices.size, step))
+        (indices,) = (states == OPEN).nonzero() if left else ((),)
+        parts = (indices[k : k + step] for k in range(0, left, step))
     for part in parts:
-        chosen = [_columns(x, part) for x in operands]
-        mask[part] = decide(chosen, _columns(out, part))
+        *chosen, result = (_columns(x, part) for x in (*operands, out))
+        if left <= _FEW:
+            *chosen, result = (to_backend(x, "cpu") for x in (*chosen, result))
+        mask[part] = np.asarray(decide(chosen, result), like=mask)
     return mask
 
 

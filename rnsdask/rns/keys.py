@@ -80,7 +80,8 @@ def _evaluated(residues: Array, constants: KeyConstants) -> Array:
 
 def _unambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array:
     """The keys, in place, with those that passed 2**64 replaced by the greatest."""
-    if constants.ambiguous_below:
+    # Seldom any: to look for their places takes a GPU four kernels.
+    if constants.ambiguous_below and keys.size and int(keys.min()) < constants.ambiguous_below:
         (ambiguous,) = (keys < np.uint64(constants.ambiguous_below)).nonzero()
         if ambiguous.size:
             # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.

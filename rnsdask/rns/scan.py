@@ -149,13 +149,12 @@ def running_extrema(residues: Array, system: RNS, minimum: bool, before: int | N
     residues = as_matrix(residues)
     if residues.shape[1] == 0:
         return residues
-    head = residues[:, :1].copy()
-    if before is not None:
-        head = np.asarray(column_of(before, system.moduli), like=residues)
-    records = _records(residues, head, system, minimum)
-    latest = _running_maximum(np.where(records, np.arange(len(records), dtype=np.int64, like=records), -1))
+    # One number, whose key a GPU would compute in as many kernels as those of all others.
+    head = to_backend(residues[:, :1], "cpu") if before is None else column_of(before, system.moduli)
+    latest = _last_records(_records(residues, head, system, minimum))
     result: Array = kernels_of(residues).gather(residues, np.maximum(latest, 0))
-    result[:, : int((latest < 0).sum())] = head
+    if first := int(np.count_nonzero(latest < 0)):
+        result[:, :first] = np.asarray(head, like=result)
     return result
 
 
@@ -164,13 +163,13 @@ def _records(residues: Array, head: Array, system: RNS, minimum: bool) -> Array:
     numbers = keyed(residues, system, head)
     residues, constants = numbers.residues, numbers.constants
     head = head[: len(residues)]
-    keys = complemented(np.concatenate([number_keys(head, constants), numbers.keys]), minimum)
-    ahead, keys = _running_maximum(keys)[:-1], keys[1:]
+    first = np.asarray(number_keys(head, constants), like=numbers.keys)
+    keys = complemented(np.concatenate([first, numbers.keys]), minimum)
+    ahead, keys = kernels_of(keys).running_maximum(keys)[:-1], keys[1:]
     records = (keys > ahead) & (keys - ahead > np.uint64(constants.slack))
     (undecided,) = (~records & (keys >= certain_below(ahead, constants))).nonzero()
     if len(undecided):
-        certain = np.where(records, np.arange(len(records), dtype=np.int64, like=records), -1)
-        rivals = _running_maximum(certain)[undecided]
+        rivals = _last_records(records)[undecided]
         for found in _exact_records(residues, head, constants, minimum, undecided, rivals):
             records[found] = True
     return records
@@ -208,15 +207,11 @@ def _exact_records(
         yield indices[np.asarray(is_record, like=indices)]
 
 
-def _running_maximum(array: Array) -> Array:
-    if isinstance(array, np.ndarray):
-        return np.maximum.accumulate(array)
-    # CuPy has no such function. After k rounds each entry is the maximum of 2**k of them.
-    distance = 1
-    while distance < len(array):
-        array = np.concatenate([array[:distance], np.maximum(array[distance:], array[:-distance])])
-        distance *= 2
-    return array
+def _last_records(records: Array) -> Array:
+    """Index of the last record up to each place, -1 where there is none: int64."""
+    places = np.arange(1, len(records) + 1, dtype=np.uint64, like=records) * records
+    found: Array = kernels_of(places).running_maximum(places).view(np.int64) - 1
+    return found
 
 
 S = TypeVar("S", bound=NumberSystem)

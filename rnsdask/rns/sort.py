@@ -238,6 +238,9 @@ def _places_by_halving(a: Array, v: Array, compare: Compare, side: str) -> Array
 # For each of the greatest numbers: they are seldom in the same group.
 _GROUPS = 64
 
+# Candidates that a GPU leaves to the host: to sort them takes some thirty kernels, each launched from Python.
+_FEW = 2**10
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -279,12 +282,12 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
     threshold = _reached(keys, count)
     slack = np.uint64(by.slack)
     (candidates,) = (keys >= np.maximum(threshold, slack) - slack).nonzero()
-    gather = kernels_of(words).gather
-    near = gather(by.words, candidates)
-    some = Ordering(by.keys[candidates], by.slack, near, lambda places: by.digits(candidates[places]))
-    best = candidates[sorted_indices(some, candidates.shape, 0, not minimum)[:count]]
-    values = system.decode(gather(as_matrix(words), best))
-    return Selection(tuple(values), tuple((best + offset).tolist()))
+    chosen = kernels_of(words).gather(as_matrix(words), candidates)
+    if len(candidates) <= _FEW:
+        chosen, candidates = (to_backend(array, "cpu") for array in (chosen, candidates))
+    best = sorted_indices(system.apply("ordering", chosen), candidates.shape, 0, not minimum)[:count]
+    values = system.decode(kernels_of(chosen).gather(chosen, best))
+    return Selection(tuple(values), tuple((candidates[best] + offset).tolist()))
 
 
 def _reached(keys: Array, count: int) -> Any:

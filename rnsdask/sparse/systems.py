@@ -205,7 +205,7 @@ def _by_primes(
     backend: str,
     seed: SupportsIndex,
 ) -> Any:
-    """What a function gives of a matrix modulo primes (n, *shape), with `chunks` by tasks."""
+    """Apply a function to a matrix modulo primes, for (n, *shape); with `chunks` in tasks."""
     moduli, size, number = a.check_fields(fields).moduli, _as_chunks(chunks), _as_seed(seed)
     if size is None:
         return _on(function, a, moduli, backend, number)

@@ -1,6 +1,8 @@
 """A stand-in for CuPy on NumPy's arrays, with the functions that the package calls."""
 
 import contextlib
+import ctypes
+import functools
 import sys
 import types
 from collections.abc import Callable
@@ -21,7 +23,8 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
 
     @property
     def data(self) -> Any:  # type: ignore[override]
-        return types.SimpleNamespace(ptr=self.ctypes.data, device_id=0)
+        fill = functools.partial(ctypes.memset, self.ctypes.data)
+        return types.SimpleNamespace(ptr=self.ctypes.data, device_id=0, memset_async=fill)
 
     @property
     def device(self) -> Any:

@@ -44,6 +44,10 @@ def without_assembly(code: str) -> str:
         return f"{{ u64 carry_ = 0, sum_; {' '.join(lines)} }}" if is_known else match[0]
 
     code = re.sub(r'asm volatile\("prefetch[^;]*;"[^;]*\);', ";", code)  # which changes nothing
+    # Blocks come one after another, so that each sees what those before it wrote.
+    place, memory = r'"l"\((\w+)\)', r' : "memory"\);'
+    code = re.sub(rf'asm volatile\("ld\.acquire[^:]*: "=r"\((\w+)\) : {place}{memory}', r"\1 = *\2;", code)
+    code = re.sub(rf'asm volatile\("red\.release[^:]*::{place}{memory}', r"atomicAdd(\1, 1u);", code)
     return re.sub(r"asm(?: volatile)?\((.*?)\);", translated, code, flags=re.DOTALL)
 
 

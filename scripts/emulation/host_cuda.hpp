@@ -26,6 +26,10 @@ struct Dim3 {
 struct alignas(8) uint2 {
   unsigned x, y;
 };
+struct alignas(4) uchar4 {
+  unsigned char x, y, z, w;
+};
+
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };

@@ -97,6 +97,64 @@ def check_determinants(case: Case, rng: Random) -> int:
     return same_array(matrix_product(a.values, numerators), b.values * factor, "a @ solve(a, b)")
 
 
+# Minors of the fuzzer's matrices hardly ever are multiples of it.
+LARGE_PRIME = 2**2203 - 1
+
+
+@operation("equations of any shape")
+def check_any_equations(case: Case, rng: Random) -> int:
+    """Echelon forms, null spaces and solutions of integer matrices of any shape and rank."""
+    a = case.fresh(rng, (rng.randint(1, 3), rng.randint(1, 4)), "a")
+    x, values = in_one_chunk(a.array, a.values), a.values
+    for axis in (0, 1):
+        if rng.random() < 0.5:
+            x, values = rd.concatenate([x, x], axis=axis), np.concatenate([values, values], axis=axis)
+    x = in_one_chunk(x, values)
+    form, pivots = reduced(values.tolist(), LARGE_PRIME)
+    rows, columns = values.shape
+    numerators, denominator, found = map(computed, rd.linalg.rref(x))
+    same_array(found, np.array([*pivots, *[-1] * (min(rows, columns) - len(pivots))]), "pivots")
+    factor = pow(int(denominator.item() if hasattr(denominator, "item") else denominator), -1, LARGE_PRIME)
+    expected = objects((v for row in form for v in row), (len(form), columns))
+    same_array(numerators[: len(form)] * factor % LARGE_PRIME, expected, "rref")
+    require(not numerators[len(form) :].any(), "rows beyond the rank are not 0")
+    basis = computed(rd.linalg.nullspace(x))
+    require(basis.shape == (columns, columns - len(pivots)), "a null space of another rank")
+    require(not matrix_product(values, basis).any(), "a null vector that is none")
+    require(all(math.gcd(*v) == 1 for v in basis.T.tolist()), "a null vector has a common factor")
+    tops, below = map(computed, rd.linalg.solve(x, x, unique=False))
+    below = int(below.item() if hasattr(below, "item") else below)
+    same_array(matrix_product(values, tops), values * below, "a @ solve(a, a, unique=False)")
+    free = sorted(set(range(columns)) - set(pivots))
+    require(not tops[free].any(), "a free variable is not 0")
+    return 4 * columns
+
+
+@operation("matrices modulo integers")
+def check_modulo(case: Case, rng: Random) -> int:
+    """Inverses modulo primes, powers and products, or the common divisor."""
+    n = rng.randint(1, 4)
+    a = case.fresh(rng, (n, n), "a")
+    factors = rng.sample(
+        [2 ** rng.randint(1, 70), 3, 5**3, 2**31 - 1, 2**61 - 1, 7 * 11, 65537], rng.randint(1, 3)
+    )
+    modulus, det = math.prod(factors), determinant(a.values.tolist())
+    case.note("modulo=", factors)
+    modulo = factors if rng.random() < 0.5 else modulus
+    common = math.gcd(det, modulus)
+    x = in_one_chunk(a.array, a.values)
+    if common != 1:
+        call = lambda: computed(rd.linalg.inv(x, modulo=modulo))  # noqa: E731
+        error = must_fail(call, np.linalg.LinAlgError, "no inverse")
+        require(common > 10**15 or str(error).endswith(f" is {common}"), f"another divisor: {error}")
+        return 1
+    got = computed(rd.linalg.inv(x, modulo=modulo))
+    require(bool(((got >= 0) & (got < modulus)).all()), "an element is no residue")
+    return same_array(
+        matrix_product(a.values, got) % modulus, np.eye(n, dtype=object) % modulus, "a @ inv(a)"
+    )
+
+
 @operation("fields: matrices", ANY)
 def check_matrices(case: Case, rng: Random) -> int:
     """Products, determinants, and inverses and solutions by what they are multiplied with."""
@@ -136,10 +194,15 @@ def check_factors(case: Case, rng: Random) -> int:
     p_, l_, u_ = (part.to_ints() for part in rd.linalg.lu(x))
     products = [matrix_product(matrix_product(p, low), u) for p, low, u in zip(p_, l_, u_, strict=True)]
     count = same_array(np.stack(products) % size, values, "P @ L @ U")
+    forms, places = rd.linalg.rref(x)
+    forms, places = computed(forms).to_ints(), computed(places)
     for k, p in enumerate(field.primes):
         for i, matrix in enumerate(values.tolist()):
-            pivots = reduced(matrix, p)[1]
+            form, pivots = reduced(matrix, p)
             same_int(int(ranks[k, i]), len(pivots), f"rank modulo {p}")
+            require([c for c in places[k, i].tolist() if c >= 0] == pivots, f"pivots modulo {p}")
+            form += [[0] * shape[1]] * (shape[0] - len(form))
+            require((forms[i] % p).tolist() == form, f"rref modulo {p}")
             check_lu(p_[i] % p, l_[i] % p, u_[i] % p, pivots)
     return count + check_nullspaces(field, x, values)
 

@@ -70,6 +70,40 @@ def test_long_transforms_of_the_cpu(length: int, rng: np.random.Generator) -> No
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize(("log_length", "runs"), [(15, 131), (16, 67), (18, 17), (19, 9), (20, 7)])
+def test_many_transforms_of_two_passes(log_length: int, runs: int, rng: np.random.Generator) -> None:
+    """More than the memory between passes holds at a time, in place too."""
+    import cupy
+
+    length = 2**log_length
+    for moduli in SETS[1:]:
+        words = drawn(rng, moduli, runs * length)
+        for inverse in (False, True):
+            constants = transform_constants(moduli, length, inverse)
+            expected, found = np.empty_like(words), in_wider_rows(words, cupy)
+            cpu.ntt(words, constants, expected)
+            kernels_of(found).ntt(found, constants, found)
+            np.testing.assert_array_equal(found.get(), expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("log_length", "runs"), [(22, 3), (24, 1)])
+def test_many_transforms_of_three_passes(log_length: int, runs: int, rng: np.random.Generator) -> None:
+    import cupy
+
+    length = 2**log_length
+    primes = primes_below(2**31, length)
+    moduli = ModuliSet([next(primes), next(primes)])
+    words = drawn(rng, moduli, runs * length)
+    for inverse in (False, True):
+        constants = transform_constants(moduli, length, inverse)
+        expected, found = np.empty_like(words), cupy.empty_like(words)
+        cpu.ntt(words, constants, expected)
+        kernels_of(found).ntt(cupy.asarray(words), constants, found)
+        np.testing.assert_array_equal(found.get(), expected)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("lengths", [[5, 6], [4, 3, 5], [6, 4, 6]])
 def test_all_ways_to_cut_a_transform(
     lengths: list[int], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
@@ -80,6 +114,7 @@ def test_all_ways_to_cut_a_transform(
 
     length, moduli = 2 ** sum(lengths), SETS[2]
     monkeypatch.setattr(ntt, "_longest_row", lambda: 4)
+    monkeypatch.setattr(ntt, "_overlapped_matrix", lambda _: 0)
     monkeypatch.setattr(ntt, "_cut", lambda _: lengths)
     monkeypatch.setattr(ntt, "_cut_product", lambda _: lengths[:-1])
     monkeypatch.setattr(ntt, "_BETWEEN", 2 * length)  # three runs of four rows are done in several parts

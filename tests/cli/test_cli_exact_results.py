@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import shutil
 from fractions import Fraction
@@ -114,6 +115,54 @@ def test_solutions(rng: np.random.Generator) -> None:
     for k, row, column in np.ndindex(2, 5, 3):
         total = sum(int(a[row, j]) * Fraction(texts[k, j, column]) for j in range(5))
         assert total == several[k, row, column]
+
+
+def test_solutions_of_any_equations(rng: np.random.Generator) -> None:
+    a = drawn(rng, 3, 5, bits=40)
+    a[2] = a[0] + a[1]
+    stored("a", a, (2, 3))
+    stored("b", a @ np.arange(5))
+    assert "takes square matrices" in fail("solve", "a", "b", status=2)
+    x = [Fraction(lines(succeed("solve", "a", "b", "--any"))[k,]) for k in range(5)]
+    assert [sum(c * v for c, v in zip(row, x, strict=True)) for row in a.tolist()] == (
+        a @ np.arange(5)
+    ).tolist()
+    assert x[2:] == [0] * 3
+    succeed("solve", "a", "b", "--any", "-o", "n", "--denominators", "d")
+    (denominator,) = rd.open_zarr("d").to_ints()
+    assert [Fraction(n, denominator) for n in rd.open_zarr("n").to_ints()] == x
+    stored("c", np.array([0, 0, 1], dtype=object))
+    assert "the matrix makes equations without a solution" in fail("solve", "a", "c", "--any")
+
+
+def test_solutions_modulo_integers() -> None:
+    a, b = np.array([[2, 1], [7, 3]], dtype=object), np.array([5, 6], dtype=object)
+    stored("a", a)
+    stored("b", b)
+    for factors in ((10**60,), (7, 2**61 - 1, 9)):
+        modulo = [text for factor in factors for text in ("--modulo", str(factor))]
+        x = [int(lines(succeed("solve", "a", "b", *modulo))[k,]) for k in range(2)]
+        assert not ((a @ x - b) % math.prod(factors)).any()
+        succeed("solve", "a", "b", *modulo, "-o", "x", "--overwrite")
+        assert rd.open_zarr("x").to_ints().tolist() == x
+    # The job is known by its modulus.
+    assert "it exists" in fail("solve", "a", "b", "--modulo", "11", "-o", "x")
+    succeed("solve", "a", "b", *modulo, "-o", "x", "--resume")
+    assert "coprime" in fail("solve", "a", "b", "--modulo", "6", "--modulo", "4", status=2)
+    assert "not for --modulo" in fail("solve", "a", "b", "--modulo", "6", "--any", status=2)
+    stored("s", np.array([[2, 0], [0, 3]], dtype=object))
+    assert "is 6" in fail("solve", "s", "b", "--modulo", "12")
+
+
+def test_matrices_of_polynomials() -> None:
+    stored("x", np.array([[[1, 1], [2, 0]], [[0, -3], [1, 1]]], dtype=object), (1, 2, 1))
+    assert lines(succeed("det", "x", "--variables", "1")) == {(0,): "1", (1,): "8", (2,): "1"}
+    assert lines(succeed("det", "x")) == {(0,): "-2", (1,): "3"}
+    succeed("det", "x", "--variables", "1", "-o", "d")
+    assert rd.open_zarr("d").to_ints().tolist() == [1, 8, 1]
+    rd.from_ints([[[1, 1]]], rd.PrimeFields(PRIMES)).to_zarr("f")
+    succeed("det", "f", "--variables", "1", "-o", "g")
+    assert rd.open_zarr("g").to_ints().tolist() == [1, 1]
 
 
 def test_elements_of_fields(rng: np.random.Generator) -> None:

@@ -20,6 +20,7 @@ from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
 from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import JobError
+from rnsdask.jobs import memory_plan
 from rnsdask.jobs.reduction import reduce
 
 
@@ -157,15 +158,45 @@ def test_one_gpu_needs_no_cluster(
 ) -> None:
     path = str(tmp_path / "x.zarr")
     run("random", path, "--count", 10_000, "--bits", 512, "--chunk", 1280, "--seed", 3)
-    monkeypatch.setattr(connecting, "has_gpu", lambda: False)
-    failed = run("max", path, "--gpus", 1, status=1).stderr
-    assert "1 GPU was asked for, and this host has 0, or no CuPy (extra cu12 or cu13)" in failed
+    for gpus in (1, "all"):
+        failed = run("max", path, "--gpus", gpus, status=1).stderr
+        assert "1 GPU was asked for, and this host has 0, or no CuPy (extra cu12 or cu13)" in failed
     monkeypatch.setattr(connecting, "has_gpu", lambda: True)
     found = [json.loads(run("max", path, "--json", *how).stdout)["value"] for how in ((), ("--gpus", 1))]
     assert found[0] == found[1]
-    assert two_gpus == []
-    run("max", path, "--gpus", "all")
+    run("max", path, "--gpus", 2)
     assert two_gpus == [2]
+
+
+def test_all_gpus_are_as_many_as_gain_time(
+    tmp_path: Path, two_gpus: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two for what computes for longer than it reads, if that is much; one, without a cluster, for others."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(connecting, "has_gpu", lambda: True)
+    monkeypatch.setattr(connecting, "gpu_count", lambda: 2)
+    monkeypatch.setattr(memory_plan, "_BYTES_OF_A_GPU", 10_000)
+    run("random", "x", "--count", 1000, "--bits", 512, "--chunk", 256, "--seed", 3)
+    run("random", "p", "--count", 1000, "--bits", 512, "--chunk", 256, "--seed", 3, "--positional")
+    run("random", "m", "--shape", "100,100", "--bits", 64, "--chunk", "50,50", "--seed", 4)
+    run("random", "few", "--count", 100, "--bits", 512, "--seed", 3, "--positional")
+    one = "on 1 of 2 GPUs: more would gain {} no time on this much data; --gpus 2 takes all"
+    two = "on 2 of 2 GPUs, each with a worker"
+    told = {
+        "max x": one.format("max"),
+        "eval x**2 x=x --sum --overflow wrap": one.format("eval"),
+        "eval mod_power(p,p,p+1) p=p --max": two,
+        "eval mod_power(p,p,p+1) p=few --max": one.format("eval"),
+        "rank m": one.format("rank"),
+    }
+    for command, message in told.items():
+        arguments = command.split()
+        expected, found = (run(*arguments, *how, "--json") for how in ((), ("--gpus", "all")))
+        assert found.stderr == f"rnsdask: {message}\n"
+        ignored = {"seconds": 0, "retries": 0}
+        assert json.loads(found.stdout) | ignored == json.loads(expected.stdout) | ignored
+        assert two_gpus == ([2] if message == two else [])
+        two_gpus.clear()
 
 
 @pytest.mark.gpu

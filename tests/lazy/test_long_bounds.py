@@ -4,6 +4,7 @@ import math
 import operator
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -20,6 +21,8 @@ BOUND = 2**BITS - 1
 A = [3, -BOUND, BOUND // 7, 12]
 B = [-BOUND + 5, 7, BOUND // 3, 1]
 SMALL = [1, 2, 0, 1]
+PRIME = 2**19_937 - 1
+COPRIME = [2**9_941 - 1, -PRIME, 2**11_213 - 1, 1]
 
 
 def each(function: Callable[..., int]) -> Callable[..., list[int]]:
@@ -33,6 +36,21 @@ def both(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[...
 
 def scan(name: str, function: Callable[[int, int], int]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda a, _: getattr(a, name)(0), lambda a, _: list(accumulate(a, function))
+
+
+def variance(values: list[int]) -> Fraction:
+    mean = Fraction(sum(values), len(values))
+    return sum((v - mean) ** 2 for v in values) / len(values)
+
+
+def wide(x: Any) -> rd.ModuliSet:
+    return rd.ModuliSet.for_bits(x.system.moduli.bits + 100)
+
+
+def inverted(x: Any) -> Any:
+    """Products of numbers and their inverses modulo M."""
+    numbers = rd.from_ints(COPRIME, x.system).rechunk(2)
+    return rd.multiply(numbers, rd.inverse(numbers), overflow="wrap")
 
 
 CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -88,6 +106,30 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda a, _: rd.mod_multiply(a, a, BOUND // 9),
         each(lambda a, _: a * a % (BOUND // 9)),
     ),
+    "mod_subtract": (lambda a, b: rd.mod_subtract(a, b, PRIME), each(lambda a, b: (a - b) % PRIME)),
+    "mod_inverse": (lambda a, _: rd.mod_inverse(a, PRIME), each(lambda a, _: pow(a, -1, PRIME))),
+    "mod_power": (
+        lambda a, _: rd.mod_power(a, rd.from_ints(SMALL, a.system).rechunk(2), PRIME),
+        lambda a, _: each(lambda v, k: pow(v, k, PRIME))(a, SMALL),
+    ),
+    "mod_power_by_integer": (lambda a, _: rd.mod_power(a, -2, PRIME), each(lambda a, _: pow(a, -2, PRIME))),
+    "mod_power_by_array": (
+        lambda a, _: rd.mod_power(a, SMALL, PRIME),
+        lambda a, _: each(lambda v, k: pow(v, k, PRIME))(a, SMALL),
+    ),
+    "power_modulo_by_array": (
+        lambda a, _: pow(a, np.array(SMALL), PRIME),
+        lambda a, _: each(lambda v, k: pow(v, k, PRIME))(a, SMALL),
+    ),
+    "inverse": (lambda a, _: inverted(a), lambda _a, _b: [1] * len(COPRIME)),
+    "moments": (lambda a, _: a.var(), lambda a, _: variance(a)),
+    "select": (lambda a, _: a.topk(3), lambda a, _: sorted(a, reverse=True)[:3]),
+    "exact": (lambda a, b: rd.multiply(a, b, bits="exact"), each(operator.mul)),
+    "product_tree": (lambda a, _: rd.product_tree(abs(a)).product, lambda a, _: abs(math.prod(a))),
+    "change_moduli": (lambda a, _: a.extend(wide(a)), lambda a, _: a),
+    "from_rns": (lambda a, _: rd.IntervalRNSArray.from_rns(a.to_rns()), lambda a, _: a),
+    "to_rns": (lambda a, _: a.to_rns(), lambda a, _: a),
+    "part_sign": (lambda a, _: a.sign, each(lambda a, _: a < 0)),
 }
 """Public calls that run a row of a table, and the results for Python's integers."""
 
@@ -119,3 +161,34 @@ def test_row(name: str, row: str) -> None:
     found = pickle.loads(pickle.dumps(lazy)).compute()
     found = found.tolist() if hasattr(found, "tolist") else found
     assert found == of_integers(A, B)
+
+
+AS_IN_MEMORY: dict[str, Callable[[Any], Any]] = {
+    "part_low": lambda x: x.low,
+    "part_upp": lambda x: x.upp,
+    "part_exponent": lambda x: x.exponent,
+    "residues_modulo": rd.mixed_radix_digits,
+}
+"""Calls that run a row of a table, and give no integers."""
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [(name, row) for name, table in TABLES.items() for row in AS_IN_MEMORY if row in table_at(table)],
+)
+def test_row_as_in_memory(name: str, row: str) -> None:
+    x = rd.from_ints(A, system(name))
+    call, chunked = AS_IN_MEMORY[row], x.rechunk(2)
+    lazy = call(chunked)
+    assert tokenize(lazy) == tokenize(call(chunked))
+    assert np.array_equal(pickle.loads(pickle.dumps(lazy)).compute(), call(x.compute()))
+
+
+@pytest.mark.parametrize("name", ["rns", "positional"])
+def test_random(name: str) -> None:
+    made = system(name) if name == "rns" else rd.Positional(BITS, signed=True)
+    x = rd.random(made, 6, chunks=2, seed=1)
+    assert tokenize(x) == tokenize(rd.random(made, 6, chunks=2, seed=1))
+    found = pickle.loads(pickle.dumps(x)).to_ints().tolist()
+    assert found == x.compute().to_ints().tolist()
+    assert all(BITS - 64 < value.bit_length() <= BITS for value in found)

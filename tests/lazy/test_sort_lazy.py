@@ -95,7 +95,9 @@ def test_a_chunk_of_the_result_takes_few_numbers(
         assert all(size <= max(length, 8 * count * 16) for size in taken)
 
 
-def test_the_array_is_made_again_for_chunks_that_are_not_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_array_is_computed_again_for_chunks_that_are_not_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made: list[int] = []
 
     def block(words: Any) -> Any:

@@ -341,6 +341,5 @@ def test_what_is_refused(on_each_processor: Processor) -> None:
         rd.linalg.solve(x, rd.FieldArray.from_rns(x, rd.PrimeFields([7])))
     with pytest.raises(ValueError, match="different moduli sets"):
         rd.linalg.solve(x, array_of(on_each_processor, np.ones(3, dtype=object), SMALL, True))
-    for function in (rd.linalg.lu, rd.linalg.nullspace):
-        with pytest.raises(TypeError, match=f"{function.__name__} takes a FieldArray, got RNSArray"):
-            function(x)
+    with pytest.raises(TypeError, match="lu takes a FieldArray, got RNSArray"):
+        rd.linalg.lu(x)

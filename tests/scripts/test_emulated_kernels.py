@@ -63,11 +63,9 @@ def pointers(*arrays: np.ndarray) -> list[np.ndarray]:
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_kernels_agree_with_the_cpus() -> None:
-    assert emulated("powers", "transposition", "proofs") == [
+    assert emulated("powers", "transposition") == [
         "transposition: 4 results agree",
         "montgomery_powers: 4 results agree",
-        "proofs_of_bounds: 49 results agree",
-        "proofs_of_any_sums: 4 results agree",
     ]
 
 

@@ -18,7 +18,7 @@ from fuzzing.oracle import Range, product_of_all
 import rnsdask as rd
 from rnsdask.lazy import functions
 
-SECONDS = 8
+SECONDS = 3
 RESULTS = 10_000
 
 CASES = 24

@@ -1,5 +1,6 @@
 """The pipelines against slow and obvious computations of the same."""
 
+import json
 import math
 import runpy
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 import flint
 import numpy as np
 import pytest
+from real_roots import real_roots
 
 import rnsdask as rd
 
@@ -40,22 +42,68 @@ def pipeline() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("size", "count"), [(1, 5), (2, 40), (5, 60), (16, 30)])
 def test_determinants(pipeline: dict[str, Any], size: int, count: int, tmp_path: Path) -> None:
-    expected = [exact_determinant(m.tolist()) for m in pipeline["sign_matrices"](size, count, 7, 0)]
-    assert pipeline["determinants"](size, count, 7).to_ints().tolist() == expected
-    for store in (None, str(tmp_path / "determinants.zarr")):
-        assert pipeline["summary"](size, count, 7, store) == {
-            "greatest": max(expected),
-            "index": expected.index(max(expected)),
-            "least": min(expected),
-            "sum": sum(expected),
-            "bound": pipeline["hadamard_bound"](size),
-        }
+    expected = [exact_determinant(m.tolist()) for m in pipeline["sign_matrices"](size, count)]
+    x = pipeline["determinants"](tmp_path, size, count)
+    assert x.to_ints().tolist() == expected
+    pipeline["check"](x, size)
+    assert pipeline["summary"](x) == {
+        "greatest": max(expected),
+        "index": expected.index(max(expected)),
+        "least": min(expected),
+        "sum": sum(expected),
+        "bound": math.isqrt(size**size),
+    }
+    with pytest.raises(SystemExit, match="python-flint has other determinants"):
+        pipeline["check"](x + 2**size, size)
+    if size > 1:
+        with pytest.raises(SystemExit, match="is no multiple of 2"):
+            pipeline["check"](x + 1, size)
 
 
-def test_determinants_over_several_chunks(pipeline: dict[str, Any]) -> None:
-    result = pipeline["summary"](4, 20_000, 1)
-    assert result["greatest"] == 16  # Hadamard's maximum for 4 x 4, met by many of the sample
-    assert result["least"] == -16
+def test_determinants_go_on(
+    pipeline: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In several stores of several chunks; one that is lost is computed again, the same."""
+    monkeypatch.setitem(pipeline["determinants"].__globals__, "OF_STORE", 2**14)
+    first = pipeline["determinants"](tmp_path, 4, 20_000)
+    values = first.to_ints().tolist()
+    assert (max(values), min(values)) == (16, -16)  # Hadamard's maximum for 4 x 4, met by many
+    (tmp_path / "4-0-16384.zarr").rename(tmp_path / "removed")
+    capsys.readouterr()
+    assert pipeline["determinants"](tmp_path, 4, 20_000).to_ints().tolist() == values
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("determinants")] == [
+        "determinants 0 to 16383 of 20000"
+    ]
+
+
+@pytest.fixture(scope="module")
+def tilings() -> dict[str, Any]:
+    return runpy.run_path(str(PIPELINES / "domino_tilings.py"))
+
+
+def test_tilings_of_square_boards(
+    tilings: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = tilings["domino_tilings"](tmp_path, 12)
+    assert list(found.values()) == [2, 36, 6728, 12988816, 258584046368, 53060477521960000]  # A004003
+    assert tilings["check"](found) == "the cosine formula gives the same for all 6 boards"
+    (tmp_path / "6.txt").unlink()
+    assert tilings["domino_tilings"](tmp_path, 14) == found | {14: tilings["cosine_formula"](14, 100)}
+    assert "7 boards, of which 5 are there" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="another number for 4 x 4"):
+        tilings["check"](found | {4: 37})
+
+
+def test_signs_of_pairs(tilings: dict[str, Any]) -> None:
+    """Each pair of neighbours once; around each four cells there is an odd number of minus signs."""
+    for size in (2, 4, 10):
+        matrix, pairs = tilings["kasteleyn_matrix"](size), tilings["edges"](size)
+        assert abs(matrix).sum() == sum(black.size for black, _ in pairs) == 2 * size * (size - 1)
+        across, down = (matrix[pair] for pair in pairs)
+        assert (across[:-1] * across[1:] * down[:, :-1] * down[:, 1:] == -1).all()
 
 
 # ---- counting ----------------------------------------------------------------------------------------------
@@ -184,11 +232,14 @@ def test_ramanujan_tau(size: int, tmp_path: Path) -> None:
         pipeline["check"](numbers + 1)
 
 
-@pytest.mark.parametrize("name", ["partition_numbers", "ramanujan_tau"])
-def test_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("partition_numbers", 1000), ("ramanujan_tau", 1000), ("determinants", 5), ("domino_tilings", 8)],
+)
+def test_pictures(name: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "picture.svg"
-    arguments = [f"{name}.py", str(tmp_path / "x.zarr"), "--size", "1000", "--picture", str(picture)]
+    arguments = [f"{name}.py", str(tmp_path / "x.zarr"), "--size", str(size), "--picture", str(picture)]
     monkeypatch.setattr(sys, "argv", arguments)
     runpy.run_path(str(PIPELINES / f"{name}.py"), run_name="__main__")
     assert picture.stat().st_size > 10_000
@@ -202,3 +253,114 @@ def test_series_on_a_gpu(name: str, tmp_path: Path) -> None:
     function = runpy.run_path(str(PIPELINES / f"{script}.py"))[name]
     found, expected = (function(tmp_path / f"{on_gpu}.zarr", 3000, None, on_gpu) for on_gpu in (True, False))
     assert found.to_ints().tolist() == expected.to_ints().tolist()
+
+
+@pytest.mark.gpu
+def test_determinants_on_a_gpu(pipeline: dict[str, Any], tilings: dict[str, Any], tmp_path: Path) -> None:
+    """The GPU's results are the CPU's."""
+    for function, sizes in ((pipeline["determinants"], (20, 100)), (tilings["domino_tilings"], (20,))):
+        folders = (tmp_path / f"{len(sizes)}-{on_gpu}" for on_gpu in (True, False))
+        found = [function(folder, *sizes, None, k == 0) for k, folder in enumerate(folders)]
+        values = [x.to_ints().tolist() if isinstance(x, rd.RNSArray) else x for x in found]
+        assert values[0] == values[1]
+
+
+# ---- self-avoiding paths -----------------------------------------------------------------------------------
+
+
+def paths_by_search(size: int) -> int:
+    """Follow all paths from a corner to the opposite one."""
+
+    def follow(x: int, y: int, seen: frozenset[tuple[int, int]]) -> int:
+        if (x, y) == (size, size):
+            return 1
+        near = {(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)} - seen
+        inside = [(a, b) for a, b in near if 0 <= a <= size and 0 <= b <= size]
+        return sum(follow(*vertex, seen | {vertex}) for vertex in inside)
+
+    return follow(0, 0, frozenset({(0, 0)}))
+
+
+@pytest.fixture(scope="module")
+def paths() -> dict[str, Any]:
+    return runpy.run_path(str(PIPELINES / "self_avoiding_paths.py"))
+
+
+def test_self_avoiding_paths(paths: dict[str, Any], tmp_path: Path) -> None:
+    sizes = range(1, 5)
+    assert [paths["count_paths"](tmp_path, n) for n in sizes] == [paths_by_search(n) for n in sizes]
+    # OEIS A007764; from 9 on states are in parts
+    assert paths["count_paths"](tmp_path, 7) == 789_360_053_252
+    assert paths["count_paths"](tmp_path, 10) == 1_568_758_030_464_750_013_214_100
+
+
+def test_paths_go_on(paths: dict[str, Any], tmp_path: Path) -> None:
+    expected = paths["count_paths"](tmp_path, 9)
+    last, before = (paths["files_of"](tmp_path, 9, step) for step in (19, 18))
+    last[1].unlink()
+    kept = last[0].stat().st_mtime_ns
+    assert paths["count_paths"](tmp_path, 9) == expected
+    assert last[0].stat().st_mtime_ns == kept
+    for file in before:
+        file.unlink()
+    assert paths["count_paths"](tmp_path, 9) == expected
+
+
+def test_wrong_residues_of_paths(paths: dict[str, Any], tmp_path: Path) -> None:
+    paths["count_paths"](tmp_path, 5)
+    (file,) = paths["files_of"](tmp_path, 5, 11)
+    arrays = dict(np.load(file))
+    arrays["counts0"][0, 0] ^= 1
+    np.savez(file, **arrays)
+    with pytest.raises(SystemExit, match="there are not"):
+        paths["count_paths"](tmp_path, 5)
+
+
+# ---- curves ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 5, 12])
+def test_curve_intersections(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):  # the second time what is there
+        run("curve_intersections.py", tmp_path, "--size", size, monkeypatch=monkeypatch)
+    curves = [rd.open_zarr(tmp_path / f"{name}.zarr").to_ints().tolist() for name in ("first", "second")]
+    context = flint.fmpz_mpoly_ctx.get(("x", "y"), "lex")
+    f, g = (
+        context.from_dict({(j, i): c for i, row in enumerate(curve) for j, c in enumerate(row)})
+        for curve in curves
+    )
+    expected = f.resultant(g, "y")
+    coefficients = rd.open_zarr(tmp_path / "resultant.zarr").to_ints().tolist()
+    assert context.from_dict({(k, 0): c for k, c in enumerate(coefficients)}) == expected
+    points = json.loads((tmp_path / "points.json").read_text())
+    roots = [x.real for x, _ in flint.fmpz_poly(coefficients).complex_roots() if x.imag == 0]
+    assert len(points) == len(roots)
+    for (x, y), root in zip(points, sorted(roots), strict=True):
+        assert float(x) == pytest.approx(float(root), rel=1e-12)
+        for curve in curves:
+            terms = [c * float(x) ** j * float(y) ** i for i, r in enumerate(curve) for j, c in enumerate(r)]
+            assert abs(sum(terms)) < 1e-9 * max(map(abs, terms))
+
+
+def test_wrong_resultants(tmp_path: Path) -> None:
+    pipeline = runpy.run_path(str(PIPELINES / "curve_intersections.py"))
+    *curves, found = pipeline["resultant"](tmp_path, 4)
+    with pytest.raises(SystemExit, match="FLINT has another resultant"):
+        pipeline["check"](curves, [found[0] + 1, *found[1:].tolist()])
+
+
+@pytest.mark.parametrize(
+    ("roots", "complex_pairs"), [((0,), 0), ((-1000, -1, 0, 1, 7, 8), 2), (tuple(range(-9, 10)), 5)]
+)
+def test_real_roots(roots: tuple[int, ...], complex_pairs: int) -> None:
+    f = math.prod((flint.fmpz_poly([-root, 1]) for root in roots), start=flint.fmpz_poly([1]))
+    for k in range(complex_pairs):
+        f *= flint.fmpz_poly([5 + k, k, 1])
+    found = sorted(real_roots([int(c) for c in f.coeffs()]))
+    assert len(found) == len(roots)
+    assert all(abs(x - root) < 1e-60 and x.contains(root) for x, root in zip(found, roots, strict=True))
+
+
+def test_real_roots_that_are_double() -> None:
+    with pytest.raises(SystemExit, match="too near"):
+        real_roots([1, -2, 1])

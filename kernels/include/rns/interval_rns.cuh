@@ -43,6 +43,22 @@ RNS_INLINE void words_of(const Header& header, u32 (&words)[kHeaderRows]) {
   words[kUppRow + 1] = static_cast<u32>(upp >> 32);
 }
 
+// Whether a number other than 0 may have this header, as rnsdask/interval_rns/layout.py says; `width` is the
+// greatest relative one.
+RNS_INLINE bool follows_rules(const Header& header, i32 least_exponent, double width) {
+  const ExtendedInterval& x = header.interval;
+  // Comparisons with what is not a number are false.
+  const bool is_interval = (x.upp - x.low <= width * x.low) & (x.low > 0) & (x.low <= x.upp);
+  const bool is_in_range = (x.upp >= 0.5) & (x.upp < 1) & (x.exponent >= least_exponent) & (x.exponent <= 1);
+  return is_interval & is_in_range & (header.sign <= 1);
+}
+
+// Whether 0 has this header.
+RNS_INLINE bool is_of_zero(const Header& header) {
+  const ExtendedInterval& x = header.interval;
+  return x.low == 0 && x.upp == 0 && x.exponent == 0 && header.sign == 0;
+}
+
 // What the intervals leave open about a result. The residues of such a number are looked at once more.
 constexpr u32 kOpenSign = 1;   // the interval holds 0: X may have the other sign, complemented
 constexpr u32 kWide = 2;       // the interval is wider than it may be stored

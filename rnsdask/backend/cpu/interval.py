@@ -51,15 +51,6 @@ def interval_rns_multiply(
 
 
 def interval_rns_first_invalid(x: Array, least_exponent: int, width: float) -> int | None:
-    """Index of the first column whose header no number has, or None.
-
-    Parameters
-    ----------
-    x : array of uint32, shape (n + 6, N)
-        Residues and headers.
-    least_exponent, width
-        The least exponent, and the greatest relative width, that a number may have.
-    """
     index: int = _cpu.interval_rns_first_invalid(x, least_exponent, width)
     return None if index < 0 else index
 

@@ -62,6 +62,10 @@ def find_unset(flags: NDArray[np.bool_], few: int) -> NDArray[np.intp]:  # noqa:
     return np.flatnonzero(~flags)
 
 
+def running_maximum(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return np.maximum.accumulate(values)
+
+
 def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
     if residues.flags.c_contiguous:
         taken: NDArray[np.uint32] = residues.take(indices, axis=1)

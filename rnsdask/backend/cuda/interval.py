@@ -7,6 +7,7 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.arithmetic import apply, arithmetic_task
+from rnsdask.backend.cuda.check import NONE
 from rnsdask.backend.cuda.launching import SHARED_BYTES, Parameter, array_arguments, on_device
 from rnsdask.backend.cuda.layout import DIGIT_VECTORS, EXTENDED_INTERVAL, INTERVAL_GOAL
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds, IntervalGoal
@@ -36,6 +37,15 @@ def _interval_rns_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Par
     task = arithmetic_task((cupy.asarray(x), cupy.asarray(y)), moduli, out)
     task.fields["rows"] = len(moduli)
     return task
+
+
+def interval_rns_first_invalid(x: Array, least_exponent: int, width: float) -> int | None:
+    position = cupy.empty(1, dtype=cupy.uint64)
+    position.data.memset_async(0xFF, 8)  # NONE; cupy.full would compile a kernel
+    arguments = (*array_arguments(x), np.int32(least_exponent), np.float64(width), position)
+    launching.launch("interval_rns", "interval_rns_first_invalid", x.shape[1], arguments)
+    found = int(position[0])
+    return None if found == NONE else found
 
 
 def _column_threads(task: Parameter) -> int:

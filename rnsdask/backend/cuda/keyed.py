@@ -24,6 +24,7 @@ from rnsdask.backend.cuda.layout import (
     PAIR_VECTORS,
     PARAMETER_TABLE_SIZE,
     SCALAR_TABLE,
+    SCAN_TILE,
     SHARED_TABLE,
     SUM_VECTORS,
     WARP,
@@ -156,6 +157,18 @@ def find_unset(flags: Array, few: int) -> Array:
     launching.launch("candidates", "find_unset", -(-flags.size // _FLAGS), arguments)
     count, indices = np.split(found.get().view(np.int64), [1])
     return np.sort(indices[: count[0]]) if count[0] <= few else (~flags).nonzero()[0]
+
+
+def running_maximum(values: Array) -> Array:
+    tiles = -(-values.size // SCAN_TILE)
+    found, tops = cupy.empty(values.size, np.uint64), cupy.empty(tiles, np.uint64)
+    count = np.int64(values.size)
+    if tiles:
+        arguments = (values, count, found, tops)
+        launching.launch("scan", "maximum_in_tiles", tiles * BLOCK, arguments, strides=False)
+    if tiles > 1:
+        launching.launch("scan", "above_tops", values.size, (found, count, running_maximum(tops)))
+    return found
 
 
 def gather(residues: Array, indices: Array) -> Array:

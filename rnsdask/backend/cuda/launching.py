@@ -26,6 +26,7 @@ SHARED_BYTES = 48 * 1024 - 512
 """Shared memory for a launch to ask for, beside what kernels declare themselves."""
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
 _MAJOR = 75  # cudaDevAttrComputeCapabilityMajor
+_CACHE = 38  # cudaDevAttrL2CacheSize
 _MOST_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 
 
@@ -113,6 +114,18 @@ def shared_bytes(words: int) -> int:
 def has_clusters(device: int) -> bool:
     """Whether blocks of a device can work in clusters."""
     return int(cupy.cuda.runtime.deviceGetAttribute(_MAJOR, device)) >= 9
+
+
+@functools.cache
+def is_hopper(device: int) -> bool:
+    """Whether a device is of the generation that launches measured on an H100 are for."""
+    return int(cupy.cuda.runtime.deviceGetAttribute(_MAJOR, device)) == 9
+
+
+@functools.cache
+def cache_bytes(device: int) -> int:
+    """Bytes of a device's second-level cache."""
+    return int(cupy.cuda.runtime.deviceGetAttribute(_CACHE, device))
 
 
 @functools.cache

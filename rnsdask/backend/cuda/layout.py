@@ -12,6 +12,9 @@ from rnsdask.constants.proofs import MOST_WORDS
 
 BLOCK = 256
 
+SCAN_TILE = 2048
+"""Items whose running maxima one block finds."""
+
 
 def fermat_side(field: FermatConstants) -> int:
     """How many numbers a thread of element-wise kernels takes: 16 bytes of a digit, or 256 of all digits."""
@@ -308,6 +311,13 @@ PASS = np.dtype(
         ("log_high", np.int32),
     ]
 )
+FLOW = np.dtype(
+    [
+        *((name, np.uint64) for name in ("between", "last_roots", "counters")),
+        *((name, np.uint32) for name in ("lag", "ring")),
+        *((name, np.int32) for name in ("log_group", "log_outer")),
+    ]
+)
 RUNS = np.dtype([("data", np.uint64), ("plane", np.int64), ("step", np.int64), ("length", np.int64)])
 CONVOLUTION = np.dtype(
     [
@@ -435,6 +445,7 @@ STRUCTURES = {
     "matmul": {"Stack": STACK, "Product": PRODUCT},
     "limbs": {"LimbOperand": LIMB_OPERAND, "LimbTask": LIMB_TASK},
     "ntt_columns": {"Pass": PASS},
+    "ntt_overlapped": {"Pass": PASS, "Flow": FLOW},
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
     "polynomials": {"Coefficients": COEFFICIENTS, "Sequences": SEQUENCES, "Divisions": DIVISIONS},
@@ -526,6 +537,7 @@ SIZES = {
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "positional_karatsuba": {"kBlock": LIMB_BLOCK},
     "positional_montgomery": {"kBlock": LIMB_BLOCK},
+    "scan": {"kBlock": BLOCK, "kTile": SCAN_TILE},
     "sparse": {"kWarp": WARP},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},

@@ -15,8 +15,8 @@ import numpy as np
 from rnsdask.backend.cuda import launching, ntt_tables
 from rnsdask.backend.cuda.arithmetic import apply
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, row_stride
-from rnsdask.backend.cuda.layout import PASS
-from rnsdask.backend.cuda.ntt_tables import Shape, matrix_shape, row_shape
+from rnsdask.backend.cuda.layout import FLOW, PASS
+from rnsdask.backend.cuda.ntt_tables import Shape, matrix_shape, overlapped, row_shape
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
 
@@ -31,6 +31,37 @@ def _longest_row() -> int:
     """The logarithm of the longest transform that shared memory holds."""
     shared = launching.most_shared(cupy.cuda.runtime.getDevice())
     return 14 if row_shape(14).shared <= shared else 13
+
+
+# For two passes in one launch: words between them beside those that blocks work on; least words of a group
+# of tiles, which wait for one another; bytes of a second-level cache that holds all of that.
+_SLACK = 2**20
+_GROUP = 2**16
+_CACHE_BYTES = 40 * 2**20
+
+# What the last two passes transform in one launch, by the length of the whole, as logarithms. For 2**21 two
+# launches are quicker.
+_OVERLAPPED = {**{log: log for log in range(15, 21)}, 22: 15, 23: 15, 24: 16, 25: 16, 26: 16}
+
+
+def _overlapped_matrix(log_length: int) -> int:
+    """The logarithm of what the last two passes transform in one launch, 0 where they take two."""
+    device = cupy.cuda.runtime.getDevice()
+    pays = launching.is_hopper(device) and launching.cache_bytes(device) >= _CACHE_BYTES
+    return _OVERLAPPED.get(log_length, 0) if pays else 0
+
+
+def _groups(tiles: int, blocks: int, log_tile: int, unit: int) -> tuple[int, int, int, int]:
+    """Groups of tiles: the logarithm of their size, their number, tiles of the lag, groups of the ring.
+
+    2**unit tiles of a pass need one another. The lag is what blocks work on at a time: so tiles of rows
+    seldom wait for columns, and what stands between the passes is least.
+    """
+    log_group = max(unit, _GROUP.bit_length() - 1 - log_tile)
+    size = 1 << log_group
+    lag = min(tiles, max(1, blocks // size) * size)
+    groups = -(-tiles // size)
+    return log_group, groups, lag, min(groups, -(-(lag + (_SLACK >> log_tile)) // size) + 1)
 
 
 def _cut(log_length: int) -> list[int]:
@@ -84,6 +115,11 @@ class _Rows:
     def scales(self) -> dict[str, Array]:
         return {"scales": ntt_tables.scales_on(self.constants, cupy.cuda.runtime.getDevice())}
 
+    def powers(self, log_matrix: int) -> tuple[Array, Array, int]:
+        """Tables of powers of a matrix's root, and the logarithm of the first one's length."""
+        low, high = ntt_tables.powers_on(self.constants, log_matrix, cupy.cuda.runtime.getDevice())
+        return low, high, ntt_tables.split(log_matrix)
+
     def launch(self, module: str, name: str, shape: Shape, parameter: Parameter, *arguments: Any) -> None:
         threads = int(parameter.fields["rows"]) * int(parameter.fields["tiles"]) * shape.block
         launching.launch(
@@ -118,8 +154,7 @@ class _Rows:
         shape = matrix_shape(log_length, log_rest)
         log_matrix = log_length + log_rest
         device = cupy.cuda.runtime.getDevice()
-        low, high = ntt_tables.powers_on(self.constants, log_matrix, device)
-        split = ntt_tables.split(log_matrix)
+        low, high, split = self.powers(log_matrix)
         within = ntt_tables.within_on(self.constants, log_matrix, shape, device)
         tables = {"low": low, "high": high, "within": within, **(self.scales() if scaled else {})}
         parameter = self.parameter(
@@ -142,6 +177,43 @@ class _Rows:
         parameter = self.parameter(x, out, shape, tiles, {}, log_length=log_whole, log_rest=log_between)
         self.launch("ntt_turned", "ntt_turned", shape, parameter)
 
+    def transform_overlapped(
+        self, x: Array, out: Array, log_matrix: int, log_outer: int, *, scaled: bool
+    ) -> None:
+        """The last two passes in one launch: matrices, 2**log_outer for each transform."""
+        shape = overlapped(log_matrix)
+        low, high, split = self.powers(log_matrix)
+        tables = {"low": low, "high": high, **(self.scales() if scaled else {})}
+        tiles = out.shape[1] >> shape.tile
+        parameter = self.parameter(
+            x, out, shape.first, tiles, tables, log_split=split, log_high=log_matrix - split
+        )
+        device = cupy.cuda.runtime.getDevice()
+        blocks = launching.processors(device) * shape.first.blocks
+        unit = shape.first.length if log_outer else log_matrix - shape.tile
+        log_group, groups, lag, ring = _groups(tiles * len(out), blocks, shape.tile, unit)
+        last_roots = ntt_tables.roots_on(self.constants, shape.last_length, device)
+        flow = Parameter(
+            FLOW,
+            between=cupy.empty(ring << log_group + shape.tile, dtype=cupy.uint32),
+            last_roots=last_roots[self.rows],
+            counters=cupy.zeros(1 + 2 * groups, dtype=cupy.uint32),
+            lag=lag,
+            ring=ring,
+            log_group=log_group,
+            log_outer=log_outer,
+        )
+        flow.arrays.append(last_roots)
+        launching.launch(
+            "ntt_overlapped",
+            "ntt_overlapped",
+            min(tiles * len(out), blocks) * shape.first.block,
+            (parameter, flow),
+            block=shape.first.block,
+            shared=shape.shared,
+            defines=shape.defines(self.constants.moduli),
+        )
+
 
 def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
     log_length = constants.length.bit_length() - 1
@@ -152,7 +224,11 @@ def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
     if log_length <= _longest_row():
         _Rows(constants, slice(None)).transform_rows(residues, out, log_length, is_scaled)
         return
-    lengths = _cut(log_length)
+    log_matrix = _overlapped_matrix(log_length)
+    if log_matrix == log_length:
+        _Rows(constants, slice(None)).transform_overlapped(residues, out, log_matrix, 0, scaled=is_scaled)
+        return
+    lengths = [log_length - log_matrix, log_matrix] if log_matrix else _cut(log_length)
     for rows, columns in _parts(out.shape, constants.length):
         of_rows, source, target = _Rows(constants, rows), residues[rows, columns], out[rows, columns]
         between = cupy.empty(target.shape, dtype=cupy.uint32)
@@ -162,6 +238,9 @@ def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
             of_rows.transform_columns(
                 between if k else source, between, log_pass, log_rest, scaled=is_scaled and k == 0
             )
+        if log_matrix:
+            of_rows.transform_overlapped(between, target, log_matrix, lengths[0], scaled=False)
+            continue
         of_rows.transform_turned(between, target, lengths[-1], sum(lengths[1:-1]))
 
 

@@ -14,6 +14,7 @@ from rnsdask.constants import (
 )
 from rnsdask.constants.proofs import ByteProofTables
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.interval_rns.layout import ACCURACY, evaluated
 
 
 @check
@@ -41,6 +42,43 @@ def running_sums(kernels: Any, place: Place) -> list[Any]:
             starts = words(n, shape[0] * shape[2], 12).reshape(n, shape[0], shape[2]) % least
             with patch("rnsdask.backend.cuda.arithmetic._BLOCK", block):
                 results.append(kernels.running_sums(place(lines), place(starts), moduli))
+    return results
+
+
+@check
+def running_maxima(kernels: Any, place: Place) -> list[Any]:
+    """One tile and several, whole or not."""
+    results = []
+    for count in (0, 1, 7, 2048, 2049, 5000):
+        few = np.random.default_rng(count).integers(0, 2**64, count, dtype=np.uint64)
+        # Those that grow slowly, and those of which few are above all before.
+        results += [kernels.running_maximum(place(values)) for values in (few, few % 1000, np.sort(few))]
+    return results
+
+
+@check
+def headers_of_no_number(kernels: Any, place: Place) -> list[Any]:
+    """The first header that no number has: of a wrong sign, exponent or bound, and of 0 with a residue."""
+    moduli, count, results = ModuliSet.for_bits(150), 700, []
+    columns = evaluated(
+        words(len(moduli), count, 3) % np.uint32(min(moduli)), moduli, np.zeros(count, np.uint8)
+    )
+    zero = evaluated(np.zeros((len(moduli), 1), np.uint32), moduli, np.zeros(1, np.uint8))
+    columns[:, 5:6] = zero
+    for row, value in (
+        (-6, 2),
+        (-5, 9),
+        (-5, 2**32 - 1 - moduli.bits),
+        (-3, 0),
+        (-1, 0),
+        (-1, 2**31 - 1),
+        (0, 1),
+    ):
+        for places in ((), (0,), (5,), (699, 300)):
+            wrong = columns.copy()
+            wrong[row, list(places)] = value
+            found = kernels.interval_rns_first_invalid(place(wrong), -moduli.bits, ACCURACY)
+            results.append(np.array(-1 if found is None else found))
     return results
 
 

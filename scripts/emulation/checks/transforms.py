@@ -5,8 +5,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from emulation.checks import Place, check, words
-from rnsdask.backend.cuda import ntt
+from emulation.checks import Place, check, not_by_ptx, words
+from rnsdask.backend.cuda import launching, ntt, ntt_tables
+from rnsdask.backend.cuda.ntt_tables import Shape
 from rnsdask.constants import transform_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.positional import multiply as transforms
@@ -44,6 +45,32 @@ def transforms_in_one_pass(kernels: Any, place: Place) -> list[Any]:
 @check
 def transforms_in_passes(kernels: Any, place: Place) -> list[Any]:
     return [r for logs in ([3, 4], [3, 3, 4]) for r in transformed(kernels, place, logs, SETS[1])]
+
+
+def few_tiles(tiles: int, _blocks: int, _log_tile: int, unit: int) -> tuple[int, int, int, int]:
+    """Groups of no more tiles than must be, two of which are between the passes."""
+    return unit, -(-tiles >> unit), 1 << unit, 2
+
+
+@check
+@not_by_ptx("what one block tells another")
+def transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
+    """The last two passes, over whole transforms or parts of them, in place and forward and back."""
+    shapes = {7: Shape(4, 2, 2, 4), 8: Shape(4, 3, 3, 4), 9: Shape(5, 2, 2, 5)}
+    results = []
+    for log, matrix in ((7, 7), (8, 8), (9, 9), (10, 7), (11, 8)):
+        cut = {"_longest_row": lambda: 4, "_OVERLAPPED": {log: matrix}, "_BETWEEN": 2 ** (log + 1)}
+        large = patch.object(launching, "is_hopper", lambda _: True)
+        cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
+        tiles = patch.dict(ntt_tables._OVERLAPPED, shapes)
+        with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles:
+            for moduli in SETS:
+                x = words(len(moduli), 5 << log, 26) % np.array(list(moduli), np.uint32)[:, None]
+                for inverse in (False, True):
+                    out = place(x)
+                    kernels.ntt(out, transform_constants(moduli, 2**log, inverse), out)
+                    results.append(out)
+    return results
 
 
 @check

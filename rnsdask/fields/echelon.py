@@ -1,0 +1,236 @@
+"""Reduced row echelon forms of chunks of matrices over prime fields and over the rationals. No Dask in here.
+
+A chunk is (n, *batch, rows, columns), in any layout; it is never changed. Forms are unique, and so are their
+pivots: those over the rationals are proved (docs/exact-linalg.md).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import ALONE, Place
+from rnsdask.fields import elimination
+from rnsdask.fields.determinant_bounds import magnitude_of
+from rnsdask.fields.exact_solutions import solutions as exact_solutions
+from rnsdask.fields.system import fields_of
+from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
+from rnsdask.rns.system import RNS
+
+NO_PIVOT = np.uint32(2**32 - 1)
+"""Place of a row without a pivot in packed forms; as a signed word it is -1."""
+
+NO_SOLUTION = "makes equations without a solution"
+
+
+# ---- over prime fields ------------------------------------------------------------------------------------
+
+
+def forms(words: Array, moduli: ModuliSet) -> Array:
+    """Reduced row echelon forms (n, *batch, rows, columns + 1), of which the last column has the pivots'."""
+    rows, columns = words.shape[-2:]
+    packed = np.zeros_like(words, shape=(*words.shape[:-1], columns + 1), order="C")
+    packed[..., columns] = NO_PIVOT
+    if 0 in words.shape:
+        return packed
+    found = elimination.echelon(words, moduli, columns)
+    least, outer = min(rows, columns), words.shape[:-2]
+    reduced = _reduced(found, moduli, 0)
+    packed[..., :least, :columns] = reduced.reshape(*outer, least, columns)
+    packed[..., :least, columns] = found.pivots.astype(np.uint32).reshape(*outer, least)
+    return packed
+
+
+def _reduced(found: elimination.Echelon, moduli: ModuliSet, start: int) -> Array:
+    """Reduced rows (n, B, K, columns - start) of echelon forms with K places for pivots, from a column on.
+
+    The rank may differ from matrix to matrix, and from prime to prime: rows without a pivot are 0.
+    """
+    pivots = found.pivots.astype(np.int64)
+    has_pivot, count = pivots >= 0, pivots.shape[-1]
+    columns = np.arange(found.words.shape[-1], like=found.words)
+    is_own = has_pivot[..., None] & (columns >= pivots[..., None])  # the rest are factors
+    echelon = np.where(is_own, found.words[:, :, :count], np.uint32(0))
+    upper = np.take_along_axis(echelon, np.maximum(pivots, 0)[:, :, None], axis=-1)
+    upper = np.where(has_pivot[:, :, None], upper, elimination.identity(count, found.words))
+    right = echelon[..., start:]
+    out = np.empty_like(right, order="C")
+    kernels_of(out).solve_upper(upper, right, moduli, out)
+    return out
+
+
+def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -> Array:
+    """Solutions (n, *batch, columns, K) of A x = b, of chunks [A b], 0 where A's form has no pivot.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If equations have no solution modulo a prime, naming the matrix' index in the array and the prime.
+    """
+    *outer, rows, width = words.shape
+    out = np.zeros_like(words, shape=(*outer, columns, width - columns), order="C")
+    if rows == 0 or math.prod(outer) == 0:
+        return out
+    found = elimination.echelon(words, moduli, columns)
+    left_over = np.arange(rows, like=words) >= found.ranks[..., None]
+    fails = ((found.words[..., columns:] != 0) & left_over[..., None]).any(axis=(-2, -1))
+    elimination.check_regular(~fails.reshape(outer), moduli, place, NO_SOLUTION)
+    if 0 in out.shape:
+        return out
+    n, matrices = found.pivots.shape[:2]
+    at = np.where(found.pivots >= 0, found.pivots, columns).astype(np.int64)
+    # One more row takes those of all rows without a pivot, which are 0.
+    placed = np.zeros_like(words, shape=(n, matrices, columns + 1, width - columns), order="C")
+    i, b = (np.arange(length, like=words) for length in (n, matrices))
+    placed[i[:, None, None], b[:, None], at] = _reduced(found, moduli, columns)
+    return placed[:, :, :columns].reshape(out.shape)
+
+
+# ---- over the rationals -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Form:
+    """Reduced row echelon form of one matrix over the rationals.
+
+    Attributes
+    ----------
+    pivots, free : list of int
+        Columns with pivots, and the others.
+    numerators : object array, shape (rank, len(free))
+        What the rows have in the free columns, times the denominator.
+    denominator : int
+        The least common one, above 0.
+    """
+
+    pivots: list[int]
+    free: list[int]
+    numerators: NDArray[np.object_]
+    denominator: int
+
+
+def form_of(matrix: Array, system: RNS) -> Form:
+    """The form of one matrix (n, rows, columns).
+
+    Pivots modulo a prime say which rows and columns have a minor that is not 0. The free columns are solved
+    for these, in these rows. If that holds in all rows, the rank is theirs; if no column depends on one to
+    the right of it, so are the pivots. Else the prime divided a minor, and the next one is asked.
+    """
+    columns = matrix.shape[-1]
+    if 0 in matrix.shape:
+        return Form([], list(range(columns)), np.zeros((0, columns), dtype=object), 1)
+    start = 0
+    while True:
+        prime = primes(start, 1)
+        rows, pivots = elimination.pivots(modulo_primes(matrix, system, prime), prime)
+        free = sorted(set(range(columns)) - set(pivots))
+        numerators, denominator = _solved(matrix, rows, pivots, free, system)
+        before = np.array(free, dtype=np.int64) < np.array(pivots, dtype=np.int64)[:, None]
+        if not numerators[before].any():
+            others = sorted(set(range(matrix.shape[-2])) - set(rows))
+            if _holds(matrix[:, others], pivots, free, numerators, denominator, system):
+                return Form(pivots, free, numerators, denominator)
+        start += 1
+
+
+def _solved(
+    matrix: Array, rows: list[int], pivots: list[int], free: list[int], system: RNS
+) -> tuple[NDArray[np.object_], int]:
+    """Numerators (rank, free) and a denominator of free columns as sums of the pivots', in some rows."""
+    if not rows or not free:
+        return np.zeros((len(rows), len(free)), dtype=object), 1
+    chosen = matrix[:, rows]
+    packed = exact_solutions(chosen[:, :, pivots + free], system, ALONE)[0]
+    return packed[: len(rows)], packed[len(rows), 0]
+
+
+def _holds(
+    words: Array,
+    pivots: list[int],
+    free: list[int],
+    numerators: NDArray[np.object_],
+    denominator: int,
+    system: RNS,
+) -> bool:
+    """Whether in rows (n, rows, columns) too the free columns are these sums: modulo enough primes."""
+    if 0 in words.shape or not free:
+        return True
+    greatest = max(map(abs, numerators.reshape(-1).tolist()), default=0)
+    bound = magnitude_of(words, system) * (len(pivots) * greatest + denominator)
+    for start, size in parts_of(words, 0, count_beyond(bound)):
+        part = primes(start, size)
+        fields, residues = fields_of(part), modulo_primes(words, system, part)
+        column = np.asarray(fields.column(denominator, 2), like=words)
+        expected = fields.apply("multiply", residues[..., free], column)
+        if pivots:
+            factors = np.asarray(fields.encode(numerators), like=words)
+            expected = fields.apply(
+                "subtract", expected, fields.apply("matmul", residues[..., pivots], factors)
+            )
+        if expected.any():
+            return False
+    return True
+
+
+def _packed(words: Array, system: RNS, shape: tuple[int, int], write: Any) -> NDArray[np.object_]:
+    """Python ints (1, *batch, *shape): zeros, into which a function writes what a matrix' form gives."""
+    batch = words.shape[1:-2]
+    packed = np.zeros((*batch, *shape), dtype=object)
+    for index in np.ndindex(*batch):
+        write(packed[index], form_of(words[(slice(None), *index)], system), index)
+    return packed[None]
+
+
+def rational_forms(words: Array, *, system: RNS) -> NDArray[np.object_]:
+    """Forms (1, *batch, rows + 1, columns + 1): numerators, the pivots' columns, and below a denominator."""
+    rows, columns = words.shape[-2:]
+
+    def write(out: NDArray[np.object_], form: Form, _: tuple[int, ...]) -> None:
+        rank = len(form.pivots)
+        out[range(rank), form.pivots] = form.denominator
+        out[:rank, form.free] = form.numerators
+        out[:rank, columns], out[rank:rows, columns] = form.pivots, -1
+        out[rows, 0] = form.denominator
+
+    return _packed(words, system, (rows + 1, columns + 1), write)
+
+
+def rational_nullspaces(words: Array, *, system: RNS, rank: int) -> NDArray[np.object_]:
+    """Bases (1, *batch, columns, columns - rank) of the solutions of A x = 0, in lowest terms."""
+    columns = words.shape[-1]
+
+    def write(out: NDArray[np.object_], form: Form, _: tuple[int, ...]) -> None:
+        for k, column in enumerate(form.free):
+            common = math.gcd(form.denominator, *form.numerators[:, k].tolist())
+            out[column, k] = form.denominator // common
+            out[form.pivots, k] = -form.numerators[:, k] // common
+
+    return _packed(words, system, (columns, columns - rank), write)
+
+
+def rational_solutions(words: Array, *, system: RNS, columns: int, place: Place) -> NDArray[np.object_]:
+    """Solutions of A x = b of chunks [A b], 0 where A's form has no pivot: (1, *batch, columns + 1, K).
+
+    The last row begins with the denominators; of no right-hand sides there is one column.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If equations have no solution, naming the matrix' index in the array.
+    """
+    width, batch = words.shape[-1] - columns, words.shape[1:-2]
+
+    def write(out: NDArray[np.object_], form: Form, index: tuple[int, ...]) -> None:
+        if form.pivots and form.pivots[-1] >= columns:
+            flat = int(np.ravel_multi_index(index, batch)) if batch else 0
+            raise np.linalg.LinAlgError(f"{elimination.matrix_at(flat, batch, place)} {NO_SOLUTION}")
+        numerators = form.numerators[:, len(form.free) - width :]
+        common = math.gcd(form.denominator, *numerators.reshape(-1).tolist())
+        out[form.pivots, :width] = numerators // common
+        out[columns, 0] = form.denominator // common
+
+    return _packed(words, system, (columns + 1, max(width, 1)), write)
