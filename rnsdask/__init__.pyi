@@ -1,5 +1,6 @@
 from . import linalg as linalg
 from . import poly as poly
+from . import sparse as sparse
 from ._version import __version__ as __version__
 from .arrays.creation import from_bytes as from_bytes
 from .arrays.creation import from_ints as from_ints

@@ -258,11 +258,12 @@ OWN = {
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
         "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
-        "InputError JobError poly __version__"
+        "InputError JobError poly sparse __version__"
     ),
     "rd.linalg": "lu rref nullspace charpoly",
     "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
     "log_series exp_series compose power_mod",
+    "rd.sparse": "SparseMatrix from_entries from_scipy read solve det rank minpoly",
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
@@ -308,7 +309,7 @@ def page() -> str:
     own = [_code(" ".join(f"{owner}.{name}" for name in names.split())) for owner, names in OWN.items()]
     own[-1] += (
         ": see [operations.md](operations.md), [fields.md](fields.md), [positional.md](positional.md), "
-        "[linalg.md](linalg.md) and [polynomials.md](polynomials.md)."
+        "[linalg.md](linalg.md), [polynomials.md](polynomials.md) and [sparse.md](sparse.md)."
     )
     parts += ["## Only here", *map(_wrapped, own)]
     return "\n\n".join(parts) + "\n"

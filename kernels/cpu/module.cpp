@@ -33,10 +33,12 @@ NB_MODULE(_cpu, module) {
   rns::bind_positional_integers(module);
   rns::bind_limbs(module);
   rns::bind_python_ints(module);
+  rns::bind_recurrences(module);
   rns::bind_reduce(module);
   rns::bind_remainder(module);
   rns::bind_scan(module);
   rns::bind_small_polynomials(module);
+  rns::bind_sparse(module);
   rns::bind_table_product(module);
   rns::bind_text_format(module);
   rns::bind_text_parse(module);

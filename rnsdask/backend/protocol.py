@@ -55,6 +55,19 @@ class Extremum:
 
 
 @dataclass(frozen=True)
+class SparseRows:
+    """A sparse matrix by its rows: row r has the entries from ``starts[r]`` to ``starts[r + 1]``.
+
+    `starts` are int64, `columns` of the entries int32. `values` are int32 (entries,) whose magnitudes add up
+    to less than 2**31 in each row, or residues (n, entries). All are contiguous.
+    """
+
+    starts: Array
+    columns: Array
+    values: Array
+
+
+@dataclass(frozen=True)
 class KeySums:
     """Sum of each row of residues, sum of all keys, and how many keys are ambiguous."""
 
@@ -267,6 +280,13 @@ class Kernels(Protocol):
 
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         """Matrix products: a (n, B, I, K), b (n, B, K, J), in any layout; `out` (n, B, I, J), contiguous."""
+
+    def sparse_matmul(self, a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
+        """Products of a sparse matrix: x (n, K, J) and `out` (n, I, J), both contiguous.
+
+        With signed values, (1, K, J) is another way to write it: vector j is modulo the prime of number
+        ``j % len(moduli)``. No modulus is 2**32.
+        """
 
     def int8_split(self, x: Array, constants: Int8Constants, is_left: bool, out: Array) -> None:
         """Residues modulo each of the small moduli, from -128 to 127, of the integers around 0.

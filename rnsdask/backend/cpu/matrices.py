@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
-from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor
+from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor, SparseRows
 from rnsdask.constants import Int8Constants, modulus_table
 from rnsdask.core.moduli import ModuliSet
 
@@ -14,6 +14,26 @@ _SMALL_ROWS, _SEVERAL = 96, 4
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
+
+
+def sparse_matmul(a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.sparse_matmul(a.starts, a.columns, a.values, x, modulus_table(moduli), out)
+
+
+def shortest_recurrences(sequences: Array, moduli: ModuliSet) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Shortest linear recurrences of sequences (n, T), one modulo each prime.
+
+    Returns
+    -------
+    coefficients : array of uint32, shape (n, T + 1)
+        c with ``c[0] = 1`` and ``sum(c[i] * s[t - i] for i in range(L + 1)) = 0`` for all t from L on.
+    lengths : array of int64, shape (n,)
+        L of each sequence.
+    """
+    n, terms = sequences.shape
+    coefficients, lengths = np.empty((n, terms + 1), dtype=np.uint32), np.empty(n, dtype=np.uint64)
+    _cpu.shortest_recurrences(sequences, modulus_table(moduli), coefficients, lengths)
+    return coefficients, lengths.astype(np.int64)
 
 
 def int8_split(x: Array, constants: Int8Constants, is_left: bool, out: Array) -> None:

@@ -20,4 +20,5 @@ from rnsdask.backend.cuda.ntt import *
 from rnsdask.backend.cuda.polynomials import *
 from rnsdask.backend.cuda.positional import *
 from rnsdask.backend.cuda.positional_products import *
+from rnsdask.backend.cuda.sparse import *
 from rnsdask.backend.cuda.triangles import *

@@ -254,6 +254,14 @@ BYTE_PROOF = np.dtype(
     ]
 )
 
+SPARSE = np.dtype(
+    [
+        *((name, np.uint64) for name in ("starts", "columns", "values", "x", "out", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "planes", "rows", "terms", "width", "entries")),
+        *((name, np.int64) for name in ("lanes", "parts")),
+    ]
+)
+
 POLYNOMIALS = np.dtype(
     [
         ("x", STACK),
@@ -446,6 +454,7 @@ STRUCTURES = {
     "positional_modular": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},
+    "sparse": {"SparseTask": SPARSE},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
     "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
@@ -529,6 +538,7 @@ SIZES = {
     "positional_karatsuba": {"kBlock": LIMB_BLOCK},
     "positional_montgomery": {"kBlock": LIMB_BLOCK},
     "scan": {"kBlock": BLOCK, "kTile": SCAN_TILE},
+    "sparse": {"kWarp": WARP},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "triangles": {"kMost": MOST_INVERTED, "kRows": INVERSE_ROWS},

@@ -7,6 +7,7 @@ import numpy as np
 from emulation.checks import Place, check, not_by_ptx
 from rnsdask.backend.cuda import int8_product, triangles
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Part, Residues
+from rnsdask.backend.protocol import SparseRows
 from rnsdask.constants import int8_constants, small_moduli_for
 from rnsdask.core.moduli import ModuliSet
 
@@ -139,3 +140,32 @@ def inverse_of_lower(x: np.ndarray, m: int) -> np.ndarray:
     for i in range(len(x)):
         found[i] = (found[i] - x[i, :i] @ found[:i]) * pow(int(x[i, i]), -1, m) % m
     return found.astype(np.uint32)
+
+
+@check
+def sparse_products(kernels: Any, place: Place) -> list[Any]:
+    """Rows without entries and long ones, by one thread or a warp, with signed entries and residues."""
+    moduli, results = ModuliSet([2, 65537, 2147483647, 4294967291]), []
+    sizes = np.array(list(moduli), np.int64)[:, None, None]
+    for rows, terms, width, density, seed in (
+        (1, 1, 1, 1.0, 1),
+        (37, 53, 1, 0.1, 2),
+        (9, 400, 3, 0.9, 3),
+        (21, 11, 33, 0.3, 4),
+        (5, 7, 2, 0, 5),
+    ):
+        random = np.random.default_rng(seed)
+        is_entry = random.random((rows, terms)) < density
+        starts = np.concatenate([[0], is_entry.sum(axis=1).cumsum()])
+        columns = place(is_entry.nonzero()[1].astype(np.int32))
+        x = (random.integers(0, 2**40, (4, terms, width)) % sizes).astype(np.uint32)
+        x[:, ::3] = sizes - 1
+        signed = random.integers(-(2**22), 2**22, len(columns), dtype=np.int32)
+        residues = np.repeat((sizes[:, :, 0] - 1).astype(np.uint32), len(columns), axis=1)
+        for values, shape in ((signed, (4, width)), (signed, (1, 4 * width)), (residues, (4, width))):
+            out = place(np.full((shape[0], rows, shape[1]), 7, np.uint32))
+            a = SparseRows(place(starts), columns, place(values))
+            planes = x if shape[0] == 4 else x.transpose(1, 2, 0).reshape(1, terms, -1)
+            kernels.sparse_matmul(a, place(planes), moduli, out)
+            results.append(out)
+    return results

@@ -1,0 +1,340 @@
+"""SparseMatrix: a sparse matrix of integers or of elements of prime fields, and its products."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from numpy.typing import NDArray
+
+from rnsdask.arrays.field_array import FieldArray
+from rnsdask.backend import Array, backend_name, contiguous, kernels_of, to_backend
+from rnsdask.backend.protocol import SparseRows
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.fields.system import PrimeFields, fields_of
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import find_lengths
+
+_MOST_LENGTH = 2**31 - 1
+"""Most rows and columns: columns of entries are 32-bit integers."""
+
+_WIDE = 16
+"""Vectors from which a prime's are multiplied by themselves; fewer stand beside those of other primes."""
+
+_KEPT = 4
+"""Copies of a matrix for a processor or primes that it keeps for the next product."""
+
+
+class SparseMatrix:
+    """A sparse matrix of integers of any size, or of elements of prime fields, in memory.
+
+    ``a @ x`` is the product with a FieldArray x, one vector (C,) or a block of vectors (C, K), modulo all its
+    primes at once; of a matrix of elements the fields must be the same. It is computed on the processor of x,
+    and lazy if x is, one task for each chunk of the vectors' axis. Make one with
+    :func:`.sparse.from_entries`, :func:`.sparse.from_scipy` or :func:`.sparse.read`.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns, each at most 2**31 - 1.
+    nnz : int
+        Entries that are not 0.
+    fields : PrimeFields or None
+        The fields of elements; None of integers.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        starts: NDArray[np.int64],
+        columns: NDArray[np.int32],
+        values: NDArray[Any],
+        fields: PrimeFields | None,
+    ) -> None:
+        self.shape, self.fields = shape, fields
+        self._starts, self._columns, self._values = starts, columns, values
+        self._kept: dict[Any, SparseRows] = {}
+
+    @property
+    def nnz(self) -> int:
+        """Entries that are not 0."""
+        return len(self._columns)
+
+    @cached_property
+    def T(self) -> "SparseMatrix":  # noqa: N802  (NumPy's name)
+        """The transposed matrix; kept for the next call."""
+        rows = np.repeat(np.arange(self.shape[0], dtype=np.int64), np.diff(self._starts))
+        return _by_rows(self._columns, rows, self._values, self.shape[::-1], self.fields)
+
+    def to_dense(self, fields: PrimeFields) -> FieldArray:
+        """All numbers modulo primes, on the CPU, as :mod:`rnsdask.linalg` takes them.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `fields` are none, or not those of the matrix.
+        """
+        values = self.residues(self.check_fields(fields).moduli)
+        words = np.zeros((fields.rows, *self.shape), np.uint32)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self._starts))
+        words[:, rows, self._columns] = values
+        return FieldArray(words, fields)
+
+    def __matmul__(self, x: Any) -> FieldArray:
+        if not isinstance(x, FieldArray) or not isinstance(x.system, PrimeFields):
+            kind = repr(x.system) if isinstance(x, FieldArray) else type(x).__name__
+            raise TypeError(
+                f"a SparseMatrix multiplies a FieldArray of PrimeFields, got {kind}; "
+                "rd.FieldArray.from_rns(x, fields) makes one of integers"
+            )
+        self.check_fields(x.system)
+        words = vectors_of(x, self.shape[1], "x")
+        found = self._product(words if words.ndim == 3 else words[..., None], x.system.moduli)
+        return FieldArray(found if words.ndim == 3 else found[..., 0], x.system)
+
+    def _product(self, words: Any, moduli: ModuliSet) -> Any:
+        if not isinstance(words, da.Array):
+            return self.multiply(words, moduli)
+        words = words.rechunk({1: -1})
+        chunks = ((self.shape[0],), words.chunks[2])
+        return map_chunks(
+            _multiply, words, self.as_chunk(), rows=len(moduli), chunks=chunks, moduli=moduli, token="sparse"
+        )
+
+    def as_chunk(self) -> da.Array:
+        """A Dask array of no axes that holds the matrix, so that a graph has it once."""
+        box = np.empty((), object)
+        box[()] = self
+        held: da.Array = da.from_array(box, name=f"sparse-matrix-{tokenize(self)}")
+        return held
+
+    def __repr__(self) -> str:
+        kind = "integers" if self.fields is None else f"elements of {self.fields!r}"
+        return f"SparseMatrix({self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {kind})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "fields": self.fields,
+            "_starts": self._starts,
+            "_columns": self._columns,
+            "_values": self._values,
+            "_kept": {},
+        }
+
+    def __dask_tokenize__(self) -> Any:
+        values = self._values
+        if values.dtype == object:
+            values = np.array([hex(value) for value in values])
+        return "rnsdask.SparseMatrix", self.shape, self.fields, self._starts, self._columns, values
+
+    # ---- in kernels ---------------------------------------------------------------------------------------
+
+    def check_fields(self, fields: Any) -> PrimeFields:
+        """Return fields that a product may be in, or raise TypeError or ValueError."""
+        if not isinstance(fields, PrimeFields):
+            raise TypeError(f"fields must be PrimeFields, got {type(fields).__name__}")
+        if self.fields is not None and not self.fields.same_numbers(fields):
+            raise ValueError(f"the matrix is of elements of {self.fields!r}, got vectors of {fields!r}")
+        return fields
+
+    def residues(self, moduli: ModuliSet) -> NDArray[np.uint32]:
+        """Entries (n, nnz) modulo primes, which are some of the matrix's own if it is of elements."""
+        if self.fields is None:
+            return fields_of(moduli).encode(self._values)
+        row_of = {p: i for i, p in enumerate(self.fields.primes)}
+        found: NDArray[np.uint32] = self._values[[row_of[p] for p in moduli]]
+        return found
+
+    @cached_property
+    def _signed(self) -> NDArray[np.int32] | None:
+        """Values as 32-bit integers if magnitudes add up to less than 2**31 in each row, else None."""
+        values = self._values
+        if self.fields is not None or values.dtype != np.int64:
+            return None
+        if values.size and not -(2**31) < int(values.min()) <= int(values.max()) < 2**31:
+            return None
+        # Sums of fewer than 2**32 such numbers fit.
+        sums = np.concatenate([[0], np.cumsum(np.abs(values))])[self._starts]
+        return None if np.diff(sums).max(initial=0) >= 2**31 else values.astype(np.int32)
+
+    def _rows_for(self, moduli: ModuliSet, like: Array) -> SparseRows:
+        """The matrix as kernels take it, on the processor of an array."""
+        key = str(like.device), None if self._signed is not None else moduli
+        found = self._kept.get(key)
+        if found is None:
+            values = self.residues(moduli) if self._signed is None else self._signed
+            parts = (self._starts, self._columns, values)
+            found = SparseRows(*(to_backend(part, backend_name(like)) for part in parts))
+            if len(self._kept) >= _KEPT:
+                self._kept = {}
+            self._kept[key] = found
+        return found
+
+    def multiply(self, words: Array, moduli: ModuliSet) -> Array:
+        """Products (n, R, K) with blocks of vectors (n, C, K), NumPy or CuPy."""
+        n, terms, width = words.shape
+        shape = (n, self.shape[0], width)
+        if words.size == 0 or self.shape[0] == 0:
+            return np.zeros_like(words, shape=shape, order="C")
+        a, kernels = self._rows_for(moduli, words), kernels_of(words)
+        words, out = contiguous(words), np.empty_like(words, shape=shape, order="C")
+        if a.values.ndim > 1 or n == 1 or width >= _WIDE:
+            kernels.sparse_matmul(a, words, moduli, out)
+            return out
+        # An entry's column is read for all primes at once, where it is one line of memory.
+        turned = np.empty_like(words, shape=(terms * width, n), order="C")
+        kernels.transpose(words.reshape(n, terms * width), turned)
+        found = np.empty_like(words, shape=(1, self.shape[0], width * n), order="C")
+        kernels.sparse_matmul(a, turned.reshape(1, terms, width * n), moduli, found)
+        kernels.transpose(found.reshape(self.shape[0] * width, n), out.reshape(n, self.shape[0] * width))
+        return out
+
+
+def _multiply(words: Array, box: Any, *, moduli: ModuliSet) -> Array:
+    found: Array = box.item().multiply(words, moduli)
+    return found
+
+
+def vectors_of(x: FieldArray, length: int, name: str) -> Any:
+    """Words of one vector of that length, or of a block of them; ValueError for another shape."""
+    find_lengths(x)
+    if x.ndim not in (1, 2) or x.shape[0] != length:
+        raise ValueError(f"{name} must have shape ({length},) or ({length}, K), got {x.shape}")
+    return x.words
+
+
+def from_entries(
+    rows: Any, columns: Any, values: Any, shape: tuple[SupportsIndex, SupportsIndex]
+) -> SparseMatrix:
+    """Make a sparse matrix of its entries; those of one place are added.
+
+    Parameters
+    ----------
+    rows, columns : sequences of int, shape (N,)
+        Places of the entries, from 0.
+    values : sequence of int or FieldArray, shape (N,)
+        Integers of any size and sign, or elements of prime fields in memory: then each prime has a matrix of
+        its own, such as values of a parameter give it.
+    shape : (int, int)
+        Rows and columns, each from 0 to 2**31 - 1.
+
+    Raises
+    ------
+    TypeError
+        If an argument has something else than integers, or the elements are lazy or of a Fermat field.
+    ValueError
+        If lengths differ, or a place is out of the shape; the message names the first.
+    """
+    lengths = _checked_shape(shape)
+    fields, entries = _checked_values(values)
+    count = entries.shape[-1]
+    down = _checked_places(rows, count, lengths[0], "rows")
+    across = _checked_places(columns, count, lengths[1], "columns")
+    return _by_rows(down, across, entries, lengths, fields)
+
+
+def from_scipy(a: Any) -> SparseMatrix:
+    """Make a sparse matrix of one of ``scipy.sparse``, of any format, with integers or Booleans.
+
+    Raises
+    ------
+    TypeError
+        If `a` is no such matrix, or has other entries.
+    ValueError
+        If it does not have two axes.
+    """
+    if not (hasattr(a, "tocoo") and hasattr(a, "nnz")):
+        raise TypeError(f"from_scipy takes a matrix or array of scipy.sparse, got {type(a).__name__}")
+    if a.ndim != 2:
+        raise ValueError(f"a sparse matrix has two axes, got shape {a.shape}")
+    if a.dtype.kind not in "iub":
+        raise TypeError(f"from_scipy takes integers, got {a.dtype}; a.astype(int) rounds numbers")
+    found = a.tocoo()
+    return from_entries(found.row, found.col, found.data, found.shape)
+
+
+def _checked_shape(shape: Any) -> tuple[int, int]:
+    if not isinstance(shape, Sequence) or len(shape) != 2:
+        raise ValueError(f"shape must be a pair of rows and columns, got {shape!r:.80}")
+    rows, columns = (as_integer(length, "a length of shape") for length in shape)
+    if not (0 <= rows <= _MOST_LENGTH and 0 <= columns <= _MOST_LENGTH):
+        raise ValueError(
+            f"rows and columns must be from 0 to 2**31 - 1, got ({abbreviate(rows)}, {abbreviate(columns)})"
+        )
+    return rows, columns
+
+
+def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
+    """The fields of values, and residues (n, N); or None and integers (N,), int64 or objects."""
+    if isinstance(values, FieldArray):
+        if not isinstance(values.system, PrimeFields) or isinstance(values.words, da.Array):
+            raise TypeError("values must be integers or a FieldArray of PrimeFields in memory")
+        fields, found = values.system, to_backend(values.words, "cpu")
+    else:
+        fields, found = None, _integers(values)
+    if found.ndim != 1 + (fields is not None):
+        raise ValueError(f"values must have one axis, got {found.ndim - (fields is not None)}")
+    return fields, found
+
+
+def _integers(values: Any) -> NDArray[Any]:
+    """Integers as int64, or as objects if one needs more bits."""
+    given = np.asarray(values) if isinstance(values, np.ndarray) else np.array(list(values), object)
+    if given.dtype.kind == "b" or (given.dtype.kind in "iu" and given.dtype != np.uint64):
+        return given.astype(np.int64)
+    if given.dtype == object:
+        given = np.array([as_integer(v, f"value {i}") for i, v in enumerate(given.ravel())], object)
+    elif given.dtype != np.uint64:
+        raise TypeError(f"values must be integers, got {given.dtype}")
+    if given.size == 0 or max(-int(given.min()) - 1, int(given.max())) < 2**63:
+        return given.astype(np.int64)
+    return given.astype(object)
+
+
+def _checked_places(given: Any, count: int, length: int, name: str) -> NDArray[np.int64]:
+    found = np.asarray(given)
+    if found.size == 0 and not isinstance(given, np.ndarray):
+        found = found.astype(np.int64)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got {found.dtype}")
+    if found.shape != (count,):
+        raise ValueError(f"{name} must have shape ({count},) as values have, got {found.shape}")
+    outside = (found < 0) | (found >= length)
+    if outside.any():
+        first = int(outside.argmax())
+        raise ValueError(f"{name}[{first}] is {found[first]}, out of the {length} {name} of shape")
+    return found.astype(np.int64)
+
+
+def _by_rows(
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    values: NDArray[Any],
+    shape: tuple[int, int],
+    fields: PrimeFields | None,
+) -> SparseMatrix:
+    """Bring entries into order, add those of one place, and leave out zeros."""
+    order = np.lexsort((columns, rows))
+    rows, columns, values = rows[order], columns[order], values[..., order]
+    is_first = np.ones(len(rows), bool)
+    is_first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    if not is_first.all():
+        firsts = is_first.nonzero()[0]
+        rows, columns = rows[firsts], columns[firsts]
+        if fields is not None:
+            sizes = np.array(fields.primes, np.uint64)[:, None]
+            values = (np.add.reduceat(values, firsts, axis=1, dtype=np.uint64) % sizes).astype(np.uint32)
+        else:
+            greatest = max(abs(int(values.min())), abs(int(values.max())))
+            kind = np.int64 if greatest * len(values) < 2**63 else object
+            values = _integers(np.add.reduceat(values.astype(kind), firsts))
+    is_kept = values != 0 if fields is None else values.any(axis=0)
+    if not is_kept.all():
+        rows, columns, values = rows[is_kept], columns[is_kept], values[..., is_kept]
+    starts = np.zeros(shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=shape[0]), out=starts[1:])
+    return SparseMatrix(shape, starts, columns.astype(np.int32), np.ascontiguousarray(values), fields)

@@ -1,0 +1,229 @@
+"""Solutions, ranks, determinants and minimal polynomials of sparse matrices, against FLINT's."""
+
+from typing import Any
+
+import dask.array as da
+import flint
+import numpy as np
+import pytest
+from conftest import Processor
+from sample_arrays import host
+
+import rnsdask as rd
+from rnsdask.sparse import wiedemann
+
+PRIMES = [65537, 2**31 - 1, 4294967291]
+FIELDS = rd.PrimeFields(PRIMES)
+SMALL = rd.PrimeFields([2, 3, 5, 101])
+
+pytestmark = pytest.mark.usefixtures("in_this_thread")
+
+
+def drawn(rng: np.random.Generator, rows: int, columns: int, density: float = 0.2) -> np.ndarray:
+    return rng.integers(-9, 10, (rows, columns)) * (rng.random((rows, columns)) < density)
+
+
+def of_rank(rng: np.random.Generator, rows: int, columns: int, rank: int) -> np.ndarray:
+    return drawn(rng, rows, rank, 0.5) @ drawn(rng, rank, columns, 0.5)
+
+
+def matrix_of(values: np.ndarray) -> rd.sparse.SparseMatrix:
+    rows, columns = values.nonzero()
+    return rd.sparse.from_entries(rows, columns, values[rows, columns], values.shape)
+
+
+def of_flint(values: np.ndarray, p: int) -> Any:
+    return flint.nmod_mat(*values.shape, [int(v) % p for v in values.ravel()], p)
+
+
+def integers(processor: Processor, values: Any, fields: rd.PrimeFields = FIELDS) -> rd.FieldArray:
+    x = rd.from_ints(values, fields, chunks=None)
+    return rd.FieldArray(processor.xp.asarray(x.words), fields)
+
+
+CASES = [
+    *((n, n, None) for n in (1, 2, 5, 20, 90)),
+    (8, 8, 0),
+    (20, 20, 7),
+    (30, 30, 29),
+    (20, 33, None),
+    (33, 20, None),
+    (30, 12, 5),
+    (12, 30, 5),
+    (1, 9, None),
+    (9, 1, None),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns", "rank"), CASES)
+def test_solutions_and_ranks(
+    on_each_processor: Processor, rows: int, columns: int, rank: int | None, rng: np.random.Generator
+) -> None:
+    values = drawn(rng, rows, columns) if rank is None else of_rank(rng, rows, columns, rank)
+    a, backend = matrix_of(values), on_each_processor.name
+    ranks = [of_flint(values, p).rank() for p in PRIMES]
+    assert rd.sparse.rank(a, FIELDS, backend=backend).tolist() == ranks
+    for shape in ((columns,), (columns, 3)):
+        b = a @ integers(on_each_processor, rng.integers(-99, 99, shape).tolist())
+        x = rd.sparse.solve(a, b)
+        assert x.shape == shape
+        assert type(x.words) is type(b.words)
+        assert (host((a @ x).words) == host(b.words)).all()
+    target = rng.integers(1, 99, rows)
+    b = integers(on_each_processor, target.tolist())
+    lacking = [
+        of_flint(np.column_stack([values, target]), p).rank() > r for p, r in zip(PRIMES, ranks, strict=True)
+    ]
+    if any(lacking):
+        with pytest.raises(np.linalg.LinAlgError, match="the system has no solution modulo") as raised:
+            rd.sparse.solve(a, b)
+        assert lacking[PRIMES.index(int(str(raised.value).split()[-1]))]
+    else:
+        assert (host((a @ rd.sparse.solve(a, b)).words) == host(b.words)).all()
+
+
+def test_one_vector_of_several_without_a_solution() -> None:
+    a = rd.sparse.from_entries([0, 1], [0, 0], [1, 1], (2, 2))
+    b = rd.from_ints([[1, 2, 5], [1, 3, 5]], FIELDS, chunks=None)
+    with pytest.raises(np.linalg.LinAlgError, match=r"no solution modulo 65537 for vector 1$"):
+        rd.sparse.solve(a, b)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 10, 60])
+def test_determinants(on_each_processor: Processor, length: int, rng: np.random.Generator) -> None:
+    """Regular matrices, singular ones, and one modulo whose determinant's primes it is singular."""
+    backend = on_each_processor.name
+    for values in (
+        drawn(rng, length, length, 0.4),
+        np.eye(length, dtype=np.int64),
+        np.eye(length, dtype=np.int64)[::-1],
+        of_rank(rng, length, length, length - 1),
+        np.diag([65537, *[2] * (length - 1)]),
+        np.triu(np.ones((length, length), np.int64)),
+    ):
+        found = rd.sparse.det(matrix_of(values), FIELDS, backend=backend)
+        assert [found % p for p in PRIMES] == [int(of_flint(values, p).det()) for p in PRIMES]
+
+
+@pytest.mark.parametrize("fields", [FIELDS, SMALL], ids=["great", "small"])
+def test_minimal_polynomials(
+    on_each_processor: Processor, fields: rd.PrimeFields, rng: np.random.Generator
+) -> None:
+    """Generic matrices, and such whose polynomials have low degrees and powers of factors."""
+    jordan = np.kron(np.diag([3, 3, 0, 0, 1]), np.eye(4, dtype=np.int64)) + np.eye(20, k=1, dtype=np.int64)
+    for values in (
+        drawn(rng, 1, 1),
+        drawn(rng, 25, 25),
+        of_rank(rng, 30, 30, 4),
+        np.zeros((7, 7), np.int64),
+        7 * np.eye(9, dtype=np.int64),
+        np.eye(40, k=1, dtype=np.int64),
+        jordan,
+        np.kron(np.eye(50, dtype=np.int64), [[1, 2], [3, 4]]),
+    ):
+        found = host(rd.sparse.minpoly(matrix_of(values), fields, backend=on_each_processor.name).words)
+        assert found.shape == (fields.rows, len(values) + 1)
+        for row, p in zip(found, fields.primes, strict=True):
+            assert np.trim_zeros(row, "b").tolist() == list(map(int, of_flint(values, p).minpoly().coeffs()))
+
+
+def test_small_primes(rng: np.random.Generator) -> None:
+    """Solutions of regular matrices are found; other answers are found and right, or refused."""
+    for _ in range(20):
+        length = int(rng.integers(2, 14))
+        values = drawn(rng, length, length, 0.5)
+        a = matrix_of(values)
+        for p in SMALL.primes:
+            fields, theirs = rd.PrimeFields([p]), of_flint(values, p)
+            target = rng.integers(0, p, length)
+            b = rd.from_ints(target.tolist(), fields, chunks=None)
+            try:
+                assert (a @ rd.sparse.solve(a, b) == b).all()
+            except np.linalg.LinAlgError as error:
+                assert int(theirs.det()) == 0
+                wider = of_flint(np.column_stack([values, target]), p)
+                assert "no solution" in str(error) or "the prime is small" in str(error)  # noqa: PT017
+                assert "no solution" not in str(error) or wider.rank() > theirs.rank()  # noqa: PT017
+            try:
+                assert rd.sparse.det(a, fields) == int(theirs.det())
+            except ValueError as error:
+                assert "for the prime is small" in str(error)  # noqa: PT017
+            if p < wiedemann.RANK_ROOM * length:
+                with pytest.raises(
+                    ValueError, match=f"modulo primes from {8 * length} on, got {p}; rd.linalg"
+                ):
+                    rd.sparse.rank(a, fields)
+            else:
+                assert rd.sparse.rank(a, fields).tolist() == [theirs.rank()]
+
+
+def test_ranks_of_isotropic_rows() -> None:
+    """Rows that are orthogonal to one another modulo p, for which A A' alone would be 0."""
+    root = pow(3, (65537 - 1) // 4, 65537)  # its square is -1
+    a = rd.sparse.from_entries([0, 0, 1, 1], [0, 1, 2, 3], [1, root, 1, root], (2, 4))
+    assert rd.sparse.rank(a, rd.PrimeFields([65537])).tolist() == [2]
+
+
+def test_elements_of_each_prime(rng: np.random.Generator) -> None:
+    """A matrix that is another one modulo each prime."""
+    words = np.stack([rng.integers(0, p, 40) for p in PRIMES]).astype(np.uint32)
+    rows, columns = rng.integers(0, 10, (2, 40))
+    a = rd.sparse.from_entries(rows, columns, rd.FieldArray(words, FIELDS), (10, 10))
+    whole = a.to_dense(FIELDS)
+    assert rd.sparse.det(a, FIELDS) == rd.linalg.det(whole)
+    assert rd.sparse.rank(a, FIELDS).tolist() == rd.linalg.rank(whole).tolist()
+    b = a @ rd.from_ints(list(range(10)), FIELDS, chunks=None)
+    assert (rd.matmul(whole, rd.sparse.solve(a, b)) == b).all()
+
+
+def test_lengths_of_0() -> None:
+    for rows, columns in ((0, 0), (0, 3), (3, 0)):
+        a = rd.sparse.from_entries([], [], [], (rows, columns))
+        assert rd.sparse.rank(a, FIELDS).tolist() == [0, 0, 0]
+        x = rd.sparse.solve(a, rd.FieldArray(np.zeros((3, rows, 2), np.uint32), FIELDS))
+        assert x.shape == (columns, 2)
+        assert not x.words.any()
+    with pytest.raises(np.linalg.LinAlgError, match="no solution modulo 65537"):
+        rd.sparse.solve(a, rd.from_ints([0, 1, 0], FIELDS, chunks=None))
+    empty = rd.sparse.from_entries([], [], [], (0, 0))
+    assert rd.sparse.det(empty, FIELDS) == 1
+    assert rd.sparse.minpoly(empty, FIELDS).words.tolist() == [[1]] * 3
+
+
+def test_lazy_results_are_those_in_memory(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    values = drawn(rng, 20, 20, 0.4) + 10 * np.eye(20, dtype=np.int64)
+    a, backend = matrix_of(values), on_each_processor.name
+    b = a @ integers(on_each_processor, rng.integers(-99, 99, (20, 5)).tolist())
+    x = rd.sparse.solve(a, b)
+    lazy = rd.FieldArray(da.from_array(b.words, chunks=(-1, 7, (2, 3))), FIELDS)
+    for found in (
+        rd.sparse.solve(a, b, chunks=2),
+        rd.sparse.solve(a, lazy),
+        rd.sparse.solve(a, lazy, chunks=1),
+    ):
+        assert isinstance(found.words, da.Array)
+        assert (host(found.words) == host(x.words)).all()
+    assert (host(rd.sparse.solve(a, lazy[:, 1]).words) == host(x.words)[..., 1]).all()
+    for function in (rd.sparse.det, rd.sparse.rank, rd.sparse.minpoly):
+        found = function(a, FIELDS, chunks=2, backend=backend)
+        assert found.__dask_graph__() is not None
+        here = function(a, FIELDS, backend=backend)
+        assert np.array_equal(*(host(v.words if isinstance(v, rd.FieldArray) else v) for v in (found, here)))
+
+
+def test_what_is_refused() -> None:
+    a = rd.sparse.from_entries([0], [1], [5], (3, 2))
+    b = rd.from_ints([1, 2, 3], FIELDS, chunks=None)
+    for error, message, call in (
+        (TypeError, "a must be a SparseMatrix, got ndarray", lambda: rd.sparse.solve(np.eye(3), b)),
+        (TypeError, "b must be a FieldArray of PrimeFields, got list", lambda: rd.sparse.solve(a, [1, 2, 3])),
+        (ValueError, r"b must have shape \(3,\) or \(3, K\), got \(2,\)", lambda: rd.sparse.solve(a, b[:2])),
+        (ValueError, "seed must not be negative, got -1", lambda: rd.sparse.solve(a, b, seed=-1)),
+        (ValueError, "chunks must be at least 1 prime, got 0", lambda: rd.sparse.rank(a, FIELDS, chunks=0)),
+        (TypeError, "fields must be PrimeFields, got list", lambda: rd.sparse.rank(a, [7])),
+        (ValueError, r"det takes square matrices, got shape \(3, 2\)", lambda: rd.sparse.det(a, FIELDS)),
+        (ValueError, "minpoly takes square matrices", lambda: rd.sparse.minpoly(a, FIELDS)),
+        (ValueError, "backend must be one of", lambda: rd.sparse.rank(a, FIELDS, backend="tpu")),
+    ):
+        with pytest.raises(error, match=message):
+            call()
