@@ -1,12 +1,12 @@
-"""Times power series beside python-flint's, and the pipelines that are made of them, checks left out.
+"""Times power series beside python-flint's, and the pipelines that are made of them.
 
     python scripts/bench_pipelines.py            one over Euler's product, up to 2**20 coefficients
     python scripts/bench_pipelines.py --gpu
     python scripts/bench_pipelines.py --tiny     only see that it works
 
 "flint" is how many times as long python-flint takes for the same modulo one prime of 31 bits, in the same
-run. A pipeline's time holds the start of its tasks and the writing of its stores. With --json FILE writes the
-rows.
+run. A pipeline's time holds the start of its tasks and the writing of its stores; of four, the start of
+Python and the check too. With --json FILE writes the rows.
 """
 
 import sys
@@ -16,10 +16,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leave
 
 import contextlib
 import io
+import os
 import runpy
+import subprocess
 import tempfile
 import time
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import flint
@@ -110,6 +113,34 @@ def bench_matrices(tiny: bool, on_gpu: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def bench_scripts(tiny: bool, on_gpu: bool) -> list[dict[str, Any]]:
+    """A row for each pipeline that is timed as a whole, with its start and its check, run once."""
+    runs = {
+        "weak_rsa_keys": (200, 20_000),
+        "paillier_sums": (10, 2000),
+        "self_avoiding_paths": (4, 12),
+        "curve_intersections": (4, 50),
+    }
+    if find_spec("phe") is None:
+        del runs["paillier_sums"]
+    paths = [str(ROOT / "pipelines"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    rows = []
+    for name, (least, size) in runs.items():
+        size = least if tiny else size
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, str(ROOT / "pipelines" / f"{name}.py"), folder, "--size", str(size)]
+            start = time.perf_counter()
+            subprocess.run(
+                [*command, *(["--gpus", "1"] if on_gpu else [])],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            )
+            taken = time.perf_counter() - start
+        rows.append({"table": "pipelines with their checks", "what": name, "size": size, "s": taken})
+    return rows
+
+
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--gpu", action="store_true")
@@ -119,6 +150,7 @@ def main() -> None:
     rows = bench_series(sizes, options.gpu)
     rows += bench_pipelines([2**10] if options.tiny else [2**18, 2**20], options.gpu)
     rows += bench_matrices(options.tiny, options.gpu)
+    rows += bench_scripts(options.tiny, options.gpu)
     print_rows(rows)
     write_results(options.json, options.gpu, rows)
 
