@@ -98,8 +98,7 @@ struct Powers {
 
   __device__ void multiply(u32 (&x)[First::kValues], u32 last) const {
     const uint2 t = reinterpret_cast<const uint2*>(of_threads)[threadIdx.x];
-    const uint2* w =
-        reinterpret_cast<const uint2*>(of_values) + (threadIdx.x & ((1 << kLogColumns) - 1));
+    const uint2* w = reinterpret_cast<const uint2*>(of_values) + (threadIdx.x & ((1 << kLogColumns) - 1));
 #pragma unroll
     for (i32 m = 0; m < First::kValues; ++m) {
       const uint2 v = w[m << kLogColumns];
