@@ -76,6 +76,7 @@ def test_kernels_as_ptx_agree_with_the_cpus() -> None:
         "carries_that_pass_all_limbs: 6 results agree",
         "products_joined_at_once: not by PTX, for it has matrix units and copies that do not wait",
         "running_sums: 9 results agree",
+        "running_maxima: 18 results agree",
     ]
 
 

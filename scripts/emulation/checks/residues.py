@@ -56,6 +56,7 @@ def running_maxima(kernels: Any, place: Place) -> list[Any]:
     return results
 
 
+@not_by_ptx("floating point")
 @check
 def headers_of_no_number(kernels: Any, place: Place) -> list[Any]:
     """The first header that no number has: of a wrong sign, exponent or bound, and of 0 with a residue."""
