@@ -8,10 +8,8 @@ follow without reconstructing any. Hadamard's bound k**(k/2) tells how many prim
 the folder are kept. Checked: all are multiples of 2**(k - 1), and some are python-flint's.
 """
 
-import argparse
 import importlib
 import math
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,9 @@ import dask.array as da
 import flint
 import numpy as np
 from dask.diagnostics import ProgressBar
+from running import connected, parser_of
 
 import rnsdask as rd
-from rnsdask.cluster.connecting import connect
 
 CHUNK, OF_STORE = 2**13, 2**18
 
@@ -98,16 +96,10 @@ def draw(x: rd.RNSArray, size: int, picture: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="folder for the stores; those that are there are kept")
-    parser.add_argument("--size", type=int, default=24, help="rows of a matrix")
+    parser = parser_of(__doc__, 24, "rows of a matrix", "folder for the stores")
     parser.add_argument("--count", type=int, default=200_000, help="number of matrices")
-    parser.add_argument("--gpus", type=int, help="use so many GPUs of this host")
-    parser.add_argument("--scheduler", help="address of a Dask cluster that runs already")
-    parser.add_argument("--picture", type=Path, help="write a picture, .svg or .png; needs matplotlib")
     o = parser.parse_args()
-    several = o.gpus if o.gpus and o.gpus > 1 else None  # one needs no cluster
-    with connect(o.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
+    with connected(o) as client:
         x = determinants(o.folder, o.size, o.count, client, bool(o.gpus))
         check(x, o.size)
         print(*(f"{name:>8}  {value}" for name, value in summary(x).items()), sep="\n")

@@ -7,10 +7,8 @@ count alike in the determinant of the matrix of black and white cells. Boards 2 
 a file each; files that are there are kept. Checked: the cosine formula, evaluated in enough bits.
 """
 
-import argparse
 import importlib
 import math
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,9 @@ import dask
 import gmpy2
 import numpy as np
 from dask.diagnostics import ProgressBar
+from running import connected, parser_of
 
 import rnsdask as rd
-from rnsdask.cluster.connecting import connect
 
 
 def edges(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -101,15 +99,9 @@ def draw(tilings: dict[int, int], picture: Path, size: int = 16) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="folder for the counts; those that are there are kept")
-    parser.add_argument("--size", type=int, default=40, help="side of the greatest board, even")
-    parser.add_argument("--gpus", type=int, help="use so many GPUs of this host")
-    parser.add_argument("--scheduler", help="address of a Dask cluster that runs already")
-    parser.add_argument("--picture", type=Path, help="write a picture, .svg or .png; needs matplotlib")
+    parser = parser_of(__doc__, 40, "side of the greatest board, even", "folder for the counts")
     options = parser.parse_args()
-    several = options.gpus if options.gpus and options.gpus > 1 else None  # one needs no cluster
-    with connect(options.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
+    with connected(options) as client:
         tilings = domino_tilings(options.folder, options.size, client, bool(options.gpus))
         print(check(tilings), f"{(n := max(tilings))} x {n}: {rd.to_decimal(tilings[n])}", sep="\n")
         if options.picture:
