@@ -88,7 +88,10 @@ def test_what_scipy_writes(tmp_path: Path, rng: np.random.Generator) -> None:
         ),
         (MARKET + "\u00b2 2 0\n", "expected 3 lengths"),
         (MARKET + "2 " + "9" * 5000 + " 0\n", "rows and columns must be from 0 to"),
-        (MARKET + "2 2 " + "9" * 5000 + "\n", "the header tells of 9223372036854775807 entries, and there are 0"),
+        (
+            MARKET + "2 2 " + "9" * 5000 + "\n",
+            "the header tells of 9223372036854775807 entries, and there are 0",
+        ),
         (
             MARKET.replace("general", "symmetric") + "2 2 2\n2 1 5\n1 2 5\n",
             "entry 2, 1 2 5, is above the diagonal",
