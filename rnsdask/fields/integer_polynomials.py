@@ -24,6 +24,7 @@ from rnsdask.fields.exact_polynomials import integers_of, sylvester_bound
 from rnsdask.fields.polynomials import index_at
 from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
+from rnsdask.rns.promotion import MOST_BITS
 from rnsdask.rns.system import RNS
 
 Ints = NDArray[np.object_]
@@ -42,7 +43,7 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     Raises
     ------
     NumberError
-        If a constant term is another one; it names the value and the index.
+        If a constant term is another one; it names the value and the index. Or if results may be too long.
     """
     _check_constants("inverse_series", (1, -1), f, system, place)
 
@@ -50,14 +51,15 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
         return power_series.inverses(x, count, fields, ALONE)
 
     f = f[..., :count]
-    return lifted(image, (f,), system, (1 + _magnitude(f, system)) ** (count - 1), count)
+    bound = _checked_power("inverse_series", 1 + _magnitude(f, system), count - 1)
+    return lifted(image, (f,), system, bound, count)
 
 
 def logarithms(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """Logarithms of series with the constant term 1: rationals, where k times coefficient k is an integer."""
     _check_constants("log_series", (1,), f, system, place)
+    bound = count * _checked_power("log_series", 1 + _magnitude(f, system), count)
     f = power_series.to_length(f, count)
-    bound = count * (1 + _magnitude(f, system)) ** count
     slopes = lifted(power_series.logarithmic_derivatives, (f,), system, bound, count - 1)
     found = np.zeros((*slopes.shape[:-1], count + 1), dtype=object)
     for index in np.ndindex(slopes.shape[:-1]):
@@ -75,6 +77,7 @@ def exponentials(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """
     _check_constants("exp_series", (0,), f, system, place)
     f, last = f[..., :count], count - 1
+    _checked_power("exp_series", count, last)  # above the factorial
     magnitude, scale = _magnitude(f, system), math.factorial(last)
     terms = (
         math.comb(last - 1, j - 1) * magnitude**j * (scale // math.factorial(j)) for j in range(1, count)
@@ -106,7 +109,8 @@ def powers(f: Array, system: RNS, exponent: int, length: int) -> Ints:
         return power_series.powers(x, exponent, length, fields)
 
     f = f[..., :length]
-    return lifted(image, (f,), system, (f.shape[-1] * _magnitude(f, system)) ** exponent, length)
+    bound = _checked_power("power_mod", f.shape[-1] * _magnitude(f, system), exponent)
+    return lifted(image, (f,), system, bound, length)
 
 
 def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) -> Ints:
@@ -120,7 +124,8 @@ def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) 
         return power_series.powers_modulo(x, y, exponent, fields, ALONE)
 
     steps = max(0, exponent * (f.shape[-1] - 1) - least + 1)
-    bound = (f.shape[-1] * _magnitude(f, system)) ** exponent * (1 + _magnitude(g, system)) ** steps
+    bound = _checked_power("power_mod", f.shape[-1] * _magnitude(f, system), exponent)
+    bound *= _checked_power("power_mod", 1 + _magnitude(g, system), steps)
     return lifted(image, (f, g), system, bound, max(g.shape[-1] - 1, 1))
 
 
@@ -292,6 +297,16 @@ def _without_divisors(part: ModuliSet, number: int) -> ModuliSet:
 def _magnitude(words: Array, system: RNS) -> int:
     """An upper bound of magnitudes in a chunk, which may be empty."""
     return magnitude_of(words, system) if words.size else 0
+
+
+def _checked_power(name: str, base: int, exponent: int) -> int:
+    """A power that bounds results, or NumberError if it is longer than any number of an array."""
+    if exponent * (base.bit_length() - 1) > MOST_BITS:
+        raise NumberError(
+            f"{name}: by their bound, results may have more than {MOST_BITS} bits; over rd.PrimeFields they "
+            "are computed modulo primes alone"
+        )
+    return int(base**exponent)
 
 
 def _times(words: Array, value: int, fields: PrimeFields) -> Array:

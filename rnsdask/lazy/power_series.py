@@ -196,7 +196,7 @@ def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: Support
     ZeroDivisionError
         If a modulus is 0 in a field; it names its index and the prime. On Dask when it is computed.
     NumberError
-        If over the integers a leading coefficient is another one.
+        If over the integers a leading coefficient is another one, or results may have more than 2**25 bits.
     TypeError, ValueError
         As of :func:`compose`; if both or none of `g` and `length` are given, or `exponent` is negative.
     """

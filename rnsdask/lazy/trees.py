@@ -152,6 +152,7 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
     -----
     D. Bernstein, "Scaled remainder trees" (2004).
     """
+    entry_of("product_tree", x, name="remainder_tree")
     return ProductTree(x).remainders(value)
 
 
