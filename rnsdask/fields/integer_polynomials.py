@@ -38,11 +38,7 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """Inverses of series with the constant term 1 or -1.
 
     With coefficients up to A those of an inverse are at most those of ``(1 - x) / (1 - (1 + A) x)``.
-
-    Raises
-    ------
-    NumberError
-        If a constant term is another one; it names the value and the index.
+    NumberError if a constant term is another one; it names the value and the index.
     """
     _check_constants("inverse_series", (1, -1), f, system, place)
 
@@ -130,10 +126,7 @@ def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) 
 def divided(f: Array, g: Array, system: RNS, place: Place) -> Ints:
     """Quotients, and after them remainders, by polynomials whose leading coefficients are 1 or -1.
 
-    Raises
-    ------
-    ZeroDivisionError, NumberError
-        If a divisor is 0, or has another leading coefficient; they name its index.
+    ZeroDivisionError or NumberError if a divisor is 0, or has another one; they name its index.
     """
     least = _check_monic("divmod", g, system, place)
 
@@ -157,11 +150,7 @@ def interpolated(points: Array, values: Array, system: RNS, place: Place) -> Int
 
     J. Lagrange's formula: with M the product of all x - x_i and D the least common multiple of all M'(x_i), D
     times the polynomial is the sum of ``v_i D / M'(x_i) M / (x - x_i)``, whose coefficients are integers.
-
-    Raises
-    ------
-    ValueError
-        If two points of a polynomial are equal; it names the index of the first.
+    ValueError if two points of a polynomial are equal; it names the index of the first.
     """
     length, batch = points.shape[-1], points.shape[1:-1]
     exact = np.asarray(system.decode(points), dtype=object).reshape(-1, length)
