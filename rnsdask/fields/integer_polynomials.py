@@ -83,26 +83,26 @@ def exponentials(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     return _in_lowest_terms(lifted(image, (f,), system, max(scale, sum(terms)), count), scale)
 
 
-def compositions(f: Array, g: Array, system: RNS, length: int) -> Ints:
-    """Values f(g) modulo x**length."""
+def compositions(f: Array, g: Array, system: RNS, count: int) -> Ints:
+    """Values f(g) modulo x**count."""
 
     def image(x: Array, y: Array, fields: PrimeFields) -> Array:
-        return power_series.compositions(x, y, length, fields)
+        return power_series.compositions(x, y, count, fields)
 
-    g = g[..., :length]
+    g = g[..., :count]
     step, degree = g.shape[-1] * _magnitude(g, system), f.shape[-1] - 1
     bound = _magnitude(f, system) * sum(step**k for k in range(degree + 1))
-    return lifted(image, (f, g), system, bound, length)
+    return lifted(image, (f, g), system, bound, count)
 
 
-def powers(f: Array, system: RNS, exponent: int, length: int) -> Ints:
-    """Powers modulo x**length."""
+def powers(f: Array, system: RNS, exponent: int, count: int) -> Ints:
+    """Powers modulo x**count."""
 
     def image(x: Array, fields: PrimeFields) -> Array:
-        return power_series.powers(x, exponent, length, fields)
+        return power_series.powers(x, exponent, count, fields)
 
-    f = f[..., :length]
-    return lifted(image, (f,), system, (f.shape[-1] * _magnitude(f, system)) ** exponent, length)
+    f = f[..., :count]
+    return lifted(image, (f,), system, (f.shape[-1] * _magnitude(f, system)) ** exponent, count)
 
 
 def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) -> Ints:

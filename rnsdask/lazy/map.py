@@ -204,7 +204,7 @@ def _name_of(
 
 
 def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
-    system = options.get("system")
+    system = options.get("system", options.get("fields"))
     return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
 
 
