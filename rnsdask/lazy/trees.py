@@ -91,8 +91,6 @@ def product_tree(x: Numbers) -> ProductTree:
 
     Raises
     ------
-    TypeError
-        If `x` is no PositionalArray.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 
@@ -127,8 +125,6 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
 
     Raises
     ------
-    TypeError
-        If `x` is no PositionalArray, or `value` no integer.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 
@@ -158,8 +154,6 @@ def batch_gcd(x: Numbers) -> Any:
 
     Raises
     ------
-    TypeError
-        If `x` is no PositionalArray.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 

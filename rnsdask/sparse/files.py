@@ -27,8 +27,6 @@ def read(path: str | Path) -> SparseMatrix:
     ------
     InputError
         If the file is none of these, or has something else than its header tells.
-    OSError
-        If it cannot be read.
     """
     path = Path(path)
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(encoding="utf-8-sig") as file:
