@@ -62,8 +62,6 @@ def to_pandas(x: Any) -> Any:
 
     Raises
     ------
-    ImportError
-        If there is no pandas.
     ValueError
         If the array has no axes, or more than two.
     """
@@ -100,10 +98,6 @@ def to_arrow(x: Any, type: Any = None) -> Any:  # noqa: A002  (as pyarrow calls 
 
     Raises
     ------
-    ImportError
-        If there is no pyarrow.
-    TypeError
-        If `type` is another one.
     ValueError
         If the array has not one axis.
     OverflowError
@@ -143,10 +137,7 @@ def arrow_type(lowest: int, highest: int) -> Any:
 def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
     """Make an Arrow array of Python ints, whose first one has the flat index `first`.
 
-    Raises
-    ------
-    OverflowError
-        If a number does not fit, naming its flat index.
+    OverflowError if a number does not fit, naming its flat index.
     """
     pyarrow = pyarrow_for("Arrow")
     limits = range_of_arrow(kind)
@@ -306,8 +297,6 @@ def read_parquet(
 
     Raises
     ------
-    ImportError
-        If there is no pyarrow.
     InputError
         If a file is no Parquet file or has no such column. When a chunk is computed: if the file was changed
         since, or a value is missing, no integer or out of range.

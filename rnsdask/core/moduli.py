@@ -31,10 +31,7 @@ LIMB_BITS = 32
 def as_integer(value: object, name: str) -> int:
     """Convert any integer type (int, NumPy integer, gmpy2.mpz) to a Python int, losing nothing.
 
-    Raises
-    ------
-    TypeError
-        For anything else, Booleans and floating-point numbers included.
+    TypeError for anything else, Booleans and floating-point numbers included.
     """
     if type(value) is int:
         return value
@@ -87,8 +84,6 @@ class ModuliSet:
 
     Raises
     ------
-    TypeError
-        If a modulus is not an integer.
     ValueError
         If there is no modulus, one is out of bounds, or two share a factor; the message names values and
         positions.
@@ -276,13 +271,7 @@ class ModuliSet:
         return -(-(highest.bit_length() + signed) // LIMB_BITS)
 
     def prefix(self, count: int) -> Self:
-        """Return the set of the first `count` moduli.
-
-        Raises
-        ------
-        ValueError
-            If `count` is not from 1 to the number of moduli.
-        """
+        """Return the set of the first `count` moduli."""
         count = as_integer(count, "count")
         if not 1 <= count <= len(self):
             raise ValueError(f"a prefix has from 1 to {len(self)} moduli, got {abbreviate(count)}")
@@ -341,11 +330,6 @@ def first_moduli(count: int) -> ModuliSet:
     """The first moduli of the sequence that :meth:`ModuliSet.for_bits` takes: 2**32, 2**32 - 1 and so on.
 
     Each set is a prefix of all longer ones, and the same object for the same count while it is cached.
-
-    Raises
-    ------
-    ValueError
-        If a set cannot have so many moduli.
     """
     _check_count(count, "it")
     return _first_moduli(count)

@@ -61,8 +61,6 @@ class FermatField(FiniteFields):
 
     Raises
     ------
-    TypeError
-        If one is no integer.
     ValueError
         If they are not of these forms, or p is no prime. That p is one is proved, not only probable:
         :func:`.is_fermat_prime`.
@@ -125,8 +123,6 @@ class FermatField(FiniteFields):
 
         Raises
         ------
-        TypeError
-            If the order is no integer.
         ValueError
             If it is not positive, or does not divide p - 1.
         """

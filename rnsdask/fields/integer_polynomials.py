@@ -39,11 +39,8 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """Inverses of series with the constant term 1 or -1.
 
     With coefficients up to A those of an inverse are at most those of ``(1 - x) / (1 - (1 + A) x)``.
-
-    Raises
-    ------
-    NumberError
-        If a constant term is another one; it names the value and the index. Or if results may be too long.
+    NumberError if a constant term is another one; it names the value and the index. Or if results may be too
+    long.
     """
     _check_constants("inverse_series", (1, -1), f, system, place)
 
@@ -90,27 +87,27 @@ def exponentials(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     return _in_lowest_terms(lifted(image, (f,), system, max(scale, sum(terms)), count), scale)
 
 
-def compositions(f: Array, g: Array, system: RNS, length: int) -> Ints:
-    """Values f(g) modulo x**length."""
+def compositions(f: Array, g: Array, system: RNS, count: int) -> Ints:
+    """Values f(g) modulo x**count."""
 
     def image(x: Array, y: Array, fields: PrimeFields) -> Array:
-        return power_series.compositions(x, y, length, fields)
+        return power_series.compositions(x, y, count, fields)
 
-    g = g[..., :length]
+    g = g[..., :count]
     step, degree = g.shape[-1] * _magnitude(g, system), f.shape[-1] - 1
     bound = _magnitude(f, system) * sum(step**k for k in range(degree + 1))
-    return lifted(image, (f, g), system, bound, length)
+    return lifted(image, (f, g), system, bound, count)
 
 
-def powers(f: Array, system: RNS, exponent: int, length: int) -> Ints:
-    """Powers modulo x**length."""
+def powers(f: Array, system: RNS, exponent: int, count: int) -> Ints:
+    """Powers modulo x**count."""
 
     def image(x: Array, fields: PrimeFields) -> Array:
-        return power_series.powers(x, exponent, length, fields)
+        return power_series.powers(x, exponent, count, fields)
 
-    f = f[..., :length]
+    f = f[..., :count]
     bound = _checked_power("power_mod", f.shape[-1] * _magnitude(f, system), exponent)
-    return lifted(image, (f,), system, bound, length)
+    return lifted(image, (f,), system, bound, count)
 
 
 def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) -> Ints:
@@ -135,10 +132,7 @@ def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) 
 def divided(f: Array, g: Array, system: RNS, place: Place) -> Ints:
     """Quotients, and after them remainders, by polynomials whose leading coefficients are 1 or -1.
 
-    Raises
-    ------
-    ZeroDivisionError, NumberError
-        If a divisor is 0, or has another leading coefficient; they name its index.
+    ZeroDivisionError or NumberError if a divisor is 0, or has another one; they name its index.
     """
     least = _check_monic("divmod", g, system, place)
 
@@ -162,11 +156,7 @@ def interpolated(points: Array, values: Array, system: RNS, place: Place) -> Int
 
     J. Lagrange's formula: with M the product of all x - x_i and D the least common multiple of all M'(x_i), D
     times the polynomial is the sum of ``v_i D / M'(x_i) M / (x - x_i)``, whose coefficients are integers.
-
-    Raises
-    ------
-    ValueError
-        If two points of a polynomial are equal; it names the index of the first.
+    ValueError if two points of a polynomial are equal; it names the index of the first.
     """
     length, batch = points.shape[-1], points.shape[1:-1]
     exact = np.asarray(system.decode(points), dtype=object).reshape(-1, length)

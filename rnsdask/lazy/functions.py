@@ -168,11 +168,6 @@ def sign(x: Operand) -> Any:
     -------
     array of int8, shape of `x`
         NumPy or CuPy; lazy on Dask.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no array of numbers.
     """
     return apply("sign", x)
 
@@ -303,11 +298,6 @@ def bitwise_count(x: Operand) -> Any:
     -------
     array of int64, shape of `x`
         NumPy or CuPy; lazy on Dask.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no PositionalArray.
     """
     return apply("bitwise_count", x)
 

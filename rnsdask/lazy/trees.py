@@ -43,23 +43,7 @@ class ProductTree:
         return exact(found)[(0,) * found.ndim]
 
     def remainders(self, value: Any) -> Any:
-        """Remainders of one integer by each number, as Python's ``value % x``.
-
-        Parameters
-        ----------
-        value : int
-            An integer of any size and sign, which may be lazy.
-
-        Returns
-        -------
-        PositionalArray
-            Like the array of the numbers.
-
-        Raises
-        ------
-        TypeError
-            If `value` is no integer.
-        """
+        """Remainders ``value % x`` of one integer, of any size and sign, which may be lazy."""
         if is_lazy_integer(value):
             return self._leaves((value,), None, divisors=False)
         number = int(as_integer(value, "value"))
@@ -107,8 +91,6 @@ def product_tree(x: Numbers) -> ProductTree:
 
     Raises
     ------
-    TypeError
-        If `x` is no PositionalArray.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 
@@ -143,8 +125,6 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
 
     Raises
     ------
-    TypeError
-        If `x` is no PositionalArray, or `value` no integer.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 
@@ -175,8 +155,6 @@ def batch_gcd(x: Numbers) -> Any:
 
     Raises
     ------
-    TypeError
-        If `x` is no PositionalArray.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 
