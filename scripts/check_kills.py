@@ -70,6 +70,7 @@ CHECKPOINTED = {
     "max": f"max x --checkpoint {STATE}",
     "min": f"min x --checkpoint {STATE}",
     "sum": f"sum x --checkpoint {STATE}",
+    "gcd": f"gcd x --checkpoint {STATE}",
     "bound": f"bound x --checkpoint {STATE}",
     "det": f"det square --checkpoint {STATE}",
     "charpoly": f"charpoly square --checkpoint {STATE}",

@@ -106,6 +106,12 @@ $ rnsdask sum x.zarr
 sum of 100 integers:
 1267650600228229401496703205375
 """,
+    "gcd": f"""
+{_A}
+$ rnsdask gcd a.zarr
+gcd of 6 integers:
+1
+""",
     "bound": f"""
 {_X}
 $ rnsdask bound x.zarr

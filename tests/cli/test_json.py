@@ -43,6 +43,7 @@ COMMANDS = {
     "max": "x.zarr",
     "min": "x.zarr",
     "sum": "x.zarr",
+    "gcd": "x.zarr",
     "bound": "x.zarr",
     "prod": "y.zarr --overflow flag",
     "topk": "2 x.zarr",
