@@ -31,7 +31,6 @@ from rnsdask.backend import (
     gpu_to_file,
     kernels_of,
     padded,
-    to_backend,
 )
 from rnsdask.backend.cpu import exceeds, read_checked
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
@@ -457,7 +456,7 @@ def _checksum_of_zeros(count: int) -> int:
 def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
     """Write a chunk of a GPU's array; the GPU computes the checksum."""
     checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
-    if checksum == _checksum_of_zeros(words.nbytes) and not to_backend(words, "cpu").any():
+    if checksum == _checksum_of_zeros(words.nbytes) and not words.any():
         _write_zeros(stream, words.nbytes)
         return
     gpu_to_file(stream.fileno(), words)
