@@ -48,6 +48,7 @@ TO_STORES = {
     "import --binary": f"import x.bin {OUTPUT} --binary 256 --bits 2000 --chunk {{chunk}}",
     "eval --mask": f"eval '2**30*x' x=x -o {OUTPUT} --overflow flag --mask {OUTPUT}-mask",
     "eval -e": f"eval -e s=x+y -e 'p=s*2' x=x y=y -o s={OUTPUT} -o p={OUTPUT}-p --extend",
+    "sort": f"sort x {OUTPUT}",
     "cumsum": f"cumsum small {OUTPUT}",
     "cummax": f"cummax x {OUTPUT}",
     "cummin": f"cummin x {OUTPUT}",

@@ -131,6 +131,14 @@ $ rnsdask topk 3 a.zarr
 4       5
 2       4
 """,
+    "sort": f"""
+{_A}
+$ rnsdask sort a.zarr sorted.zarr
+$ rnsdask head sorted.zarr -n 3
+0       1
+1       1
+2       3
+""",
     "cumsum": f"""
 {_A}
 $ rnsdask cumsum a.zarr sums.zarr

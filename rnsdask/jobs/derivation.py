@@ -61,6 +61,7 @@ def prepare(
     backend: str = "cpu",
     method: str = "words",
     waiting: Callable[..., int] = lambda *_: 0,
+    passes: Callable[..., int] = lambda *_: 1,
     **parameters: Any,
 ) -> Derivation:
     """Check what is to be made of some stores.
@@ -76,6 +77,8 @@ def prepare(
     waiting
         Called with the same arrays; it gives how many numbers wait for others in memory, beside those of
         chunks that are cut and joined.
+    passes
+        Called with them too; it gives how often each chunk is read.
     parameters
         All else that the result depends on; JSON can write it.
 
@@ -97,6 +100,7 @@ def prepare(
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
     nbytes = bytes_read([array.words], [one.words for one in opened.values()]) if array.size else 0
+    nbytes *= passes(*arrays)
     return Derivation(operation, array, once, nbytes, work, identity)
 
 

@@ -50,6 +50,7 @@ COMMANDS = {
     "compare": "x.zarr y.zarr",
     "eval": "x+y x=x.zarr y=y.zarr -o new.zarr --max --argmax --extend",
     "eval of a comparison": "x<y x=x.zarr y=y.zarr --count",
+    "sort": "x.zarr new.zarr",
     "cumsum": "x.zarr new.zarr",
     "cummax": "x.zarr new.zarr",
     "cummin": "x.zarr new.zarr",
