@@ -136,6 +136,8 @@ class IntegerArray(NumberArray):
 
         Raises
         ------
+        TypeError, ValueError
+            If `bits` is no integer, or another one.
         ValueError
             If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
             it is computed.
@@ -268,6 +270,8 @@ class IntegerArray(NumberArray):
 
         Raises
         ------
+        ValueError
+            If there is no such axis, or a length is unknown.
         RNSOverflowError
             If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
             the first one of a chunk or the last one before it.
@@ -306,6 +310,8 @@ class IntegerArray(NumberArray):
         RNSOverflowError
             With ``"raise"``, if a product is out of range, naming the first one; for a Dask array when it is
             computed, naming the first one of a chunk.
+        ValueError
+            If there is no such axis, or a length is unknown.
         """
         self._check_numpys("cumprod", out, dtype)
         return scan.running_products(*self._line(axis), overflow, backend)

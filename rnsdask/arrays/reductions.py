@@ -141,6 +141,11 @@ def _truth(x: Any, asked: Asked) -> Any:
     -------
     bool or Boolean array
         Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
     """
     x._check_numpys(asked.name, asked.out)
     axes, count = x._axes(asked.axis), checked_split(asked.split_every)
@@ -360,6 +365,11 @@ def _in_fields(x: Any, asked: Asked) -> Any:
     -------
     int or FieldArray
         Of all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
     """
     return _reduced(x, asked, lambda axes: fields.reduce_along(asked.name, x, axes, asked.split_every))
 
@@ -430,6 +440,8 @@ def prod(
     RNSOverflowError
         With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask when it
         is computed.
+    ValueError
+        If an axis is wrong.
     """
 
     def along(axes: tuple[int, ...]) -> Any:
@@ -469,6 +481,8 @@ def var(
 
     Raises
     ------
+    TypeError
+        If `ddof` is no integer.
     ValueError
         If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
     """

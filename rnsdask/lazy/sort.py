@@ -37,6 +37,13 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     RNSArray or IntervalRNSArray
         Lazy if `x` is. One of one axis keeps its chunks, and is made, or read, several times where it has
         many (docs/operations.md, "Order"); along one of several axes each chunk has all numbers.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        AxisError, which is one, if there is no such axis.
     """
     words, axis = _along("sort", x, axis)
     return made_like((x,), sorted_along(words, x.system, axis), x.system, "raise")
@@ -140,6 +147,8 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers.
     ValueError
         If there are no numbers along the axes; AxisError, which is one, if there is no such axis.
     """
