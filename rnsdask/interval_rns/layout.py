@@ -112,6 +112,16 @@ def order_keys(columns: Array, moduli: ModuliSet) -> Array:
     return np.where(header[_SIGN] != 0, -keys, keys)
 
 
+def system_of_magnitudes(columns: Array, moduli: ModuliSet) -> RNS:
+    """The system of the magnitudes of numbers (n + 6, N), with the bound that their exponents give."""
+    header = columns[len(moduli) :]
+    exponents = np.where(header[_UPP + 1] != 0, header[_EXPONENT].view(np.int32), -moduli.bits)
+    highest = int(exponents.max(initial=-moduli.bits))
+    # The upper bound of X/M is less than 2**highest.
+    system: RNS = RNS(moduli).holding((0, moduli.product >> max(-highest, 0)))
+    return system
+
+
 def set_signs(columns: Array, moduli: ModuliSet, signs: Array) -> None:
     """Write the signs of numbers that are not 0; that of 0 stays 0."""
     columns[len(moduli) + _SIGN] = signs & nonzero(columns, moduli)
