@@ -208,14 +208,17 @@ def complement(residues: Array, moduli: ModuliSet) -> Array:
 
 def check_columns(columns: Any, moduli: ModuliSet) -> None:
     """Check that an array can hold columns under a moduli set, by its type and shape alone."""
-    if not all(hasattr(columns, name) for name in ("dtype", "shape", "ndim")):
-        raise TypeError(f"columns must be a NumPy, CuPy or Dask array, got {type(columns).__name__}")
-    if columns.dtype != RESIDUE_DTYPE:
-        raise TypeError(f"columns must have dtype uint32, got {columns.dtype}")
-    if columns.ndim < 2 or columns.shape[0] != rows_of(moduli):
+    try:
+        dtype, shape, ndim = columns.dtype, columns.shape, columns.ndim
+    except AttributeError:
+        kind = type(columns).__name__
+        raise TypeError(f"columns must be a NumPy, CuPy or Dask array, got {kind}") from None
+    if dtype != RESIDUE_DTYPE:
+        raise TypeError(f"columns must have dtype uint32, got {dtype}")
+    if ndim < 2 or shape[0] != rows_of(moduli):
         raise ValueError(
             f"columns must have {rows_of(moduli)} rows, for {len(moduli)} moduli and a header, and at least "
-            f"one axis of numbers; got shape {columns.shape}"
+            f"one axis of numbers; got shape {shape}"
         )
 
 
