@@ -116,8 +116,8 @@ def system_of_magnitudes(columns: Array, moduli: ModuliSet) -> RNS:
     """The system of the magnitudes of numbers (n + 6, N), with the bound that their exponents give."""
     header = columns[len(moduli) :]
     exponents = np.where(header[_UPP + 1] != 0, header[_EXPONENT].view(np.int32), -moduli.bits)
-    highest = int(exponents.max(initial=-moduli.bits))
-    # The upper bound of X/M is less than 2**highest.
+    highest = int(exponents.max()) if exponents.size else 0
+    # The upper bound of X/M is less than 2**highest, also of 0.
     system: RNS = RNS(moduli).holding((0, moduli.product >> max(-highest, 0)))
     return system
 
