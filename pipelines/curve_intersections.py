@@ -42,7 +42,7 @@ def resultant(folder: Path, size: int, client: Any = None, gpu: bool = False) ->
             rd.from_ints(made, bits=int(abs(made).max()).bit_length() + 1).to_zarr(store)
     curves = [rd.open_zarr(store, backend="cuda" if gpu else "auto") for store in stores[:2]]
     if not stores[2].exists():
-        found = compute(rd.poly.resultant(*curves, variables=2), client, gpu)
+        (found,) = compute([rd.poly.resultant(*curves, variables=2)], client, gpu)
         rd.from_ints(np.trim_zeros(found, "b")).to_zarr(stores[2])
     return *(x.to_ints() for x in curves), rd.open_zarr(stores[2]).to_ints()
 
@@ -91,7 +91,7 @@ def draw(curves: list[Any], points: list[list[str]], size: int, picture: Path) -
 
 
 def main() -> None:
-    options = parser_of(__doc__, 50, "degree of both curves, from 2 on").parse_args()
+    options = parser_of(__doc__, 50, "degree of both curves, from 2 on", least=2).parse_args()
     with connected(options) as client:
         *curves, found = resultant(options.folder, options.size, client, bool(options.gpus))
     coefficients = found.tolist()

@@ -121,6 +121,7 @@ def bench_scripts(tiny: bool, on_gpu: bool) -> list[dict[str, Any]]:
         "paillier_sums": (10, 2000),
         "self_avoiding_paths": (4, 12),
         "curve_intersections": (4, 50),
+        "feynman_integrals": (4, 30),
     }
     if find_spec("phe") is None:
         del runs["paillier_sums"]
