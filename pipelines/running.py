@@ -60,11 +60,13 @@ def compute(tasks: list[Any], client: Any = None, on_gpu: bool = False) -> list[
         return list(dask.compute(*tasks))
 
 
-def stored(store: Path, make: Callable[[], Any], client: Any = None, on_gpu: bool = False) -> Any:
+def stored(
+    store: Path, make: Callable[[], Any], client: Any = None, on_gpu: bool = False, backend: str = "cpu"
+) -> Any:
     """Return the lazy array of a store, which is computed and written if it is not there."""
     if not store.exists():
         compute([make().to_zarr(store, compute=False)], client, on_gpu)
-    return rd.open_zarr(store)
+    return rd.open_zarr(store, backend=backend)
 
 
 def on_processor(x: Any, on_gpu: bool) -> Any:

@@ -83,10 +83,12 @@ def main() -> None:
     moduli = [int(line, 16) for line in file.read_text().split()]
     system, gpu = rd.Positional(max(map(int.bit_length, moduli))), bool(options.gpus)
     with connected(options) as client:
-        stored(
-            folder / "keys.zarr", lambda: rd.from_ints(moduli, system, chunks=-(-len(moduli) // 8)), client
+        keys = stored(
+            folder / "keys.zarr",
+            lambda: rd.from_ints(moduli, system, chunks=-(-len(moduli) // 8)),
+            client,
+            backend="cuda" if gpu else "cpu",
         )
-        keys = rd.open_zarr(folder / "keys.zarr", backend="cuda" if gpu else "auto")
         if len(keys) != len(moduli) or (keys.to_ints() != np.array(moduli, dtype=object)).any():
             raise SystemExit(f"error: {folder} has the keys of another file; give another folder")
         shared = stored(folder / "shared.zarr", lambda: rd.batch_gcd(keys), client, gpu)
