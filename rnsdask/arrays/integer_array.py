@@ -185,6 +185,7 @@ class IntegerArray(NumberArray):
     argmax, argmin = reductions.argmax, reductions.argmin
     topk, argtopk = reductions.topk, reductions.argtopk
     sum, prod = reductions.total, reductions.prod
+    gcd = reductions.common_divisor
     mean, var, std = reductions.mean, reductions.var, reductions.std
 
     def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
@@ -192,7 +193,7 @@ class IntegerArray(NumberArray):
 
         Parameters
         ----------
-        operation : {"max", "min", "sum", "bound"}
+        operation : {"max", "min", "sum", "gcd", "bound"}
             What to compute; the bound is that of :meth:`measure_bound`.
         split_every : int, optional
             How many partial results a task of the tree combines. The result does not depend on it.
@@ -208,7 +209,7 @@ class IntegerArray(NumberArray):
         Raises
         ------
         ValueError
-            If the array is empty, except for a sum or a bound, or an argument is not one of those above.
+            If a maximum or minimum is asked of an empty array, or an argument is not one of those above.
         """
         if not self._is_lazy:
             return tree.reduce_words(operation, self._words, self._system)

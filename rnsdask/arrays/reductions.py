@@ -300,6 +300,34 @@ argtopk = _selection(
 )
 
 
+# ---- common divisors --------------------------------------------------------------------------------------
+
+
+def _divisor(x: Any, asked: Asked) -> Any:
+    """Greatest common divisor of all numbers or along axes, as ``numpy.gcd.reduce``: at least 0, 0 of none.
+
+    Parameters are those of :meth:`max`.
+
+    Returns
+    -------
+    int or object array of Python ints
+        Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
+        `keepdims`, an object array: the divisor of the lowest number of a signed range may be beyond it.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
+    """
+
+    def along(axes: tuple[int, ...]) -> Any:
+        return axis_reductions.divisors(x, axes, asked.split_every)
+
+    return _reduced(x, asked, along, lambda: _field(x, "value", "gcd", asked.split_every), lambda: along(()))
+
+
+common_divisor = _reduction("gcd", _divisor)
+
 # ---- sums, products and means -----------------------------------------------------------------------------
 
 

@@ -73,6 +73,16 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
     return sorted_along(words, x.system, axis, indices=True)
 
 
+def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
+    """How often the chunks of a lazy array are read to be sorted, and how many numbers wait for others."""
+    count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
+    if x.ndim > 1 or count < 2:
+        return 1, 0
+    together = ranks.chunks_together(count)
+    parts = math.ceil(together * length * ranks.MOST_CANDIDATES * (1 + ranks.INDEX_ROWS / x.system.rows))
+    return 1 + (math.ceil(count / together) if together < count else 0), parts
+
+
 def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
     """The words to sort, and the axis of the numbers to sort along, from 0."""
     entry_of("ordering", x, name=function)
