@@ -56,6 +56,8 @@ def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None 
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers, `moduli` neither a set nor an RNS, or given for a FieldArray.
     ValueError
         If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array. Of
         polynomials over fields, if a prime is below N (D - 1) + 1.
@@ -379,6 +381,8 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
         With ``"raise"``, if a result or a power in between is out of range; on Dask when it is computed.
     numpy.linalg.LinAlgError
         If `k` is negative and a matrix singular modulo a prime; on Dask when it is computed.
+    TypeError
+        If `x` is no such array, or `k` no integer.
     ValueError
         If the matrices are not square, a length is unknown, `k` is negative and `x` no FieldArray, `x` is
         lazy and `k` has more than 128 bits, or `overflow` is ``"flag"``, for what is flagged in between says

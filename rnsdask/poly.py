@@ -79,6 +79,8 @@ def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that use
         is computed.
     NumberError
         If a divisor of integers has another leading coefficient; it names its index. It is a ValueError.
+    TypeError
+        If the operands are no such arrays, or on different processors.
     ValueError
         If fields or shapes do not fit, or there are no coefficients.
     """
@@ -128,6 +130,8 @@ def evaluate(f: Any, points: Any) -> Any:
 
     Raises
     ------
+    TypeError
+        If the operands are no such arrays, or on different processors.
     ValueError
         If fields or shapes do not fit, or there are no coefficients or points.
     """
@@ -198,6 +202,8 @@ def rational_interpolate(
     ValueError
         If two points of a function are equal in a field, degrees or `confirm` are negative, or there are too
         few points; as of :func:`evaluate`.
+    TypeError
+        If the operands are no FieldArrays.
 
     Examples
     --------
@@ -258,6 +264,8 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
 
     Raises
     ------
+    TypeError
+        If the operands are no such arrays, or of several kinds or on different processors.
     ValueError
         If fields, moduli sets or shapes do not fit, there are no coefficients, or `variables` is not 1 or 2.
     """

@@ -563,9 +563,9 @@ def reductions_are_folds(case: Case) -> None:
     """Reductions of all numbers, in C order, whatever the chunks."""
     x, a = case.draw()
     values = a.ravel().tolist()
-    found = case.host(x.max(), x.min(), x.sum(), x.argmax(), x.argmin(), x[:0].sum())
+    found = case.host(x.max(), x.min(), x.sum(), x.argmax(), x.argmin(), x[:0].sum(), x.gcd(), x[:0].gcd())
     places = values.index(max(values)), values.index(min(values))
-    assert list(map(int, found)) == [max(values), min(values), sum(values), *places, 0]
+    assert list(map(int, found)) == [max(values), min(values), sum(values), *places, 0, math.gcd(*values), 0]
 
 
 @law
@@ -655,6 +655,7 @@ def reductions_along_axes_are_folds(case: Case) -> None:
         for name in ("max", "min", "sum"):
             what = f"{name} along {axis}"
             case.claim(getattr(x, name)(**options), getattr(np, name)(a, **options), what)
+        case.claim(x.gcd(**options), abs(np.gcd.reduce(a, **options)), f"gcd along {axis}")
         places = np.argmax(a == np.max(a, axis=axis, keepdims=True), **options)
         case.claim(x.argmax(**options), places, f"argmax along {axis}")
 

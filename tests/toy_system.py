@@ -1,5 +1,6 @@
 """A number system of the tests' own: integers from 0 to 2**64 - 1 as two words, the higher one first."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -119,7 +120,8 @@ def divide_by(x: Any, *, divisor: int, system: Pair, **how: Any) -> np.ndarray:
 
 def reduce_all(words: Any, *, system: Pair, operation: str) -> ReductionResult:
     numbers = system.decode(words).ravel().tolist()
-    best = {"max": max, "min": min, "sum": sum, "bound": max}[operation](numbers)
+    functions = {"max": max, "min": min, "sum": sum, "bound": max, "gcd": lambda values: math.gcd(*values)}
+    best = functions[operation](numbers)
     index = numbers.index(best) if operation in ("max", "min") else None
     return ReductionResult(best, index, len(numbers), 0, "cpu")
 

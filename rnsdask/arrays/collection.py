@@ -40,6 +40,11 @@ class NumberCollection(DaskMethodsMixin):
         words has one chunk. A NumPy or CuPy array is not copied: nobody may write to it any more.
     system : NumberSystem
         What the words mean.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If words and system do not fit.
     """
 
     __slots__ = ("_collection", "_system", "_words")
@@ -197,7 +202,13 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def blocks(self) -> "_Blocks[Self]":
-        """The chunks, selected by an index of :attr:`numblocks`, as Dask's ``blocks``: a lazy array."""
+        """The chunks, selected by an index of :attr:`numblocks`, as Dask's ``blocks``: a lazy array.
+
+        Raises
+        ------
+        AttributeError
+            If the array is not chunked.
+        """
         if not self._is_lazy:
             raise AttributeError  # `__getattr__` turns it into one that says what to do
         return _Blocks(self)
@@ -299,7 +310,13 @@ class NumberCollection(DaskMethodsMixin):
         return rebuilt, (rebuild, type(self), self._system, meta_from_array(self._words))
 
     def compute(self, **kwargs: Any) -> Any:
-        """Compute the words, as of any Dask collection; on a cluster whose workers run this version."""
+        """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
+
+        Raises
+        ------
+        JobError
+            If a worker runs another version.
+        """
         with checked_workers(kwargs.get("scheduler")):
             return self._with_words(self._words.compute(**kwargs)) if self._is_lazy else self
 

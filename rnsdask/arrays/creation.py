@@ -520,6 +520,8 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers, or the number no integer.
     ValueError
         If the number is out of range, of a lazy one when the array is computed.
     """

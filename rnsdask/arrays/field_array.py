@@ -47,6 +47,11 @@ class FieldArray(NumberArray):
         write to it any more.
     system : PrimeFields or FermatField
         The fields.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If residues and fields do not fit.
     """
 
     __slots__ = ()
@@ -81,7 +86,13 @@ class FieldArray(NumberArray):
 
     @classmethod
     def from_rns(cls, x: Any, fields: FiniteFields) -> "FieldArray":
-        """The elements that the integers of an RNSArray or an IntervalRNSArray stand for; lazy if that is."""
+        """The elements that the integers of an RNSArray or an IntervalRNSArray stand for; lazy if that is.
+
+        Raises
+        ------
+        TypeError
+            If `x` is no such array, or `fields` are none.
+        """
         if not is_number_array(x) or isinstance(x, FieldArray):
             raise TypeError(f"from_rns takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
         if not isinstance(fields, FiniteFields):
@@ -157,6 +168,11 @@ class FieldArray(NumberArray):
         ----------
         exponent : int
             Any integer, also a negative one.
+
+        Raises
+        ------
+        TypeError
+            If the elements are of prime fields, or the exponent is no integer.
         """
         found: FieldArray = lazy_fields.multiply_by_root(self, exponent)
         return found

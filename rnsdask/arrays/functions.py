@@ -159,6 +159,8 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers.
     ValueError
         If an axis is named twice; AxisError, which is one, if the result has no such axis.
     """
@@ -183,6 +185,8 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers.
     ValueError
         If the array does not broadcast to the shape.
     JobError
@@ -209,6 +213,8 @@ def tile(x: Any, reps: Any) -> Any:
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers, or `reps` are no integers.
     ValueError
         If one of them is negative.
     JobError
@@ -239,6 +245,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers, or a width or the number is no integer.
     ValueError
         If a width is negative, widths do not suit the axes, the number is out of range, or the mode is
         another.
@@ -274,6 +282,8 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers.
     ValueError
         If the parts are not equal; AxisError, which is one, if there is no such axis.
     """
@@ -322,6 +332,13 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
     -------
     int, or array of int64
         Of all numbers an int; along axes, or with `keepdims`, a NumPy or CuPy array; lazy on Dask.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        If an axis is wrong.
     """
     x = _checked_array("count_nonzero", x, NumberArray)
     axes, is_nonzero = x._axes(axis), x != 0
@@ -420,6 +437,8 @@ def ptp(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
     ------
     RNSOverflowError
         If a difference along axes is out of range, as can be if `x` is signed.
+    TypeError
+        If `x` is no array of numbers.
     ValueError
         If an axis is wrong, or there are no numbers to choose from.
     """

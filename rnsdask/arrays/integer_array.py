@@ -136,6 +136,8 @@ class IntegerArray(NumberArray):
 
         Raises
         ------
+        TypeError, ValueError
+            If `bits` is no integer, or another one.
         ValueError
             If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
             it is computed.
@@ -183,6 +185,7 @@ class IntegerArray(NumberArray):
     argmax, argmin = reductions.argmax, reductions.argmin
     topk, argtopk = reductions.topk, reductions.argtopk
     sum, prod = reductions.total, reductions.prod
+    gcd = reductions.common_divisor
     mean, var, std = reductions.mean, reductions.var, reductions.std
 
     def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
@@ -190,7 +193,7 @@ class IntegerArray(NumberArray):
 
         Parameters
         ----------
-        operation : {"max", "min", "sum", "bound"}
+        operation : {"max", "min", "sum", "gcd", "bound"}
             What to compute; the bound is that of :meth:`measure_bound`.
         split_every : int, optional
             How many partial results a task of the tree combines. The result does not depend on it.
@@ -206,7 +209,7 @@ class IntegerArray(NumberArray):
         Raises
         ------
         ValueError
-            If the array is empty, except for a sum or a bound, or an argument is not one of those above.
+            If a maximum or minimum is asked of an empty array, or an argument is not one of those above.
         """
         if not self._is_lazy:
             return tree.reduce_words(operation, self._words, self._system)
@@ -267,6 +270,8 @@ class IntegerArray(NumberArray):
 
         Raises
         ------
+        ValueError
+            If there is no such axis, or a length is unknown.
         RNSOverflowError
             If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
             the first one of a chunk or the last one before it.
@@ -305,6 +310,8 @@ class IntegerArray(NumberArray):
         RNSOverflowError
             With ``"raise"``, if a product is out of range, naming the first one; for a Dask array when it is
             computed, naming the first one of a chunk.
+        ValueError
+            If there is no such axis, or a length is unknown.
         """
         self._check_numpys("cumprod", out, dtype)
         return scan.running_products(*self._line(axis), overflow, backend)

@@ -36,6 +36,11 @@ class IntervalRNSArray(IntegerArray):
         check. A NumPy or CuPy array is not copied: nobody may write to it any more.
     system : IntervalRNS
         The number system, of n moduli.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If words and system do not fit.
     """
 
     __slots__ = ()

@@ -78,7 +78,13 @@ class NumberArray(NumberCollection):
     # ---- indexing -----------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask)."""
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask).
+
+        Raises
+        ------
+        IndexError, TypeError, ValueError
+            As NumPy.
+        """
         try:
             words = indexing.select(self._words, key)
         except indexing.UnknownLengthError:
@@ -194,6 +200,8 @@ class NumberArray(NumberCollection):
 
         Raises
         ------
+        TypeError
+            If a shift is no integer.
         ValueError
             If shifts and axes do not go together; AxisError, which is one, if there is no such axis.
         """
@@ -216,6 +224,8 @@ class NumberArray(NumberCollection):
         ------
         IndexError
             If an index is out of bounds; for a Dask array of indices when the result is computed.
+        TypeError
+            If indices are no integers.
         ValueError
             If the mode is another; AxisError, which is one, if there is no such axis.
         """
@@ -237,6 +247,8 @@ class NumberArray(NumberCollection):
 
         Raises
         ------
+        TypeError
+            If `repeats` are no integers.
         ValueError
             If they are negative or do not suit the axis; AxisError, which is one, if there is no such axis.
         """

@@ -25,6 +25,11 @@ class PositionalArray(IntegerArray):
         A NumPy or CuPy array is not copied: nobody may write to it any more.
     system : Positional
         The bits of a number, and whether there are negative ones.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If words and system do not fit.
     """
 
     __slots__ = ()
@@ -56,6 +61,8 @@ class PositionalArray(IntegerArray):
 
         Raises
         ------
+        TypeError
+            If `moduli` is no ModuliSet, or `signed` no bool.
         ValueError
             If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
             it is computed.

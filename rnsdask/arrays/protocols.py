@@ -62,7 +62,7 @@ _BY_MACHINE_INTEGERS = ("left_shift", "right_shift", "power")
 """Ufuncs whose second operand may be an array of machine integers, which their functions check."""
 
 _REDUCTIONS = {
-    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
+    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "gcd": "gcd"},
     **{"logical_and": "all", "logical_or": "any"},
 }
 _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}

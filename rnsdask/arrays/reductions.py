@@ -141,6 +141,11 @@ def _truth(x: Any, asked: Asked) -> Any:
     -------
     bool or Boolean array
         Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
     """
     x._check_numpys(asked.name, asked.out)
     axes, count = x._axes(asked.axis), checked_split(asked.split_every)
@@ -295,6 +300,34 @@ argtopk = _selection(
 )
 
 
+# ---- common divisors --------------------------------------------------------------------------------------
+
+
+def _divisor(x: Any, asked: Asked) -> Any:
+    """Greatest common divisor of all numbers or along axes, as ``numpy.gcd.reduce``: at least 0, 0 of none.
+
+    Parameters are those of :meth:`max`.
+
+    Returns
+    -------
+    int or object array of Python ints
+        Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
+        `keepdims`, an object array: the divisor of the lowest number of a signed range may be beyond it.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
+    """
+
+    def along(axes: tuple[int, ...]) -> Any:
+        return axis_reductions.divisors(x, axes, asked.split_every)
+
+    return _reduced(x, asked, along, lambda: _field(x, "value", "gcd", asked.split_every), lambda: along(()))
+
+
+common_divisor = _reduction("gcd", _divisor)
+
 # ---- sums, products and means -----------------------------------------------------------------------------
 
 
@@ -332,6 +365,11 @@ def _in_fields(x: Any, asked: Asked) -> Any:
     -------
     int or FieldArray
         Of all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
     """
     return _reduced(x, asked, lambda axes: fields.reduce_along(asked.name, x, axes, asked.split_every))
 
@@ -402,6 +440,8 @@ def prod(
     RNSOverflowError
         With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask when it
         is computed.
+    ValueError
+        If an axis is wrong.
     """
 
     def along(axes: tuple[int, ...]) -> Any:
@@ -441,6 +481,8 @@ def var(
 
     Raises
     ------
+    TypeError
+        If `ddof` is no integer.
     ValueError
         If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
     """

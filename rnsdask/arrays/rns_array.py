@@ -31,6 +31,11 @@ class RNSArray(IntegerArray):
         NumPy or CuPy array is not copied: nobody may write to it any more.
     system : RNS
         The moduli set, the range, and a bound of the numbers, which is not checked either.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If residues and system do not fit.
     """
 
     __slots__ = ()

@@ -310,6 +310,8 @@ class Plot:
 
         Raises
         ------
+        ImportError
+            If Matplotlib is not installed.
         TypeError, ValueError
             As :func:`.histogram`; or if a logarithm is asked for of a number that is not positive.
         """
@@ -344,6 +346,8 @@ class Plot:
 
         Raises
         ------
+        ImportError
+            If Matplotlib is not installed.
         ValueError
             If the array has several axes, or more than a million numbers, or a logarithm is asked for of a
             number that is not positive.

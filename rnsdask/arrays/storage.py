@@ -77,6 +77,8 @@ def to_zarr(
 
     Raises
     ------
+    TypeError
+        If `overwrite` or `compute` is no bool.
     ValueError
         If modes or chunks are wrong, or the array does not fit to the one that it is appended to.
     StoreError

@@ -62,6 +62,8 @@ def to_pandas(x: Any) -> Any:
 
     Raises
     ------
+    ImportError
+        If there is no pandas.
     ValueError
         If the array has no axes, or more than two.
     """
@@ -98,6 +100,10 @@ def to_arrow(x: Any, type: Any = None) -> Any:  # noqa: A002  (as pyarrow calls 
 
     Raises
     ------
+    ImportError
+        If there is no pyarrow.
+    TypeError
+        If `type` is another one.
     ValueError
         If the array has not one axis.
     OverflowError
@@ -297,6 +303,8 @@ def read_parquet(
 
     Raises
     ------
+    ImportError
+        If there is no pyarrow.
     InputError
         If a file is no Parquet file or has no such column. When a chunk is computed: if the file was changed
         since, or a value is missing, no integer or out of range.

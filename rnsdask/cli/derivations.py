@@ -220,6 +220,45 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
     derive("convolve", [a, b], path, make, of_fields=True, waiting=waiting, **about, **options)
 
 
+# ---- order ------------------------------------------------------------------------------------------------
+
+
+@click.command(cls=Command)
+@source_argument
+@destination_argument
+@click.option(
+    "--axis", type=INTEGER, metavar="K", default=-1, show_default=True, help="The axis to sort along."
+)
+@with_mode
+@processor_job_options
+def sort(source: str, path: str, axis: int, **options: Any) -> None:
+    """Write the integers of SRC in ascending order to a new store DST.
+
+    SRC may be larger than memory. Where it has more than 16 chunks, it is read several times.
+    """
+
+    def make(x: Any) -> Any:
+        from rnsdask.lazy import sort as sorting
+
+        return sorting.sort(x, axis)
+
+    def passes_and_waiting(x: Any) -> tuple[int, int]:
+        from rnsdask.lazy import sort as sorting
+
+        return sorting.passes_and_waiting(x, axis)
+
+    derive(
+        "sort",
+        [source],
+        path,
+        make,
+        passes=lambda x: passes_and_waiting(x)[0],
+        waiting=lambda x: passes_and_waiting(x)[1],
+        axis=axis,
+        **options,
+    )
+
+
 # ---- powers modulo an integer -----------------------------------------------------------------------------
 
 

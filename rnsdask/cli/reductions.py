@@ -157,6 +157,7 @@ REDUCTIONS = (
     _reduction("max", "Print the maximum of STORE, and the smallest index that holds it."),
     _reduction("min", "Print the minimum of STORE, and the smallest index that holds it."),
     _reduction("sum", "Print the sum of STORE, also beyond the range of its moduli."),
+    _reduction("gcd", "Print the greatest common divisor of the integers of STORE."),
     _bound,
 )
 

@@ -84,6 +84,8 @@ class ModuliSet:
 
     Raises
     ------
+    TypeError
+        If a modulus is not an integer.
     ValueError
         If there is no modulus, one is out of bounds, or two share a factor; the message names values and
         positions.
@@ -271,7 +273,13 @@ class ModuliSet:
         return -(-(highest.bit_length() + signed) // LIMB_BITS)
 
     def prefix(self, count: int) -> Self:
-        """Return the set of the first `count` moduli."""
+        """Return the set of the first `count` moduli.
+
+        Raises
+        ------
+        ValueError
+            If `count` is not from 1 to the number of moduli.
+        """
         count = as_integer(count, "count")
         if not 1 <= count <= len(self):
             raise ValueError(f"a prefix has from 1 to {len(self)} moduli, got {abbreviate(count)}")

@@ -28,6 +28,11 @@ def errstate(*, overflow: str) -> Iterator[None]:
         range; ``"extend"``: results of RNSArrays have the fewest moduli that their bounds need, and a sign
         if they may be negative, so that none is out of range. Arrays of other kinds do not extend: they
         raise.
+
+    Raises
+    ------
+    ValueError
+        If `overflow` is none of these.
     """
     with overflow_set(_checked(overflow)):
         yield

@@ -61,6 +61,8 @@ class FermatField(FiniteFields):
 
     Raises
     ------
+    TypeError
+        If one is no integer.
     ValueError
         If they are not of these forms, or p is no prime. That p is one is proved, not only probable:
         :func:`.is_fermat_prime`.
@@ -123,6 +125,8 @@ class FermatField(FiniteFields):
 
         Raises
         ------
+        TypeError
+            If the order is no integer.
         ValueError
             If it is not positive, or does not divide p - 1.
         """

@@ -69,6 +69,11 @@ def long_multiply(a: Any, b: Any) -> Any:
     int or gmpy2.mpz
         mpz if `a` or `b` is one.
 
+    Raises
+    ------
+    TypeError
+        If an operand is no integer.
+
     Notes
     -----
     Beside operands and product, it takes some 4 times the memory of the product: 1 GB for one of 2**31 bits.

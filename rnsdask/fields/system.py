@@ -61,6 +61,8 @@ class PrimeFields(FiniteFields):
 
     Raises
     ------
+    TypeError
+        If one is no integer.
     ValueError
         If there is none, one is no prime, or one is there twice; the message names it.
     """

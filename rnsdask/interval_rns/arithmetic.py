@@ -229,6 +229,8 @@ def interval_arithmetic(
 
     Raises
     ------
+    TypeError
+        If an operand is no IntervalEvaluation.
     ValueError
         If the operation is another one, shapes differ, or bounds or exponents are out of these limits.
     """

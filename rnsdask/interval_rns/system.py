@@ -31,6 +31,11 @@ class IntervalRNS(NumberSystem):
         The set of n moduli, whose product is M.
     source : WideModuli, optional
         As that of :class:`.RNS`.
+
+    Raises
+    ------
+    TypeError
+        If `moduli` is no ModuliSet, or `source` no WideModuli.
     """
 
     table_name: ClassVar[str] = "rnsdask.interval_rns.table:TABLE"

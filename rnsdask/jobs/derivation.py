@@ -50,6 +50,7 @@ def prepare(
     backend: str = "cpu",
     method: str = "words",
     waiting: Callable[..., int] = lambda *_: 0,
+    passes: Callable[..., int] = lambda *_: 1,
     **parameters: Any,
 ) -> Derivation:
     """Check what is to be made of some stores.
@@ -57,8 +58,8 @@ def prepare(
     `make` is called with the lazy arrays of the sources, whose chunks go to the processor `backend` as they
     are read; it gives the lazy array, or raises. They must have the method `method`
     (:meth:`.Source.array_with`). `waiting`, called with them too, gives how many numbers wait for others in
-    memory, beside those of chunks that are cut and joined. `parameters` are all else that the result depends
-    on; JSON can write it.
+    memory, beside those of chunks that are cut and joined; `passes` how often each chunk is read.
+    `parameters` are all else that the result depends on; JSON can write it.
     """
     opened = {source.path: source.array_with(method, backend=backend) for source in sources}
     arrays = [opened[source.path] for source in sources]
@@ -71,6 +72,7 @@ def prepare(
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
     nbytes = bytes_read([array.words], [one.words for one in opened.values()]) if array.size else 0
+    nbytes *= passes(*arrays)
     return Derivation(operation, array, once, nbytes, work, identity)
 
 

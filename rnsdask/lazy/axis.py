@@ -100,6 +100,22 @@ def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> A
     return system.apply("sums", to_backend(block, "auto"), axes=axes)[None]
 
 
+def divisors(x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
+    """Greatest common divisors along axes, which keep length 1: an object array of Python ints (*reduced)."""
+    words, system = x.words, x.system
+    if not isinstance(words, da.Array):
+        return _divisors_block(words, system=system, axes=axes)[0]
+    check_sizes(words)
+    partials = reduce_chunks(_divisors_block, words, axes, system=system, axes=axes)
+    found = combine_tree(partials, np.gcd.reduce, tuple(a + 1 for a in axes), "rns-gcd", split_every)
+    return LazyInts.of_ints(found)[0]
+
+
+def _divisors_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
+    # Of no axes NumPy gives the numbers as they are.
+    return abs(np.gcd.reduce(system.decode(block), axis=axes, keepdims=True))[None]
+
+
 def mean(total: Any, count: int) -> Any:
     """Mean of `count` numbers by their sum: an int, an object array of ints, or a Dask array of either."""
     if isinstance(total, da.Array):

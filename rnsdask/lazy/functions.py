@@ -168,6 +168,11 @@ def sign(x: Operand) -> Any:
     -------
     array of int8, shape of `x`
         NumPy or CuPy; lazy on Dask.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
     """
     return apply("sign", x)
 
@@ -298,6 +303,11 @@ def bitwise_count(x: Operand) -> Any:
     -------
     array of int64, shape of `x`
         NumPy or CuPy; lazy on Dask.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no PositionalArray.
     """
     return apply("bitwise_count", x)
 

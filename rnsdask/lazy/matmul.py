@@ -59,6 +59,8 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     ------
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
+    TypeError, ValueError
+        If operands do not fit one another, or `overflow` is no mode.
     """
     a, b = with_arrays(a, b)
     for operand in (a, b):

@@ -27,6 +27,8 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     ------
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
+    TypeError, ValueError
+        If operands do not fit one another, or `overflow` is no mode.
     """
     return apply("gcd", a, b, overflow=overflow)
 
@@ -46,6 +48,8 @@ def isqrt(x: Operand) -> Any:
 
     Raises
     ------
+    TypeError
+        If `x` is no PositionalArray.
     ValueError
         If a number is negative, naming its flat index; for a Dask array when it is computed.
     """
@@ -64,5 +68,10 @@ def bit_length(x: Operand) -> Any:
     -------
     array of int64, shape of `x`
         NumPy or CuPy; lazy on Dask.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
     """
     return apply("bit_length", x)

@@ -109,6 +109,8 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
 
     Raises
     ------
+    TypeError, ValueError
+        If an argument is none of these.
     ValueError
         If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
         first number of its chunk. With an array of exponents, the first one of an exponent.
@@ -154,6 +156,8 @@ def inverse(x: Numbers) -> Any:
 
     Raises
     ------
+    TypeError
+        If `x` is no such array.
     ValueError
         If a number has a common factor with a modulus, naming both; for a Dask array when it is computed,
         and then the first number of its chunk.

@@ -37,6 +37,13 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     RNSArray or IntervalRNSArray
         Lazy if `x` is. One of one axis keeps its chunks, and is made, or read, several times where it has
         many (docs/operations.md, "Order"); along one of several axes each chunk has all numbers.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        AxisError, which is one, if there is no such axis.
     """
     words, axis = _along("sort", x, axis)
     return made_like((x,), sorted_along(words, x.system, axis), x.system, "raise")
@@ -64,6 +71,16 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
     """
     words, axis = _along("argsort", x, axis)
     return sorted_along(words, x.system, axis, indices=True)
+
+
+def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
+    """How often the chunks of a lazy array are read to be sorted, and how many numbers wait for others."""
+    count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
+    if x.ndim > 1 or count < 2:
+        return 1, 0
+    together = ranks.chunks_together(count)
+    parts = math.ceil(together * length * ranks.MOST_CANDIDATES * (1 + ranks.INDEX_ROWS / x.system.rows))
+    return 1 + (math.ceil(count / together) if together < count else 0), parts
 
 
 def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
@@ -130,6 +147,8 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
 
     Raises
     ------
+    TypeError
+        If `x` is no array of numbers.
     ValueError
         If there are no numbers along the axes; AxisError, which is one, if there is no such axis.
     """

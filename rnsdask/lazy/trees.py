@@ -91,6 +91,8 @@ def product_tree(x: Numbers) -> ProductTree:
 
     Raises
     ------
+    TypeError
+        If `x` is no PositionalArray.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 
@@ -125,6 +127,8 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
 
     Raises
     ------
+    TypeError
+        If `x` is no PositionalArray, or `value` no integer.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 
@@ -155,6 +159,8 @@ def batch_gcd(x: Numbers) -> Any:
 
     Raises
     ------
+    TypeError
+        If `x` is no PositionalArray.
     ValueError
         If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
 

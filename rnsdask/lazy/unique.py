@@ -42,6 +42,11 @@ def unique(
     RNSArray or IntervalRNSArray, or a tuple of it and what is asked for besides
         Arrays of int64, the inverse in the shape of `x`. Lazy if `x` is, all but the inverse then of an
         unknown length, until ``compute_chunk_sizes()``.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
     """
     entry_of("ordering", x, name="unique")
     find_lengths(x)

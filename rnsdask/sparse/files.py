@@ -34,6 +34,8 @@ def read(path: str | Path) -> SparseMatrix:
     ------
     InputError
         If the file is none of these, or has something else than its header tells.
+    OSError
+        If it cannot be read.
     """
     path = Path(path)
     how: dict[str, Any] = {"mode": "rt", "encoding": "utf-8-sig", "errors": "backslashreplace"}

@@ -242,6 +242,8 @@ def from_scipy(a: Any) -> SparseMatrix:
 
     Raises
     ------
+    TypeError
+        If `a` is no such matrix, or has other entries.
     ValueError
         If it does not have two axes.
     """

@@ -108,8 +108,8 @@ def test_info_does_not_import_dask() -> None:
 def test_version_and_help() -> None:
     assert succeed("--version") == f"rnsdask, version {rd.__version__}\n"
     names = set(main.commands)
-    reductions = {"max", "min", "sum", "bound", "prod", "eval", "topk", "compare"}
-    derivations = {"cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
+    reductions = {"max", "min", "sum", "gcd", "bound", "prod", "eval", "topk", "compare"}
+    derivations = {"sort", "cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
     derivations |= {"concat", "convolve", "ntt", "powmod", "batchgcd", "slice", "rechunk", "reshape"}
     algebra = {"det", "rank", "charpoly", "solve", "resultant"}
     others = {"moduli", "import", "random", "info", "head", "stats", "hist", "verify", "export"}

@@ -26,7 +26,13 @@ threads.
 
 
 def read_first(path: str | Path, most: int) -> bytes:
-    """Read at most so many bytes at the beginning of a regular file, in one go."""
+    """Read at most so many bytes at the beginning of a regular file, in one go.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
     found: bytes | int = _cpu.read_first(os.fsencode(path), most)
     if isinstance(found, int):
         checked_size(found, reading=True)
