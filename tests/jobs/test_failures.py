@@ -102,7 +102,7 @@ class Workers:
     def ready(self) -> LocalCluster:
         if self._cluster is not None:
             with suppress(AssertionError):
-                wait_until(lambda: len(self.alive()) > 1)
+                wait_until(lambda: len(self.alive()) > 1, 30)
                 return self._cluster
             self.close()
         options: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": [self._preload]}
