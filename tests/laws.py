@@ -315,7 +315,6 @@ def ring_law(group: str, case: Case) -> None:
             left, right = (side(*arrays) for side in sides)
         expected, other = (side(*exact) for side in sides)
         agree = np.ones(a.shape, bool) if case.system.is_ring else expected.fits & other.fits
-        assert agree.any()
         assert (expected.numbers == other.numbers)[agree].all()  # so the arrays' sides agree there too
         case.claim_array(left, expected.numbers, f"{group}, {name}, left")
         case.claim_array(right, other.numbers, f"{group}, {name}, right")
