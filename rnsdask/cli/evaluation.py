@@ -148,11 +148,11 @@ def eval_(
     \b
     operators  + - * // % ** << >> @; < <= > >= == !=, and & | ^ ~ between these
     parts      a[10:20], a[::2], a[:, 3], a[..., -1]
-    functions  abs, max, min, gcd, lcm, bit_length, clip(a, low, high),
-               pow(a, k), pow(a, k, m), where(condition, a, b), sign, is_even,
-               maximum, minimum, add, subtract, multiply, negative,
+    functions  abs, max, min, gcd, lcm, isqrt, bit_length, sign, is_even,
+               where(condition, a, b), clip(a, low, high), pow(a, k),
+               pow(a, k, m), maximum, minimum, add, subtract, multiply, negative,
                fma(a, b, c), muladd(a, b, c, d), mulsub(a, b, c, d)
-    of limbs   & | ^ ~ of numbers, isqrt, bitwise_count, mod_add(a, b, m),
+    of limbs   & | ^ ~ of numbers, bitwise_count, mod_add(a, b, m),
                mod_subtract, mod_multiply, mod_power, mod_inverse(a, m)
     """  # noqa: D301  (click's own sign, for lines that stay as they are)
     texts, paths = _read_words(words, named)

@@ -1,4 +1,4 @@
-"""Common divisors and multiples, and lengths in bits, lazy on Dask (:mod:`.rns.number_theory`)."""
+"""Common divisors, multiples, square roots and lengths in bits, lazy on Dask (:mod:`.rns.number_theory`)."""
 
 from typing import Any
 
@@ -39,19 +39,25 @@ def lcm(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 
 
 def isqrt(x: Operand) -> Any:
-    """Floor of the square root of each number of a PositionalArray, as ``math.isqrt``.
+    """Floor of the square root of each number, as ``math.isqrt``.
+
+    Parameters
+    ----------
+    x : RNSArray, IntervalRNSArray or PositionalArray
+        An array.
 
     Returns
     -------
-    PositionalArray
-        Of the same shape, bits and range; lazy if `x` is.
+    array like `x`
+        With the same range; lazy if `x` is.
 
     Raises
     ------
     TypeError
-        If `x` is no PositionalArray.
+        If `x` is no array of integers.
     ValueError
-        If a number is negative, naming its flat index; for a Dask array when it is computed.
+        If a number is negative, naming the flat index of the first, in its chunk; for a Dask array when it is
+        computed.
     """
     return apply("isqrt", x)
 

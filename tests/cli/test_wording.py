@@ -183,8 +183,8 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "rnsdask convert SRC DST --to positional --bits B makes them alike",
     ),
     "bits of residues": (
-        lambda: rd.isqrt(rd.open_zarr("x.zarr")),
-        "eval isqrt(a) a=x.zarr -o y",
+        lambda: rd.bitwise_count(rd.open_zarr("x.zarr")),
+        "eval bitwise_count(a) a=x.zarr -o y",
         "x.to_positional(bits) makes limbs",
         "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to",
     ),
