@@ -143,10 +143,7 @@ def arrow_type(lowest: int, highest: int) -> Any:
 def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
     """Make an Arrow array of Python ints, whose first one has the flat index `first`.
 
-    Raises
-    ------
-    OverflowError
-        If a number does not fit, naming its flat index.
+    OverflowError if a number does not fit, naming its flat index.
     """
     pyarrow = pyarrow_for("Arrow")
     limits = range_of_arrow(kind)

@@ -300,17 +300,7 @@ def check_can_begin(path: str, *, overwrite: bool, resume: bool) -> None:
 
 
 class _Input:
-    """The stream of an input, which may be read twice.
-
-    Attributes
-    ----------
-    stream : binary stream
-        What it holds, decompressed.
-    name : str
-        Its name in messages.
-    form : InputForm
-        How it has its integers.
-    """
+    """The stream of an input, decompressed, its name in messages, and its form; it may be read twice."""
 
     def __init__(self, stream: Any, name: str, form: "InputForm", again: Callable[[], Any]) -> None:
         self.stream, self.name, self.form, self._again = stream, name, form, again
@@ -412,17 +402,9 @@ _OTHER_WAY = "write its integers as text, one a line"
 
 
 def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
-    """Return what kind of integers an input has, by its first bytes.
+    """Return what kind of integers an input has, by its first bytes, or if it is to be read as records.
 
-    Parameters
-    ----------
-    as_records : bool
-        Whether it is to be read as records without a header.
-
-    Raises
-    ------
-    InputError
-        If it is of a format that import does not read, or not as it is told to.
+    InputError if it is of a format that import does not read, or not as it is told to.
     """
     from rnsdask.jobs.matrix_market import is_matrix_market
 

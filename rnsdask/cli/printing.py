@@ -42,13 +42,7 @@ class ReaderGoneError(CommandError):
 
 
 def echo(*lines: str, err: bool = False) -> None:
-    """Print lines on standard output, or on standard error, where they may be lost.
-
-    Raises
-    ------
-    CommandError
-        If standard output cannot be written.
-    """
+    """Print lines on standard output, or on standard error, where they may be lost."""
     if err:
         for line in lines:
             tell(line)

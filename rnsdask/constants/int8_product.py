@@ -18,19 +18,22 @@ MOST_TERMS = 2**16
 """So many products modulo m <= 2**32 add up to less than half of that, those of residues to 31 bits."""
 
 INT8_WORKSPACE = 2**29
-"""Bytes of 8-bit matrices and sums at a time on a GPU, unless a block of one product takes more."""
+"""Bytes of 8-bit matrices and sums at a time on a GPU, unless one product takes more."""
 
 INT8_LONGEST = 4096
-"""Rows and columns of a block of a product on a GPU."""
+"""Rows and columns of a block of a product on a GPU, whose sums are in memory at a time."""
 
-INT8_TERMS = 8192
-"""Terms of such a block."""
+INT8_ROWS = 16384
+"""Rows of a left matrix whose 8-bit residues are in memory at a time: blocks of columns share them."""
+
+INT8_TERMS = 16384
+"""Terms of a block."""
 
 INT8_BYTES = 6 * len(SMALL_MODULI)
 """Bytes of 8-bit matrices and sums for each number of a product of square matrices."""
 
-INT8_GREATEST = 2 * len(SMALL_MODULI) * INT8_LONGEST * (INT8_TERMS + 2 * INT8_LONGEST)
-"""Bytes that a block of one product takes at most."""
+INT8_GREATEST = len(SMALL_MODULI) * (INT8_TERMS * (INT8_ROWS + INT8_LONGEST) + 4 * INT8_LONGEST**2)
+"""Bytes that one product takes at most."""
 
 LU_BYTES = 16
 """Bytes of the factors' 8-bit matrices for each number of a matrix of 768 rows and more, at most."""

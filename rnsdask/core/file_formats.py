@@ -99,10 +99,7 @@ def compression_of(path: str) -> str | None:
 def format_of_begin(begin: bytes, *, of_records: bool = False) -> str | None:
     """Return what the first bytes of a file say that it is, or None.
 
-    Parameters
-    ----------
-    of_records : bool
-        Whether bytes that text may begin with, or compressed text, tell of a format too.
+    With `of_records`, bytes that text may begin with, or compressed text, tell of a format too.
     """
     known = _BEGINS | (_BEGINS_OF_RECORDS if of_records else {})
     kind = next((kind for kind, magic in known.items() if re.match(magic, begin)), None)

@@ -24,20 +24,9 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
 
     Until then it has a name of its own beside it, which nothing else has. A symbolic link is followed, as
     ``cp`` does: what it points to is replaced, and the link stays. A device or a named pipe is written
-    directly.
-
-    Parameters
-    ----------
-    overwrite : bool
-        Whether to replace a file at `path`; the new one then has its permissions. Else nothing is replaced,
-        not even what comes into being while the new one is written.
-
-    Raises
-    ------
-    JobError
-        If there is a file at `path` and `overwrite` is false, or it is a link to nothing.
-    OSError
-        If it cannot be written; it names `path`, as does that of a write in the context.
+    directly. With `overwrite` a file at `path` is replaced; the new one then has its permissions. Else
+    nothing is replaced, not even what comes into being while the new one is written: JobError. An OSError,
+    also of a write in the context, names `path`.
     """
     if path.exists() and not path.is_file():
         with naming_file(path), path.open("wb") as stream:

@@ -117,10 +117,7 @@ class NumberSystem(ABC):
     def encode(self, values: Any) -> NDArray[Any]:
         """Write integers as words, ``(rows, *shape)``.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If a value is no integer, or out of range; the message names its position.
+        TypeError or ValueError, with its position, for a value that is no integer, or out of range.
         """
 
     @abstractmethod
@@ -138,10 +135,7 @@ class NumberSystem(ABC):
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
         """Words (rows, N) of NumPy's or CuPy's contiguous limbs (N, L), in two's complement if `signed`.
 
-        Raises
-        ------
-        ValueError
-            If a number is out of range; the message names the first, and its index as `locate` turns it.
+        ValueError if a number is out of range; it names the first, and its index as `locate` turns it.
         """
 
     @property
@@ -152,12 +146,8 @@ class NumberSystem(ABC):
     def check_words(self, words: Any) -> None:
         """Check type and shape of a NumPy, CuPy or Dask array of words, not what is in it.
 
-        Raises
-        ------
-        TypeError
-            If it is no array, or of another type than :attr:`word_dtype`.
-        ValueError
-            If it has not a row for each word, and an axis of numbers, or is masked.
+        It must have the type :attr:`word_dtype`, a row for each word, and an axis of numbers, and not be
+        masked.
         """
         if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
             raise TypeError(
@@ -206,13 +196,7 @@ class NumberSystem(ABC):
         return f"{type(self).__name__}({self})"
 
     def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
-        """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1.
-
-        Raises
-        ------
-        ValueError
-            If it is out of range.
-        """
+        """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1."""
         lowest, highest = self.value_range
         if not lowest <= value <= highest:
             raise self.out_of_range(f"operand {abbreviate(value)}")

@@ -106,22 +106,10 @@ _CALLABLE = (*FUNCTIONS, *EXTREMA)
 
 
 def walk(expression: Expression, names: Mapping[str, V], meaning: Meaning[V]) -> int | V:
-    """The value of an expression.
+    """The value of an expression, given what its names stand for, and what operations do to these values.
 
-    Parameters
-    ----------
-    expression : Expression
-        What is walked.
-    names : mapping
-        What its names stand for.
-    meaning : Meaning
-        What operations do to these values.
-
-    Raises
-    ------
-    ExpressionError
-        If a name stands for nothing, there is anything else in it than operations of this package, or
-        operands do not fit one another.
+    ExpressionError if a name stands for nothing, there is anything else in it than operations of this
+    package, or operands do not fit one another.
     """
     for name, node in expression.names.items():
         if name not in names:

@@ -185,18 +185,10 @@ def work_of_topk(info: store.StoreInfo, k: int) -> Work:
 
 @dataclass(frozen=True)
 class Place:
-    """A process that runs tasks, and its limits.
+    """A process that runs tasks, as many as it has threads, and the bytes that it may hold.
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    threads : int
-        Tasks that it runs at one time.
-    host, device : int, int or None
-        Bytes that it may hold; `device` is None where no GPU takes part.
-    local : bool
-        Whether it is this process, which holds the job's graph, and whose threads may be fewer.
+    `device` is None where no GPU takes part. A `local` one is this process, which holds the job's graph, and
+    whose threads may be fewer.
     """
 
     name: str
@@ -240,25 +232,11 @@ class Place:
 def fitting(
     work: Work, client: "Client | None" = None, *, backend: str = "auto", info: store.StoreInfo | None = None
 ) -> Iterator[int | None]:
-    """Run a job within the memory there is.
+    """Run a job within the memory there is; yield the length of parts to open the store with, or None.
 
     On the threads of this process, fewer of them run at one time if need be. Where that is not enough, or
-    workers run the job, each chunk is read in parts.
-
-    Parameters
-    ----------
-    info : StoreInfo, optional
-        The store that is read, if its chunks may be read in parts.
-
-    Yields
-    ------
-    part : int or None
-        What to open the store with (:func:`.open_zarr`); None for whole chunks.
-
-    Raises
-    ------
-    JobError
-        If the job cannot fit. The message has the figures, and a chunk size that would fit.
+    workers run the job, each chunk of the store `info` is read in parts, if it is given. JobError if the job
+    cannot fit; the message has the figures, and a chunk size that would fit.
     """
     gpu = backend != "cpu" and work.operation not in _HOST_OPERATIONS
     places = [_this_process(work, gpu)] if client is None else _workers(client, gpu)

@@ -12,18 +12,9 @@ EVENT_SECONDS = 10.0
 
 
 class Meter:
-    """Units of a job that are done, and their rate.
+    """Units of a job that are done, of `total` if that is known, and their rate.
 
-    Parameters
-    ----------
-    label : str
-        The job's name.
-    total : int or None
-        How many units there are to do, of whatever is counted; None if nobody knows yet.
-    numbers, nbytes : int
-        Numbers and bytes that all units together stand for; 0 if that is not known.
-    bar : rich.progress.Progress, optional
-        The bar that shows it.
+    `numbers` and `nbytes` are what all units together stand for; 0 if that is not known. `bar` is rich's.
     """
 
     def __init__(

@@ -70,30 +70,12 @@ def run(
     done: Done = lambda _i, _result: None,
     meter: Meter | None = None,
 ) -> int:
-    """Compute all pieces, in any order.
+    """Compute all pieces, in any order; return how many were tried again.
 
-    Parameters
-    ----------
-    pieces : sequence of Dask collections
-        What they share is computed once. Each may be computed more than once, also twice at the same time.
-    client : distributed.Client, optional
-        Without one, the threads of this process compute.
-    done : callable
-        Called in this thread for each piece, once.
-    meter : Meter, optional
-        Counts the tasks that are finished; on a cluster, the pieces.
-
-    Returns
-    -------
-    int
-        How many pieces were tried again.
-
-    Raises
-    ------
-    Exception
-        What a piece raised, if it cannot pass or is still there after all retries.
-    JobError
-        If the cluster has gone.
+    What pieces share is computed once, and each may be computed more than once, also twice at the same time.
+    `done` is called in this thread for each piece, once. `meter` counts the tasks that are finished; on a
+    cluster, the pieces. Raises what a piece raised, if it cannot pass or is still there after all retries,
+    and JobError if the cluster has gone.
     """
     retries = dask.config.get("rnsdask.retries", RETRIES)
     if not isinstance(retries, int) or retries < 0:
@@ -203,12 +185,8 @@ def _computing(client: "Client", pieces: Mapping[int, Any]) -> Iterator[dict["Fu
 def _batches(client: "Client", completed: Any) -> Iterator[list[tuple["Future[Any]", Any]]]:
     """Yield futures with results or errors, as they are finished.
 
-    Raises
-    ------
-    SchedulerLostError
-        If the scheduler has gone, or is silent.
-    JobError
-        If the cluster has no workers for some time.
+    SchedulerLostError if the scheduler has gone, or is silent; JobError if there are no workers for some
+    time.
     """
     last_look = last_worker = time.monotonic()
     while not completed.is_empty():

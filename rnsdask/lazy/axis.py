@@ -22,11 +22,7 @@ from rnsdask.lazy.widening import by_table
 def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Numbers, Any]:
     """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
 
-    Returns
-    -------
-    (array like `x`, places)
-        Numbers and int64 indices, lazy if `x` is. If several axes are reduced, the places are no indices of
-        a lazy array.
+    These are int64 indices; if several axes are reduced, they are no indices of a lazy array.
     """
     words, system = x.words, x.system
     if isinstance(words, da.Array):

@@ -44,12 +44,8 @@ _KEPT_BITS = 63
 def to_floats(x: Numbers, dtype: np.dtype[Any]) -> Any:
     """Round each number to the nearest float of a type, of two to the one whose last bit is 0.
 
-    Raises
-    ------
-    TypeError
-        If the type is neither float32 nor float64, or the array holds elements of fields.
-    OverflowError
-        If a number is beyond the greatest float, naming its flat index; for a lazy array when it is computed.
+    OverflowError if a number is beyond the greatest float, naming its flat index; for a lazy array when it is
+    computed.
     """
     if dtype not in _FLOATS:
         raise TypeError(f"astype rounds to float32 or float64, got {dtype}")

@@ -35,15 +35,7 @@ def chunk_length(length: int, longest: int) -> int:
 def transform_in_chunks(
     words: da.Array, system: FiniteFields, axis: int, chunk: int, inverse: bool, negacyclic: bool
 ) -> da.Array:
-    """Transform an array (n, *shape) along an axis of the numbers, which gets chunks of a length.
-
-    Parameters
-    ----------
-    chunk : int
-        The length of chunks, what :func:`chunk_length` gives at least.
-    inverse, negacyclic : bool
-        As :class:`.FourStep` takes them.
-    """
+    """Transform an array (n, *shape) along an axis, which gets chunks of at least :func:`chunk_length`."""
     steps = FourStep(system, words.shape[axis + 1], chunk, inverse, negacyclic)
     parts = divided(words, axis, steps)
     for step in ("columns", "rows"):

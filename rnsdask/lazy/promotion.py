@@ -18,10 +18,7 @@ from rnsdask.rns.system import RNS
 def in_system(x: Any, system: RNS) -> Any:
     """An array of residues in another system, with a bound if one is known.
 
-    Raises
-    ------
-    RNSOverflowError
-        If the system does not hold a number; if the array is lazy, when it is computed.
+    RNSOverflowError if the system does not hold a number; if the array is lazy, when it is computed.
     """
     own: RNS = x.system
     if own.same_numbers(system):

@@ -71,13 +71,7 @@ def chunks_together(count: int) -> int:
 
 
 def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
-    """The words of sorted numbers with their indices, uint32 (rows + 2, N), in the chunks of `words`.
-
-    Parameters
-    ----------
-    words : Dask array of uint32, shape (rows, N)
-        In chunks of known lengths.
-    """
+    """The words of sorted numbers with their indices, uint32 (rows + 2, N), in chunks of `words`."""
     ends = (0, *accumulate(words.chunks[1]))
     count = words.numblocks[1]
     together = chunks_together(count)
@@ -119,15 +113,10 @@ def with_indices(words: Array, indices: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Numbers between which those of each chunk of the result are.
+    """Sorted numbers (rows + 2, m), in NumPy, between which those of each chunk of the result are.
 
-    Attributes
-    ----------
-    words : array of uint32, shape (rows + 2, m)
-        Sorted numbers, in NumPy.
-    first, last : arrays of int64, one for each chunk
-        The chunk's numbers come not before the first of these, -1 where there is none, and before the last
-        one, m if there is none.
+    These come not before the `first` one of the chunk, -1 where there is none, and before the `last`, m if
+    there is none.
     """
 
     words: NDArray[np.uint32]

@@ -134,13 +134,10 @@ def _in_order(words: Any, sorter: Any) -> Any:
 
 
 def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
-    """Values to look for in an array, restricted to those that it can hold.
+    """Values to look for in an array, restricted to those that it can hold, their shape, and their system.
 
-    Returns
-    -------
-    (wanted, lengths, system)
-        Words (rows + 1, m), the last row `_INSIDE` or on which side of the range; the shape of `v`, None of
-        an integer alone; and the system of all words.
+    They are words (rows + 1, m), the last row `_INSIDE` or on which side of the range. The shape of an
+    integer alone is None.
     """
     system = a.system
     if is_number_array(v):

@@ -28,20 +28,9 @@ from rnsdask.store.space import check_can_write
 class Target:
     """A writer's right to an array, which lasts until another writer takes it over.
 
-    Attributes
-    ----------
-    location : Location
-        Where readers find the array when it is whole.
-    staged : Location
-        Where it is written: its metadata name the writer.
-    replaces : bool
-        Whether it may replace what is at `location`.
-    extends : Opened or None
-        What must be at `location` still, if the array is a longer one of the same numbers.
-    attribute : str
-        Key of the attribute that names the writer.
-    token : str
-        The writer's name.
+    Readers find the array at `location` when it is whole, and `staged` is where it is written: its metadata
+    name the writer, by the `token` in an attribute. `replaces` is whether it may replace what is there. What
+    `extends` describes must be there still, if the array is a longer one of the same numbers.
     """
 
     location: Location
@@ -67,10 +56,7 @@ class Target:
     def begin(self, metadata: bytes) -> None:
         """Begin an array anew by its first metadata, without what is there already.
 
-        Raises
-        ------
-        StoreError
-            If another writer begins it at the same time.
+        StoreError if another writer begins it at the same time.
         """
         metadata, what = concealed(metadata), f"{self.location.path}: it"
         if self.location.is_local:
@@ -189,10 +175,7 @@ class Target:
 def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -> Target:
     """Return a new writer's target, after a look at its place; nothing is written yet.
 
-    Raises
-    ------
-    StoreError
-        If something is there that is not to be replaced, or another job writes there.
+    StoreError if something is there that is not to be replaced, or another job writes there.
     """
     settle(location.check_writable(), overwrite)
     check_place(location, overwrite)
@@ -228,10 +211,7 @@ def nothing_to_resume(path: str) -> StoreError:
 def find_begun(location: Location) -> Location:
     """Return where the array is that a job has begun to write for a place, which is to be resumed.
 
-    Raises
-    ------
-    StoreError
-        If chunks of another job may be in it.
+    StoreError if chunks of another job may be in it.
     """
     settle(location.check_writable())
     begun = location.staged if is_begun(location) else location

@@ -7,6 +7,7 @@ go by blocks.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from rnsdask.backend.cuda.layout import (
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
     INT8_LONGEST,
+    INT8_ROWS,
     INT8_TERMS,
     INT8_WORKSPACE,
     MOST_TERMS,
@@ -291,41 +293,52 @@ def multiply(
     count = out.words.shape[0] * out.words.shape[1]
     factors = constants.negative if mode == SUBTRACT else constants.left
     is_joined = _is_joined_at_once(count, rows, terms, columns)
-    for (k, depth), (i, height), (j, width) in _blocks(terms, rows, columns):
+
+    def image(
+        part: Part, place: tuple[int, int, int], shape: tuple[int, int], small: NDArray[np.int32]
+    ) -> Array:
+        sides = matrices, constants.count, *shape
+        padded = *sides[:2], _padded(shape[0]), _padded(shape[1])
+        parts = empty_image(*sides) if is_joined else cupy.empty(padded, dtype=cupy.int8)
+        split(part, place, shape, constants, small, parts)
+        return parts
+
+    for (k, depth), (i, height) in itertools.product(_cut(terms, INT8_TERMS), _cut(rows, INT8_ROWS)):
         is_added = k > 0 or mode != REPLACE
-        sides = _padded(height), _padded(depth, INT8_STEP if is_joined else _PAD), _padded(width)
-        sums_each = 0 if is_joined else 4 * sides[0] * sides[2]
-        each = constants.count * (sides[1] * (sides[0] + sides[2]) + sums_each)
-        most = max(1, min(INT8_WORKSPACE // each, _MOST_PRODUCTS // constants.count))
-        for first in range(0, count, most):
-            matrices = min(most, count - first), constants.count
-            if is_joined:
-                x, y = (empty_image(*matrices, rows, depth) for rows in (height, width))
-            else:
-                x, y = (cupy.empty((*matrices, rows, sides[1]), dtype=cupy.int8) for rows in sides[::2])
-            split(a, (first, i, k), (height, depth), constants, factors, x)
-            split(right, (first, j, k), (width, depth), constants, constants.right, y)
-            place, block = (first, i, j), (height, width)
-            if is_joined:
-                multiply_images(x, y, out, block, constants, out.words if is_added else None, place=place)
-            else:
-                sums = cupy.empty((*matrices, sides[0], sides[2]), dtype=cupy.int32)
-                _multiply_int8(x, y, sums)
-                _join(sums, out, place, block, constants, is_added)
-                del sums
-            del x, y  # before the next ones are made
+        most = _matrices_at_a_time(constants.count, (height, depth, columns), is_joined)
+        for first, matrices in _cut(count, most):
+            x = image(a, (first, i, k), (height, depth), factors)
+            for j, width in _cut(columns, INT8_LONGEST):
+                y = image(right, (first, j, k), (width, depth), constants.right)
+                for row, block_rows in _cut(height, INT8_LONGEST):
+                    place, block = (first, i + row, j), (block_rows, width)
+                    part = x[..., row : row + (block_rows if is_joined else _padded(block_rows)), :]
+                    if is_joined:
+                        added = out.words if is_added else None
+                        multiply_images(part, y, out, block, constants, added, place=place)
+                        continue
+                    sides = part.shape[2], y.shape[2]
+                    sums = cupy.empty((matrices, constants.count, *sides), dtype=cupy.int32)
+                    _multiply_int8(part, y, sums)
+                    _join(sums, out, place, block, constants, is_added)
+                    del sums  # before the next ones are made
+                del y
+            del x, part
 
 
-def _blocks(terms: int, rows: int, columns: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """First and length of the terms, rows and columns of each block."""
-    for k in range(0, terms, INT8_TERMS):
-        for i in range(0, rows, INT8_LONGEST):
-            for j in range(0, columns, INT8_LONGEST):
-                yield (
-                    (k, min(INT8_TERMS, terms - k)),
-                    (i, min(INT8_LONGEST, rows - i)),
-                    (j, min(INT8_LONGEST, columns - j)),
-                )
+def _matrices_at_a_time(moduli: int, shape: tuple[int, int, int], is_joined: bool) -> int:
+    """Matrices whose images and sums fit the workspace, of so many rows, terms and columns, or one."""
+    rows, depth, columns = shape
+    width, height = (_padded(min(INT8_LONGEST, side)) for side in (columns, rows))
+    images = _padded(depth, INT8_STEP if is_joined else _PAD) * (_padded(rows) + width)
+    each = moduli * (images + (0 if is_joined else 4 * height * width))
+    return max(1, min(INT8_WORKSPACE // each, _MOST_PRODUCTS // moduli))
+
+
+def _cut(length: int, most: int) -> Iterator[tuple[int, int]]:
+    """First and length of parts of at most `most`."""
+    for start in range(0, length, most):
+        yield start, min(most, length - start)
 
 
 def _multiply_int8(x: Array, y: Array, sums: Array) -> None:
@@ -339,7 +352,7 @@ def _multiply_int8(x: Array, y: Array, sums: Array) -> None:
         cublas.CUBLAS_OP_N,
         *(columns, rows, terms, one.ctypes.data),
         *(y, _INT8, terms, columns * terms),
-        *(x, _INT8, terms, rows * terms, zero.ctypes.data),
+        *(x, _INT8, terms, x.strides[-3], zero.ctypes.data),
         *(sums, _INT32, columns, rows * columns),
         *(count, _SUM_OF_INT32, _DEFAULT),
     )

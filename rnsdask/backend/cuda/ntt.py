@@ -5,7 +5,6 @@ A transform of length A B is one of a matrix of A rows (D. Bailey, "FFTs in exte
 pass and kind of prime, at first use.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,14 +44,8 @@ _CACHE_BYTES = 40 * 2**20
 _OVERLAPPED = {**{log: log for log in range(15, 21)}, 22: 15, 23: 15, 24: 16, 25: 16, 26: 16}
 
 
-# By request only, for its tests have not yet run on a GPU.
-OVERLAP_PASSES = os.environ.get("RNSDASK_OVERLAP_PASSES") == "1"
-
-
 def _overlapped_matrix(log_length: int) -> int:
     """The logarithm of what the last two passes transform in one launch, 0 where they take two."""
-    if not OVERLAP_PASSES:
-        return 0
     device = cupy.cuda.runtime.getDevice()
     pays = launching.is_hopper(device) and launching.cache_bytes(device) >= _CACHE_BYTES
     return _OVERLAPPED.get(log_length, 0) if pays else 0
