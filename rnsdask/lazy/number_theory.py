@@ -14,14 +14,14 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     a, b : RNSArray, IntervalRNSArray, PositionalArray or int
         At least one an array, both of one kind, as :func:`.add` takes them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others. Only
-        the magnitude of the lowest number of a signed range can be.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the magnitude of the lowest
+        number of a signed range can be.
 
     Returns
     -------
     array like the operands
-        At least 0; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as of a sum.
+        At least 0; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as for a sum.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def isqrt(x: Operand) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of integers.
+        If `x` is not an array of integers.
     ValueError
         If a number is negative, naming the flat index of the first, in its chunk; for a Dask array when it is
         computed.
@@ -78,6 +78,6 @@ def bit_length(x: Operand) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     """
     return apply("bit_length", x)

@@ -145,8 +145,8 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "elements of fields": (
         lambda: store.open_info("f.zarr"),
         "max f.zarr",
-        "which this takes none of; of the array, x.lift() makes integers",
-        "which this takes none of; rnsdask convert SRC DST --to rns makes integers",
+        "which this does not take; of the array, x.lift() makes integers",
+        "which this does not take; rnsdask convert SRC DST --to rns makes integers",
     ),
     "fields and integers": (
         lambda: rd.linalg.solve(rd.open_zarr("f.zarr"), rd.open_zarr("x.zarr")),
@@ -298,7 +298,7 @@ def test_extend_of_nothing_to_extend() -> None:
             "x.zarr is a store of residues and p.zarr a store of limbs; rnsdask convert",
         ),
         ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC DST --to rns"),
-        ("max f.zarr", "which this takes none of; rnsdask convert SRC DST --to rns makes integers"),
+        ("max f.zarr", "which this does not take; rnsdask convert SRC DST --to rns makes integers"),
         ("det p.zarr", "rnsdask convert SRC DST --to rns makes residues of its numbers"),
     ],
 )
