@@ -477,6 +477,8 @@ def divisors_and_multiples(case: Case) -> None:
                     case.host(getattr(rd, name)(left, right))
             elif not outside.any():
                 case.claim_array(getattr(rd, name)(left, right), exact, name)
+    roots = mapped(lambda v: math.isqrt(max(v, 0)), a)
+    case.claim_array(rd.isqrt(rd.maximum(x, 0)), roots, "isqrt")
 
 
 @law

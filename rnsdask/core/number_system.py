@@ -95,7 +95,7 @@ class NumberSystem(ABC):
 
     @property
     def known_range(self) -> tuple[int, int]:
-        """The lowest and the highest number that there may be, by what is known of them."""
+        """The lowest and the highest number that the array may hold, by its range and bound."""
         return self.value_range
 
     def with_bound(self, bound: int | None) -> Any:  # noqa: ARG002  (for systems that know one)
@@ -145,7 +145,7 @@ class NumberSystem(ABC):
         return self.value_range[0] < 0
 
     def check_words(self, words: Any) -> None:
-        """Check type and shape of a NumPy, CuPy or Dask array of words, not what is in it.
+        """Check type and shape of a NumPy, CuPy or Dask array of words, not its contents.
 
         It must have the type :attr:`word_dtype`, a row for each word, and an axis of numbers, and not be
         masked.
@@ -227,6 +227,6 @@ def with_source_of(system: S, *others: NumberSystem) -> S:
 
 
 def check_source(source: WideModuli | None) -> None:
-    """Raise TypeError if the source of a system is none."""
+    """Raise TypeError if the source of a system is not one."""
     if not isinstance(source, WideModuli | None):
         raise TypeError(f"source must be WideModuli or None, got {type(source).__name__}")

@@ -304,7 +304,7 @@ def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Ar
 def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
     """The determinant of a matrix (n, N, N); None if it is singular modulo several primes.
 
-    The denominator of a sum of solutions divides the determinant. What is left of the bound is found modulo
+    The denominator of a sum of solutions divides the determinant. The rest, up to the bound, is found modulo
     primes.
     """
     rows = words.shape[-1]

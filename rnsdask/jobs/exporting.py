@@ -65,7 +65,7 @@ class Numbers:
 
     @classmethod
     def at(cls, path: str) -> "Numbers":
-        """Open the complete store or plain array at a place; StoreError if there is none, or it is wrong."""
+        """Open the complete store or plain array at a path; StoreError if it is missing or wrong."""
         if store.is_plain(path):
             return _numbers_of_plain(store.open_plain(path))
         return cls.of(store.open_info(path, OF_NUMBERS))

@@ -289,7 +289,7 @@ def choose_greater(name: str, a: Operand, b: Operand) -> Any:
 
 
 def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
-    """The number of `a` where a condition holds, else that of `b`."""
+    """The number of `a` where a condition holds, elsewhere that of `b`."""
     a, b = with_arrays(a, b)
     arrays = list(filter(is_number_array, (a, b)))
     if arrays:

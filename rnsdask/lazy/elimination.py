@@ -81,7 +81,7 @@ def lu(x: Any) -> LU:
     Raises
     ------
     TypeError, ValueError
-        As of :func:`.linalg.det`; the matrices need not be square.
+        As in :func:`.linalg.det`; the matrices need not be square.
     """
     check_fields("lu", x)
     words = checked("lu", x)

@@ -214,7 +214,7 @@ def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def as_python_ints(flat: list[Any], shape: tuple[int, ...]) -> list[int]:
-    """Integers of any type, flat of an array of a shape, as Python ints; TypeError if one is none."""
+    """Flat integers of any type as Python ints; TypeError if an item is not an integer."""
     if not flat or cpu.greatest_magnitude(flat) is not None:
         return flat
     return [_integer(value, i, shape) for i, value in enumerate(flat)]

@@ -272,9 +272,9 @@ def test_division_by_zero_is_one_line() -> None:
         (["a", "a=a.zarr", "-o", "o.zarr", "--mask", "m"], "--mask needs -o and --overflow flag"),
         (["a", "a=a.zarr", "--max", "--overwrite"], "--overwrite needs -o"),
         (["a", "a=a.zarr", "--max", "--resume"], "--resume needs -o"),
-        (["a < 3", "a=a.zarr", "--max"], "max is of numbers, and this is of dtype bool"),
-        (["sign(a)", "a=a.zarr", "--count"], "count counts where a comparison holds"),
-        (["a", "a=a.zarr", "--count"], "count counts where a comparison holds"),
+        (["a < 3", "a=a.zarr", "--max"], "max is for numbers, and this has dtype bool"),
+        (["sign(a)", "a=a.zarr", "--count"], "count is for comparisons, and this is not one"),
+        (["a", "a=a.zarr", "--count"], "count is for comparisons, and this is not one"),
     ],
 )
 def test_wrong_usage(args: list[str], message: str, reads: Counter[Any]) -> None:
