@@ -249,7 +249,7 @@ class WrongHeader:
 
 
 def find_wrong_header(columns: Array, moduli: ModuliSet) -> WrongHeader | None:
-    """Find the first number whose header is wrong, exactly; None if there is none.
+    """Find the first number whose header is wrong, exactly; None if all are right.
 
     A header is right if the sign is 0 or 1, the interval holds X/M and is as narrow and normalised as this
     module says, and all of it is 0 just for 0. Each residue must be below its modulus.

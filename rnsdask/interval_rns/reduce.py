@@ -15,12 +15,12 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns import sort
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.number_theory import decide_lengths, lengths_of
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, common_divisor, reduce_chunk
 from rnsdask.rns.system import RNS
 
 
 def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> ReductionResult:
-    """Reduce all numbers of one array by "max", "min", "sum" or "bound"; ValueError if an extremum has none.
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none.
 
     A maximum or minimum names the smallest flat index that holds it.
     """
@@ -31,6 +31,8 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
     if operation == "bound":
         return reduce_chunk(REDUCTIONS[operation], layout.residues_of(matrix, moduli), RNS(moduli))
+    if operation == "gcd":
+        return common_divisor(matrix, IntervalRNS(moduli))
     if operation == "sum":
         return _sum(matrix, moduli)
     return _extremum(matrix, moduli, operation == "min")

@@ -119,7 +119,7 @@ class IntervalRNS(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> RNSOverflowError:
-        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
+        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
         return IntervalOverflowError(index, length + 1, self.moduli.bits, True, negative, at_least)
 
     def naming_ways_out(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -24,7 +24,7 @@ from rnsdask.interval_rns.reduce import bit_length, ordering, reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns.decimal import residues_to_decimal
 from rnsdask.rns.divide import is_even
-from rnsdask.rns.number_theory import of_pairs
+from rnsdask.rns.number_theory import isqrt, of_pairs
 from rnsdask.rns.powers import check_inverses, check_power
 from rnsdask.rns.products import Factors, combine, factors_along
 from rnsdask.rns.reduce import ReductionResult
@@ -166,6 +166,7 @@ TABLE: Table = {
     "telling_rows": Entry(_of_moduli(layout.signed_residues_of)),
     "gcd": _of_pairs("gcd"),
     "lcm": _of_pairs("lcm"),
+    "isqrt": Entry(isqrt, located=True),
     "bit_length": Entry(bit_length, np.int64),
     "from_rns": Entry(lambda x, system, given: convert.columns_of_residues(x, given)),  # noqa: ARG005
     "to_rns": Entry(_to_rns, located=True),

@@ -43,17 +43,8 @@ from rnsdask.rns.compare import RELATIONS, choose
 def entry_of(row: str, *operands: Operand, name: str | None = None) -> Any:
     """Return a row of the table of the number system that the arrays among some operands are in.
 
-    That is an :class:`.Entry` or a :class:`.ThroughRNS`.
-
-    Parameters
-    ----------
-    name : str, optional
-        What an error calls the operation; without it, as the row.
-
-    Raises
-    ------
-    TypeError
-        If there is no array, arrays are of several systems, or the table of theirs has no such row.
+    An error calls the operation `name`, or else as the row: TypeError if there is no array, arrays are of
+    several systems, or the table of theirs has no such row.
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
@@ -145,21 +136,9 @@ def mapped(
 ) -> Any:
     """Map an entry of a system's table over chunks of operands that fit one another.
 
-    Parameters
-    ----------
-    mode : {"raise", "wrap", "flag"}
-        What happens to results out of range, if the entry has such.
-    integer : (str, lazy integer), optional
-        An option that is not computed yet.
-    count : int
-        How many numbers the function gives for each.
-    result : NumberSystem, optional
-        The system of the words that it gives, if another one.
-
-    Returns
-    -------
-    NumPy, CuPy or Dask array
-        Words (rows, *shape), with ``"flag"`` and a row of flags; or plain values (*shape).
+    `mode` is for results out of range, if the entry has such; `integer` is an option that is not computed
+    yet; the function gives `count` numbers for each, of the system `result`, if it is another one. Return
+    words (rows, *shape), with ``"flag"`` and a row of flags; or plain values (*shape).
     """
     entry = system.table[row]
     if entry.overflows:
@@ -320,7 +299,7 @@ def choose_greater(name: str, a: Operand, b: Operand) -> Any:
 
 
 def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
-    """The number of `a` where a condition holds, else that of `b`."""
+    """The number of `a` where a condition holds, elsewhere that of `b`."""
     a, b = with_arrays(a, b)
     arrays = list(filter(is_number_array, (a, b)))
     if arrays:

@@ -25,21 +25,10 @@ from rnsdask.rns.system import RNS
 def grown(
     result: Callable[..., Range], overflow: str | None, *operands: Operand
 ) -> tuple[tuple[Any, ...], str | None]:
-    """Operands of an operation, and its mode of overflow: where results extend, both as it then takes them.
+    """Operands of an operation, and its mode of overflow; where results extend, both as it then takes them.
 
-    Parameters
-    ----------
-    result : callable
-        Tells the range of the results from those of the operands.
-    overflow : str, optional
-        What the operation was called with.
-    *operands
-        Arrays of numbers, and integers.
-
-    Raises
-    ------
-    RNSOverflowError
-        If results may be longer than any moduli set holds.
+    `result` tells the range of the results from those of the operands. RNSOverflowError if they may be longer
+    than any moduli set holds.
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not extends(overflow, *arrays):

@@ -78,13 +78,7 @@ def _is_number_type(kind: type) -> bool:
 
 
 def scalar(operand: Operand) -> int:
-    """Return an operand that is a single integer as a Python int.
-
-    Raises
-    ------
-    TypeError
-        If it is anything else.
-    """
+    """Return an operand that is a single integer as a Python int; TypeError if it is anything else."""
     if isinstance(operand, da.Array):
         raise TypeError(
             "an operand must be an RNSArray or an integer, which may be lazy, got a Dask array of shape "
@@ -130,22 +124,11 @@ def integer_of(block: Any) -> int:
 
 
 def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
-    """Check operands against one another and broadcast their shapes.
+    """Check operands, at least one an array, against one another, and broadcast their shapes.
 
-    Parameters
-    ----------
-    *operands
-        Arrays of numbers, or integers of the common range, lazy ones too; at least one array.
-    masks : sequence of Boolean arrays
-        Further inputs without words, broadcast with the operands.
-
-    Raises
-    ------
-    TypeError
-        If an operand is neither, no operand is an array, a mask is not Boolean, or arrays are on different
-        processors.
-    ValueError
-        If moduli sets, ranges or shapes disagree, or an integer is out of range.
+    They are arrays of numbers, or integers of the common range, lazy ones too. `masks` are Boolean arrays,
+    broadcast with the operands. TypeError for anything else, and for arrays on different processors;
+    ValueError if moduli sets, ranges or shapes disagree, or an integer is out of range.
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
@@ -202,12 +185,7 @@ def _column_block(integer: Any, *, system: Any, ndim: int) -> Any:
 def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
     """Arrays in one system: those of residues in their common one, all others as they are.
 
-    Raises
-    ------
-    ValueError
-        If they have none, or differ in their system.
-    TypeError
-        If they are on different processors.
+    ValueError if they have none, or differ in their system; TypeError if they are on different processors.
     """
     check_same_processor([array.words for array in arrays])
     return in_common_system(*arrays)
@@ -227,13 +205,7 @@ def in_common_system(*operands: Operand) -> tuple[Any, ...]:
 
 
 def ends_of(integer: Operand) -> tuple[int, ...]:
-    """Integers between which an operand is that is one, also a lazy one; none if nothing is known of it.
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
-    """
+    """Integers between which an operand is that is one, also a lazy one; none if nothing is known of it."""
     return getattr(integer, "known_range", None) or () if is_lazy_integer(integer) else (scalar(integer),)
 
 
@@ -274,23 +246,11 @@ def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ..
 
 
 def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what: str) -> tuple[Any, ...]:
-    """Blocks of operands and then an array of machine integers, with axes that broadcast.
+    """Blocks of operands (:class:`Operands`) and then an array of machine integers, with axes that broadcast.
 
-    Parameters
-    ----------
-    blocks : sequence of arrays
-        Those of :class:`Operands`, of known lengths.
-    words : array
-        The block of an array of numbers, whose processor counts.
-    integers : array, or nested lists
-        NumPy, CuPy, Dask, or of another library.
-    what : str
-        What errors call the integers.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are of another type, masked, on another processor or of a shape that does not broadcast.
+    The integers, which errors call `what`, are an array of any library, or nested lists; the processor is
+    that of `words`. TypeError or ValueError if they are of another type, masked, on another processor or of a
+    shape that does not broadcast.
     """
     integers = of_any_library(integers)
     if not hasattr(integers, "dtype"):
@@ -354,11 +314,6 @@ def filled_like(words: Any, value: int, dtype: DTypeLike) -> Any:
 
     A lazy array stays in the graph, for it may raise when it is computed, and what is left out of a graph
     must not be able to.
-
-    Returns
-    -------
-    NumPy or CuPy array, or a lazy Dask array if `words` is one
-        Shape `shape`.
     """
     if not isinstance(words, da.Array):
         return np.full_like(words[0], value, dtype=dtype)

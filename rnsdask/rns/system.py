@@ -30,7 +30,7 @@ class RNS(NumberSystem):
         Whether the numbers are in the symmetric range ``-(M//2) .. (M-1)//2`` instead of ``0 .. M-1``.
     bound : int, optional
         Every number is at most this in magnitude; operations then look at fewer moduli. A bound beyond the
-        range is cut down to it.
+        range is reduced to its end.
     source : WideModuli, optional
         Moduli beyond 2**32 that the numbers were given under, and that `moduli` replace. Such numbers do not
         wrap, for M is not the product that the user knows.
@@ -182,7 +182,7 @@ class RNS(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> RNSOverflowError:
-        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
+        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
         needed, range_bits = length + int(self.signed), self.moduli.bits - 1
         return self.overflow_type(index, needed, range_bits, self.signed, negative, at_least)
 
