@@ -97,15 +97,17 @@ Way = Callable[[str, Path], dict[str, Any]]
 """Runs a command in a folder, and tells what it took."""
 
 
-def make_more_stores(folder: Path, numbers: int, bits: int) -> None:
-    """Make the stores of check_gpu.py, factors whose products are in the range, and elements of fields."""
-    make_stores(folder, numbers, bits, None)
-    command = f"random factors --count {FACTORS} --bits {bits} --max-bits {bits // 2 - 16} --seed 7"
-    status, _, errors = rnsdask(command, folder)
-    if status != 0:
-        sys.exit(f"error: {command}: {last_line(errors)}")
-    fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bits, LINE))
-    rd.random(fields, (max(1, numbers // LINE), LINE), seed=8).to_zarr(folder / "field")
+def make_more_stores(folder: Path, numbers: int, bits: int, jobs: list[str]) -> None:
+    """Make the stores that jobs name: those of check_gpu.py, factors of products in the range, fields."""
+    make_stores(folder, numbers, bits, None, [{**JOBS, **MORE_JOBS}[job] for job in jobs])
+    if "convolve" in jobs:
+        command = f"random factors --count {FACTORS} --bits {bits} --max-bits {bits // 2 - 16} --seed 7"
+        status, _, errors = rnsdask(command, folder)
+        if status != 0:
+            sys.exit(f"error: {command}: {last_line(errors)}")
+    if "ntt" in jobs:
+        fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bits, LINE))
+        rd.random(fields, (max(1, numbers // LINE), LINE), seed=8).to_zarr(folder / "field")
 
 
 def timed(options: tuple[str, ...], command: str, folder: Path) -> dict[str, Any]:
@@ -194,12 +196,13 @@ def main() -> None:
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
     gpus = args.gpus.split(",") if args.gpus else []
+    jobs = args.jobs or [*JOBS, *MORE_JOBS]
     sizes = list(map(int, args.numbers.split(",")))
     with all_ways(gpus, args.steady) as ways:
         for numbers in sizes:
             with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
-                make_more_stores(Path(temporary), numbers, args.bits)
-                for job in args.jobs or [*JOBS, *MORE_JOBS]:
+                make_more_stores(Path(temporary), numbers, args.bits, jobs)
+                for job in jobs:
                     warm_up = not args.steady or numbers == sizes[0]
                     row = row_of(job, Path(temporary), ways, args.repeat, warm_up)
                     rows.append({"numbers": numbers, **row})

@@ -24,6 +24,7 @@ import scipy.sparse
 from benchmarking import argument_parser, print_rows, time_in_turn, wall_seconds, write_results
 
 import rnsdask as rd
+from rnsdask.backend import to_backend
 
 Row = dict[str, Any]
 
@@ -81,16 +82,14 @@ def product_row(
     """One product of each in turn; RuntimeError if they differ."""
     fields = primes(count)
     words = np.stack([rng.integers(0, p, (ours.shape[1], vectors), dtype=np.int64) for p in fields.primes])
-    x = rd.FieldArray(words.astype(np.uint32), fields)
-    if options.gpu:
-        x = x.to_backend("cuda")
+    x = rd.FieldArray(to_backend(words.astype(np.uint32), "cuda" if options.gpu else "cpu"), fields)
     block = words[0] if vectors > 1 else words[0, :, 0]
     ways = {
         "rnsdask": partial(synchronized, lambda: ours @ x, options.gpu),
         "SciPy": partial(wall_seconds, lambda: theirs @ block),
     }
     timings = time_in_turn(ways, options.repeat)
-    found = np.asarray((ours @ x).to_backend("cpu").words[0] if options.gpu else (ours @ x).words[0])
+    found = to_backend((ours @ x).words[0], "cpu").reshape(-1, vectors)
     if not (found == (theirs @ words[0]) % fields.primes[0]).all():
         raise RuntimeError("the products differ")
     least = {name: min(timing.seconds) for name, timing in timings.items()}
@@ -115,8 +114,7 @@ def system_rows(options: argparse.Namespace, rng: np.random.Generator) -> Iterat
         for count in (1, 16):
             fields = primes(count)
             x = rd.from_ints(rng.integers(0, 2**31, rows).tolist(), fields, chunks=None)
-            x = x.to_backend("cuda") if options.gpu else x
-            b = a @ x
+            b = a @ rd.FieldArray(to_backend(x.words, backend), fields)
             ways: dict[str, Callable[[], Any]] = {
                 "solve": partial(rd.sparse.solve, a, b),
                 "minpoly": partial(rd.sparse.minpoly, a, fields, backend=backend),

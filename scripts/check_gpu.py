@@ -27,7 +27,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest.mock import patch
@@ -186,19 +186,26 @@ MEASURES = ("seconds", "retries", "backend")
 Outcome = dict[str, Any]
 
 
-def make_stores(folder: Path, numbers: int, bits: int, chunk: int | None) -> None:
-    """Two stores of random numbers, one whose running sums are in the range, and a group."""
+def make_stores(
+    folder: Path, numbers: int, bits: int, chunk: int | None, jobs: Iterable[str] = JOBS.values()
+) -> None:
+    """Make the stores that jobs name: random numbers, some whose running sums are in the range, a group."""
     # By their moduli: numbers that are told their bits have a bound, and no sum would be out of range.
     moduli = folder / "moduli.txt"
     moduli.write_text("".join(f"{m}\n" for m in rd.ModuliSet.for_bits(bits)))
     options = f"--count {numbers} --moduli {moduli}" + (f" --chunk {chunk}" if chunk else "")
-    commands = (
-        f"random x {options} --seed 5",
-        f"random y {options} --seed 6",
-        "eval 'x >> 64' x=x -o small --backend cpu",
-        "convert x group --to interval --backend cpu",
-    )
-    lines = [f"main({shlex.split(command)}, standalone_mode=False)" for command in commands]
+    commands = {
+        "x": f"random x {options} --seed 5",
+        "y": f"random y {options} --seed 6",
+        "small": "eval 'x >> 64' x=x -o small --backend cpu",
+        "group": "convert x group --to interval --backend cpu",
+    }
+    named = {"x", *(word.partition("=")[2] or word for job in jobs for word in shlex.split(job))}
+    lines = [
+        f"main({shlex.split(command)}, standalone_mode=False)"
+        for store, command in commands.items()
+        if store in named
+    ]
     program = "\n".join(["from rnsdask.cli import main", *lines])
     status, _, errors = run([sys.executable, "-c", program], folder)
     if status != 0:

@@ -117,6 +117,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.sum np.nansum", "x.sum", f"Exact beyond the range. {_INTS}"),
             Row("np.trace np.linalg.trace", "x.trace", f"As `x.sum`. {_MATRICES}"),
             Row("np.prod np.nanprod", "x.prod", _OVERFLOWS),
+            Row("np.gcd.reduce", "x.gcd", _INTS),
             Row("np.any np.all", "x.any x.all"),
             Row("np.count_nonzero", "rd.count_nonzero"),
             Row("np.mean np.nanmean", "x.mean", "`fractions.Fraction`."),
@@ -262,7 +263,7 @@ OWN = {
     ),
     "rd.linalg": "lu rref nullspace charpoly",
     "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
-    "log_series exp_series compose power_mod",
+    "log_series exp_series compose power_mod rational_interpolate",
     "rd.sparse": "SparseMatrix from_entries from_scipy read solve det rank minpoly",
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "

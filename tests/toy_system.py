@@ -1,5 +1,6 @@
 """A number system of the tests' own: integers from 0 to 2**64 - 1 as two words, the higher one first."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry
 from rnsdask.rns.axis import reduced_shape
-from rnsdask.rns.number_theory import of_pairs
+from rnsdask.rns.number_theory import isqrt, of_pairs
 from rnsdask.rns.reduce import ReductionResult
 from rnsdask.rns.sort import Ordering
 
@@ -119,7 +120,8 @@ def divide_by(x: Any, *, divisor: int, system: Pair, **how: Any) -> np.ndarray:
 
 def reduce_all(words: Any, *, system: Pair, operation: str) -> ReductionResult:
     numbers = system.decode(words).ravel().tolist()
-    best = {"max": max, "min": min, "sum": sum, "bound": max}[operation](numbers)
+    functions = {"max": max, "min": min, "sum": sum, "bound": max, "gcd": lambda values: math.gcd(*values)}
+    best = functions[operation](numbers)
     index = numbers.index(best) if operation in ("max", "min") else None
     return ReductionResult(best, index, len(numbers), 0, "cpu")
 
@@ -149,6 +151,7 @@ TABLE = {
     "floor_divide": Entry(divide, located=True),
     "floor_divide_by": Entry(divide_by, located=True),
     "power": Entry(power, overflows=True, located=True),
+    "isqrt": Entry(isqrt, located=True),
     "gcd": Entry(lambda a, b, **how: of_pairs("gcd", a, b, **how), overflows=True, located=True),
     "lcm": Entry(lambda a, b, **how: of_pairs("lcm", a, b, **how), overflows=True, located=True),
     "bit_length": Entry(

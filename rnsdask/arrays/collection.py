@@ -37,7 +37,7 @@ class NumberCollection(DaskMethodsMixin):
     ----------
     words : array of the system's word_dtype, shape (rows, *shape)
         Words as the system defines them, which is not checked. A Dask array is rechunked so that the axis of
-        words has one chunk. A NumPy or CuPy array is not copied: nobody may write to it any more.
+        words has one chunk. A NumPy or CuPy array is not copied: do not write to it afterwards.
     system : NumberSystem
         What the words mean.
 
@@ -93,7 +93,8 @@ class NumberCollection(DaskMethodsMixin):
         """
         # Assigning to items of a Dask array changes it: here, a copy.
         # Arrays that are expressions cannot be assigned to.
-        return self._words.copy() if self._is_lazy and not PLANS_QUERIES else self._words
+        words = self._words
+        return words.copy() if isinstance(words, da.Array) and not PLANS_QUERIES else words
 
     @property
     def system(self) -> Any:
@@ -246,7 +247,7 @@ class NumberCollection(DaskMethodsMixin):
         Raises
         ------
         TypeError, ValueError
-            If they are none of these, or do not add up to the shape.
+            If they are not of these types, or do not add up to the shape.
         JobError
             If there are more chunks than this process has memory for.
         """
@@ -328,7 +329,7 @@ class NumberCollection(DaskMethodsMixin):
     def compute_chunk_sizes(self) -> Self:
         """Compute unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
 
-        What needs them calls this itself: indices, ``len``, :meth:`rechunk` and others
+        Operations that need the lengths call this themselves: indices, ``len``, :meth:`rechunk` and others
         (docs/operations.md).
         """
         if self._is_lazy:

@@ -62,7 +62,7 @@ _BY_MACHINE_INTEGERS = ("left_shift", "right_shift", "power")
 """Ufuncs whose second operand may be an array of machine integers, which their functions check."""
 
 _REDUCTIONS = {
-    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
+    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "gcd": "gcd"},
     **{"logical_and": "all", "logical_or": "any"},
 }
 _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
@@ -82,20 +82,8 @@ _INSTEAD = {
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Apply a ufunc to arrays of numbers, as ``__array_ufunc__``.
 
-    Parameters
-    ----------
-    ufunc, method
-        NumPy's function, and which of its methods is called: ``"__call__"``, ``"reduce"`` and so on.
-    inputs : sequence
-        Its operands, at least one an array of numbers.
-    options : dict
-        Its keywords.
-
-    Raises
-    ------
-    TypeError
-        If there is no such function here, an operand is an array of another library, or an option is
-        ``out``, ``where``, or a dtype other than object.
+    TypeError if there is no such function here, an operand is an array of another library, or an option is
+    ``out``, ``where``, or a dtype other than object.
     """
     types: Iterable[type] = (type(v) for v in inputs if hasattr(v, "__array_ufunc__"))
     if not all(map(is_known, types)):
@@ -207,22 +195,7 @@ _OF_MATRICES = ("diagonal", "trace")
 
 
 def apply_function(function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
-    """Apply a function of NumPy to arrays of numbers, as ``__array_function__``.
-
-    Parameters
-    ----------
-    function : callable
-        NumPy's.
-    types : iterable of type
-        The types of arguments that have such a protocol.
-    args, kwargs
-        The arguments.
-
-    Raises
-    ------
-    TypeError
-        If there is no such function here.
-    """
+    """Apply a function of NumPy, as ``__array_function__``; TypeError if there is no such function here."""
     if not all(map(is_known, types)):
         return NotImplemented
     name = function.__name__

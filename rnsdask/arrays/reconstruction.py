@@ -14,6 +14,7 @@ from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.place import Place
+from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields import reconstruction
 from rnsdask.fields.polynomials import index_at
 from rnsdask.lazy.chunks import rechunked
@@ -85,9 +86,10 @@ def rational_reconstruct(
     Raises
     ------
     NumberError
-        If a number is no such fraction; it names its index, and is a ValueError. On Dask when it is computed.
+        If a number is not such a fraction; it names its index, and is a ValueError. On Dask when it is
+        computed.
     TypeError
-        If `x` is no such array, or there are moduli for one that has some.
+        If `x` is not such an array, or moduli are given although it has its own.
     ValueError
         If bounds are too great for the moduli, less than 1, or nothing is left to confirm fractions.
 
@@ -136,8 +138,8 @@ def _checked(x: Any, moduli: Any) -> tuple[Any, list[int]]:
         raise TypeError(
             f"rational_reconstruct takes residues with moduli=, got {with_article(type(x))} alone"
         )
-    values = list(getattr(moduli, "moduli", moduli))
-    return from_residues(x, values), values
+    given = moduli_of_residues(getattr(moduli, "moduli", moduli))
+    return from_residues(x, given), list(given)
 
 
 def _limits(
@@ -149,6 +151,8 @@ def _limits(
     proved = n is not None and d is not None
     extra = (0 if proved else 1) if confirm is None else as_integer(confirm, "confirm")
     least = 0 if proved else 1
+    if least == len(moduli):
+        raise ValueError("rational_reconstruct takes both bounds or two moduli, got 1 modulus")
     if not least <= extra < len(moduli):
         raise ValueError(
             f"confirm must be from {least} to {len(moduli) - 1}, for there are {len(moduli)} moduli"

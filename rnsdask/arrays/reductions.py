@@ -131,7 +131,7 @@ def _truth(x: Any, asked: Asked) -> Any:
     axis : int or tuple of int, optional
         The axes to reduce; all without it.
     out : None
-        There for NumPy, whose ``np.any(x)`` gives it.
+        Must be None; NumPy passes it.
     keepdims : bool
         Keep the axes reduced, with length 1.
     split_every : int, optional
@@ -172,7 +172,7 @@ def _extremum(x: Any, asked: Asked) -> Any:
     axis : int or tuple of int, optional
         The axes to reduce; all without it. With ``()`` each number is its own result, as in NumPy.
     out : None
-        There for NumPy, whose ``np.max(x)`` gives it.
+        Must be None; NumPy passes it.
     keepdims : bool
         Keep the axes reduced, with length 1.
     split_every : int, optional
@@ -181,7 +181,7 @@ def _extremum(x: Any, asked: Asked) -> Any:
     Returns
     -------
     int or array like this one
-        Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
+        For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
         `keepdims`, such an array.
 
     Raises
@@ -204,7 +204,7 @@ minimum = _reduction("min", _extremum, "Minimum of all numbers or along axes, as
 def _place(x: Any, asked: Asked) -> Any:
     """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
 
-    Of all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an int64
+    For all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an int64
     array.
     """
     name, axis, keepdims = asked.name.removeprefix("arg"), asked.axis, asked.keepdims
@@ -300,6 +300,34 @@ argtopk = _selection(
 )
 
 
+# ---- common divisors --------------------------------------------------------------------------------------
+
+
+def _divisor(x: Any, asked: Asked) -> Any:
+    """Greatest common divisor of all numbers or along axes, as ``numpy.gcd.reduce``: at least 0, 0 of none.
+
+    Parameters are those of :meth:`max`.
+
+    Returns
+    -------
+    int or object array of Python ints
+        For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
+        `keepdims`, an object array: the divisor of the lowest number of a signed range may be beyond it.
+
+    Raises
+    ------
+    ValueError
+        If an axis is wrong.
+    """
+
+    def along(axes: tuple[int, ...]) -> Any:
+        return axis_reductions.divisors(x, axes, asked.split_every)
+
+    return _reduced(x, asked, along, lambda: _field(x, "value", "gcd", asked.split_every), lambda: along(()))
+
+
+common_divisor = _reduction("gcd", _divisor)
+
 # ---- sums, products and means -----------------------------------------------------------------------------
 
 
@@ -327,7 +355,7 @@ def _in_fields(x: Any, asked: Asked) -> Any:
     axis : int or tuple of int, optional
         The axes to reduce; all without it.
     dtype, out
-        There for NumPy, whose ``np.sum(x)`` gives them.
+        As NumPy passes them: `dtype` object or None, `out` None.
     keepdims : bool
         Keep the axes reduced, with length 1.
     split_every : int, optional
@@ -393,8 +421,8 @@ def prod(
     axis, dtype, out, keepdims
         Those of :meth:`sum`.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens if it is out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others.
+        What happens if it is out of range. By default the mode that :func:`.errstate` set, else ``"extend"``
+        for arrays whose range grows, ``"raise"`` for others.
     split_every : int, optional
         How many partial results a task of the tree combines.
     backend : {"auto", "cpu", "cuda"}

@@ -28,7 +28,7 @@ class RNSArray(IntegerArray):
     words : array of uint32, shape (n, *shape)
         Residues: row i of every number is below ``moduli[i]``, which this class does not check
         (:func:`.from_residues` does). A Dask array is rechunked so that the residue axis has one chunk. A
-        NumPy or CuPy array is not copied: nobody may write to it any more.
+        NumPy or CuPy array is not copied: do not write to it afterwards.
     system : RNS
         The moduli set, the range, and a bound of the numbers, which is not checked either.
 
@@ -48,8 +48,8 @@ class RNSArray(IntegerArray):
     def residues(self) -> Any:
         """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
-        A NumPy array is read-only. CuPy knows no such arrays: do not write to it. :meth:`with_residues` makes
-        an array of other residues.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
+        :meth:`with_residues` makes an array of other residues.
         """
         return self.words
 
@@ -84,8 +84,8 @@ class RNSArray(IntegerArray):
         Parameters
         ----------
         bound : int or None
-            Every number must be at most this in magnitude; None forgets the bound. One beyond the range is
-            cut down to it.
+            Every number must be at most this in magnitude; None forgets the bound. A bound beyond the range
+            is reduced to its end.
         trusted : bool
             Do not check the numbers. A wrong bound makes wrong results.
 

@@ -17,6 +17,7 @@ from rnsdask.cli.derivations import (
     reshape,
     shrink,
     slice_,
+    sort,
 )
 from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.exact_results import EXACT_RESULTS
@@ -43,7 +44,7 @@ def main() -> None:
 SECTIONS = {
     "Make": (random, import_, moduli),
     "Look": (info, head, stats, hist, verify, compare),
-    "Compute": (eval_, *REDUCTIONS, prod, topk, *SCANS, powmod, batchgcd),
+    "Compute": (eval_, *REDUCTIONS, prod, topk, sort, *SCANS, powmod, batchgcd),
     "Matrices and polynomials": (*EXACT_RESULTS, convolve, ntt),
     "Convert": (export, convert, extend, shrink, slice_, concat, reshape, rechunk),
 }

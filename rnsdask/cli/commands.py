@@ -100,15 +100,10 @@ _SHOW_CURSOR = b"\x1b[?25h"  # a bar that could not end itself has hidden it
 def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
     """End the process at Ctrl-C, with one line on standard error and status 130.
 
-    Python would wait for all threads, so for the chunks that they compute. So a thread ends the process by
-    ``os._exit``. Files that are written have a name of their own until they are whole, and workers see that
-    their client has gone. Nothing changes outside of the main thread, and where Ctrl-C is ignored, as in the
-    background.
-
-    Parameters
-    ----------
-    way_on
-        Returns the command that goes on; an empty text if there is none.
+    Python would wait for all threads, that is for the chunks that they compute; so a thread ends the process
+    by ``os._exit``. Files have a temporary name until they are whole, and workers notice that their client is
+    gone. Outside the main thread, and where Ctrl-C is ignored, as in the background, nothing changes.
+    `way_on` returns the command that goes on; an empty text if there is none.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -147,14 +142,10 @@ def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
 
 
 def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) -> str:
-    """Write the command that goes on with an interrupted one; an empty text if there is none.
+    """Write the command that resumes an interrupted one; empty if none does.
 
-    Parameters
-    ----------
-    args, params
-        The arguments of the program, and the options of the command that they mean.
-    drawn
-        The seed that was drawn for want of one.
+    `args` are those of the program, `params` the options of the command that they mean, and `drawn` is the
+    seed that was drawn for want of one.
     """
     from rnsdask.core.messages import redacted
 

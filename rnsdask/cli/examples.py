@@ -106,6 +106,12 @@ $ rnsdask sum x.zarr
 sum of 100 integers:
 1267650600228229401496703205375
 """,
+    "gcd": f"""
+{_A}
+$ rnsdask gcd a.zarr
+gcd of 6 integers:
+1
+""",
     "bound": f"""
 {_X}
 $ rnsdask bound x.zarr
@@ -124,6 +130,14 @@ $ rnsdask topk 3 a.zarr
 5       9
 4       5
 2       4
+""",
+    "sort": f"""
+{_A}
+$ rnsdask sort a.zarr sorted.zarr
+$ rnsdask head sorted.zarr -n 3
+0       1
+1       1
+2       3
 """,
     "cumsum": f"""
 {_A}

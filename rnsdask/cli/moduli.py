@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -> None:
     """Make a moduli set and print it.
 
-    It has one modulus a line, as --moduli reads it.
+    It prints one modulus a line, which --moduli reads.
     """
     if (start is None) != (count is None):
         refuse("--start and --count go together")
@@ -58,13 +58,7 @@ field_options = joined(
 
 
 def read_fields(primes: str | None, ntt_length: int | None, bits: int | None) -> "PrimeFields | None":
-    """Make the fields that the options name; None if they name none.
-
-    Parameters
-    ----------
-    bits : int, optional
-        What ``--bits`` says.
-    """
+    """Make the fields that the options name; None if they name none. `bits` are those of ``--bits``."""
     if primes is None and ntt_length is None:
         return None
     if primes is not None and ntt_length is not None:

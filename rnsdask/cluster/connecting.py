@@ -55,7 +55,7 @@ def connect(
     scheduler_file : str, optional
         File in which a running scheduler has written its address.
     gpus : int or "all", optional
-        Start a worker for each of so many GPUs of this host, or of all of them.
+        Start a worker for each of this number of GPUs of this host, or for all of them.
     security : distributed.Security, optional
         Certificates for a scheduler that is connected to by TLS; without it, those of Dask's settings
         (``distributed.comm.tls``).
@@ -111,20 +111,11 @@ def check_gpu() -> None:
 
 
 def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "Security | None":
-    """Read certificates for :func:`connect` from files; None if no file is given.
+    """Read certificates for :func:`connect` from PEM files; None if no file is given.
 
-    Parameters
-    ----------
-    ca_file, cert, key
-        PEM files: the certificates that signed the scheduler's, that of this client, and its key if `cert`
-        does not hold it. What is None comes from Dask's settings (``distributed.comm.tls``).
-
-    Raises
-    ------
-    ValueError
-        If neither these nor the settings give certificates of both sides.
-    JobError
-        If a file is not what it should be.
+    They are the certificates that signed the scheduler's, that of this client, and its key if `cert` does not
+    hold it. An option that is None comes from Dask's settings (``distributed.comm.tls``). ValueError if
+    neither give certificates of both sides; JobError if a file is not what it should be.
     """
     if ca_file is cert is key is None:
         return None
@@ -155,12 +146,7 @@ def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
     """Write Dask's performance report of what a client's cluster does meanwhile, as HTML, if there is a path.
 
     If it cannot be written in the end, after the work, that is a line on standard error: no answer is lost. A
-    job that fails has no report.
-
-    Raises
-    ------
-    OSError
-        Before the work, if the file cannot be written.
+    job that fails has no report. OSError if the file cannot be written, before the work.
     """
     if client is None or path is None:
         yield

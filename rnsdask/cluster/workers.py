@@ -31,10 +31,7 @@ an overloaded host for more than a minute. Dask gives a worker up after as long 
 def ask(client: "Client", question: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a method of a client that asks its scheduler, such as ``client.nthreads``.
 
-    Raises
-    ------
-    SchedulerLostError
-        If the scheduler is gone, or does not answer within `SILENCE_SECONDS`.
+    SchedulerLostError if the scheduler is gone, or does not answer within `SILENCE_SECONDS`.
     """
 
     async def answer() -> Any:
@@ -78,16 +75,10 @@ _checked: "WeakKeyDictionary[Client, frozenset[tuple[str, str]]]" = WeakKeyDicti
 
 
 def check_workers(client: "Client") -> None:
-    """Check that the scheduler and every worker have this version of the package.
+    """Check that the scheduler and every worker have this version of the package, or raise JobError.
 
-    They are asked on their event loops, so those that are busy computing answer too. A worker that is gone
-    by then is not missed.
-
-    Raises
-    ------
-    JobError
-        If one of them cannot import the package, or has another version of it. The message names the
-        addresses and the versions.
+    They are asked on their event loops, so those that are busy computing answer too. A worker that is gone by
+    then is not missed.
     """
 
     def version() -> str:  # local, so that pickle sends it whole: a worker may lack this module
@@ -120,17 +111,9 @@ def check_workers(client: "Client") -> None:
 def checked_workers(scheduler: Any = None) -> Iterator[None]:
     """Check the workers of the cluster on which Dask computes in this context, if it does on one.
 
-    If all of them were checked before, that costs one question to the scheduler.
-
-    Parameters
-    ----------
-    scheduler
-        As ``compute`` of a Dask collection takes it.
-
-    Raises
-    ------
-    JobError
-        As :func:`check_workers`, also if what fails in this context may do so for that reason.
+    If all of them were checked before, that costs one question to the scheduler, which is as ``compute`` of a
+    Dask collection takes it. JobError as of :func:`check_workers`, also if what fails in this context may do
+    so for that reason.
     """
     client = getattr(get_scheduler(scheduler=scheduler), "__self__", None)  # of its method `get`
     if client is None:

@@ -18,10 +18,7 @@ _FIRST_SEGMENT, _LAST_SEGMENT = 2**12, 2**20
 def product_tree(values: Sequence[int]) -> list[list[gmpy2.mpz]]:
     """Multiply at least one value in a balanced tree, so that the factors of each level have similar lengths.
 
-    Returns
-    -------
-    levels : list of lists
-        The values, the products of every two of them, and so on; the last level is the product of all.
+    Return the values, the products of every two of them, and so on; the last level is the product of all.
     """
     levels = [[gmpy2.mpz(value) for value in values]]
     while len(level := levels[-1]) > 1:
@@ -54,10 +51,7 @@ def partial_inverses(levels: list[list[gmpy2.mpz]]) -> list[int]:
 def first_shared(values: Sequence[int]) -> tuple[int, int] | None:
     """Find the first of some positive values that has a factor in common with one before it.
 
-    Returns
-    -------
-    i, j : int
-        The positions of both, the first ones: i < j. None if the values are pairwise coprime.
+    Return the positions of both, the first ones: i < j. None if the values are pairwise coprime.
     """
     # From the root down: the product of all values before those of a node, modulo the node's own product.
     *levels, root = product_tree(values)
@@ -77,24 +71,13 @@ def first_shared(values: Sequence[int]) -> tuple[int, int] | None:
 
 
 def greedy_coprime(first: int, step: int, stop: int) -> Iterator[int]:
-    """Go through ``range(first, stop, step)``, and take what is coprime to all that was taken before.
+    """Go through ``range(first, stop, step)``, and yield what is coprime to all that was taken before.
 
-    Parameters
-    ----------
-    first, step, stop
-        As of a range of integers from 2 to 2**32; the step is -1, or 2 from an odd integer on.
-
-    Yields
-    ------
-    taken : int
-        The next one.
-
-    Notes
-    -----
-    The first ones are tried one by one. Then a sieve: a candidate has at most one prime factor above the
-    square root of the greatest candidate; the others are the small primes. Those of what was taken rule out
-    their multiples. What is a multiple of no small prime is a prime. What is left, multiples of unused small
-    primes alone, are few: each that is taken uses one of them.
+    Integers are from 2 to 2**32; the step is -1, or 2 from an odd integer on. The first ones are tried one by
+    one. Then a sieve: a candidate has at most one prime factor above the square root of the greatest
+    candidate; the others are the small primes. Those of what was taken rule out their multiples. What is a
+    multiple of no small prime is a prime. What is left, multiples of unused small primes alone, are few: each
+    that is taken uses one of them.
     """
     candidates = range(first, stop, step)
     taken: list[int] = []

@@ -242,7 +242,7 @@ def bits_text(count: int) -> str:
 
 
 def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> NumberError:
-    """Make the error of what is outside the range of something, such as ``value 5 at position 2``."""
+    """Make the error for a value outside a range, such as ``value 5 at position 2``."""
     lowest, highest = map(abbreviate, ends)
     name = f"{kind} range" if kind else "range"
     return NumberError(f"{what} is outside the {name} from {lowest} to {highest} of {owner}")

@@ -11,14 +11,8 @@ from rnsdask.core.ranges import Range
 def needed_product(found: Range, signed: bool, symmetric: bool) -> int:
     """The least product of moduli whose range holds the integers from a lowest to a highest one.
 
-    Parameters
-    ----------
-    found : (int, int)
-        The lowest and the highest; below 0 only signed numbers are.
-    signed : bool
-        Whether numbers have a sign.
-    symmetric : bool
-        Whether that halves their range; a sign beside the residues does not.
+    Below 0 are only numbers that have a sign, which halves their range if it is `symmetric`; a sign beside
+    the residues does not.
     """
     low, high = found
     if not signed:

@@ -92,17 +92,14 @@ def uncompressed(path: str) -> str:
 
 
 def compression_of(path: str) -> str | None:
-    """Return the ending of a file's name that tells of a compression; None if there is none."""
+    """Return the ending of a file's name that tells of a compression, or None."""
     return next((suffix for suffix in COMPRESSED if path.lower().endswith(suffix)), None)
 
 
 def format_of_begin(begin: bytes, *, of_records: bool = False) -> str | None:
     """Return what the first bytes of a file say that it is, or None.
 
-    Parameters
-    ----------
-    of_records : bool
-        Whether bytes that text may begin with, or compressed text, tell of a format too.
+    With `of_records`, bytes that text may begin with, or compressed text, tell of a format too.
     """
     known = _BEGINS | (_BEGINS_OF_RECORDS if of_records else {})
     kind = next((kind for kind, magic in known.items() if re.match(magic, begin)), None)

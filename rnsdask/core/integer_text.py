@@ -22,11 +22,8 @@ _SHOWN = 40  # characters of a bad line that an error message repeats
 def read_moduli(stream: BinaryIO, name: str) -> list[int]:
     """Read a file of moduli: one integer a line; blank lines and what follows a ``#`` do not count.
 
-    Raises
-    ------
-    InputError
-        If a line is not an integer, or there is none, or there are too many. Whether they form a moduli set
-        is not checked here.
+    InputError if a line is not an integer, or there is none, or there are too many. Whether they form a
+    moduli set is not checked here.
     """
     moduli = []
     lines = iter(partial(stream.readline, _LONGEST_MODULI_LINE + 1), b"")
@@ -49,25 +46,10 @@ def read_moduli(stream: BinaryIO, name: str) -> list[int]:
 
 
 def to_decimal(value: SupportsIndex) -> str:
-    """Write an integer of any length in decimal.
+    """Write an integer of any length and type in decimal; a lazy one is computed.
 
     Python's own ``str`` refuses those of more than 4300 digits unless told otherwise
     (``sys.set_int_max_str_digits``), and takes a time that grows with the square of their number.
-
-    Parameters
-    ----------
-    value : int
-        Any type of integer; a lazy one is computed.
-
-    Returns
-    -------
-    str
-        Its digits, after a minus sign if it is negative.
-
-    Raises
-    ------
-    TypeError
-        If it is no integer.
     """
     try:
         integer = operator.index(value)
@@ -81,19 +63,9 @@ def to_decimal(value: SupportsIndex) -> str:
 def brief_decimal(value: int, longest: int = 20, kept: int = 5) -> tuple[str, int | None]:
     """Write an integer in decimal, or only its first and last digits if it is long.
 
-    The digits between are not computed, so that this is quick for integers of any length.
-
-    Parameters
-    ----------
-    longest : int
-        Most digits of an integer that is written whole.
-    kept : int
-        Digits at either end of a longer one: at most half of `longest`.
-
-    Returns
-    -------
-    text, count : str and int or None
-        Such as ``"27404…01306"`` and the number of digits, 87; None of an integer that is whole.
+    The digits between are not computed, so that this is quick for integers of any length. Return text such as
+    ``"27404…01306"`` and the number of digits, 87; None of an integer that is whole. That has at most
+    `longest` digits; of longer ones as many as `kept`, at most half of that, are written at either end.
     """
     magnitude = abs(gmpy2.mpz(value))
     sign = "-" if value < 0 else ""

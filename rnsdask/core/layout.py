@@ -31,7 +31,7 @@ Chunks: TypeAlias = str | SupportsIndex | Sequence[Any] | Mapping[int, Any]
 
 
 def check_dense(array: Any, name: str) -> None:
-    """Raise TypeError if what is to be an array is a sparse matrix, of SciPy, CuPy or another library."""
+    """Raise TypeError for a sparse matrix of SciPy, CuPy or another library."""
     if hasattr(array, "toarray") and hasattr(array, "nnz"):
         raise TypeError(
             f"{name} must be dense, got a sparse {type(array).__name__}; its toarray() is, and a Matrix "
@@ -45,17 +45,10 @@ def round_up(value: int, multiple: int) -> int:
 
 
 def default_chunk(n_moduli: int, count: int | None = None) -> int:
-    """Return how many numbers a chunk of a one-dimensional array holds unless told otherwise.
+    """Return the default number of numbers in a chunk of a one-dimensional array.
 
     It is the power of two that makes a chunk of 64 MiB or more and less than 128 MiB (but at least 128), or,
-    if the array is shorter, its length rounded up to a multiple of 128.
-
-    Parameters
-    ----------
-    n_moduli
-        Number of moduli, so of residues per number.
-    count
-        Length of the array; None where it is not known yet.
+    if the array is shorter, its length rounded up to a multiple of 128. The length may be unknown: None.
     """
     number_bytes = n_moduli * RESIDUE_DTYPE.itemsize
     least = -(-DEFAULT_CHUNK_BYTES // number_bytes)
@@ -66,23 +59,10 @@ def default_chunk(n_moduli: int, count: int | None = None) -> int:
 def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
     """Turn the chunks that are asked of a store, which are all alike, into the length along each axis.
 
-    A chunk longer than its axis is cut down to the axis (along the last one a multiple of 128 to the next
-    multiple of 128). An axis of length 0 is one that will grow: its chunk is kept.
-
-    Parameters
-    ----------
-    chunks
-        ``"auto"`` for chunks of 64 to 128 MiB; or one integer for each axis of `shape`, or for all of them;
-        -1 is the whole axis.
-    shape
-        Shape of the array of numbers, without the residue axis.
-    n_moduli
-        Number of moduli.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `chunks` is none of these.
+    ``"auto"`` is for chunks of 64 to 128 MiB; else one integer for each axis of `shape`, which is that of
+    numbers, or for all of them; -1 is the whole axis. A chunk longer than its axis is cut down to the axis
+    (along the last one a multiple of 128 to the next multiple of 128). An axis of length 0 is one that will
+    grow: its chunk is kept.
     """
     check_shape(shape)
     if isinstance(chunks, str):
@@ -109,13 +89,7 @@ def are_regular(chunks: Sequence[Sequence[int]]) -> bool:
 
 
 def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Chunks of a store for an array in chunks: the same, or the longest along each axis where they differ.
-
-    Parameters
-    ----------
-    chunks
-        The lengths of all chunks along each axis of `shape`.
-    """
+    """Chunks of a store for an array in chunks: the same, or the longest along an axis where they differ."""
     return normalize_chunks(tuple(max(1, *axis) for axis in chunks), shape, n_moduli)
 
 
@@ -194,13 +168,7 @@ def grid_indices(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def chunk_slices(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[slice, ...]:
-    """Return the part of the array that the chunk at `index` of the grid covers, cut at the array's edge.
-
-    Raises
-    ------
-    IndexError
-        If the grid has no such chunk.
-    """
+    """Return the part of the array that the chunk at `index` of the grid covers, cut at the array's edge."""
     grid = chunk_grid(shape, chunks)
     if len(index) != len(grid) or not all(0 <= i < count for i, count in zip(index, grid, strict=True)):
         raise IndexError(f"no chunk {tuple(index)} in a grid of {grid} chunks")
@@ -215,20 +183,8 @@ def part_shape(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]
 def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
     """Check that an array can hold residues under a moduli set, by its type and shape alone.
 
-    Parameters
-    ----------
-    residues
-        A NumPy, CuPy or Dask array, right if its dtype is ``uint32`` and its shape ``(n, *shape)`` with at
-        least one axis in `shape`, where n is the number of moduli.
-    moduli
-        The moduli set.
-
-    Raises
-    ------
-    TypeError
-        If it is no array or has another dtype.
-    ValueError
-        If its shape is wrong, or an element is masked.
+    A NumPy, CuPy or Dask array is right if its dtype is ``uint32`` and its shape ``(n, *shape)`` with at
+    least one axis in `shape`, where n is the number of moduli, and no element is masked.
     """
     check_moduli_set(moduli)
     try:

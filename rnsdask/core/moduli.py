@@ -31,10 +31,7 @@ LIMB_BITS = 32
 def as_integer(value: object, name: str) -> int:
     """Convert any integer type (int, NumPy integer, gmpy2.mpz) to a Python int, losing nothing.
 
-    Raises
-    ------
-    TypeError
-        For anything else, Booleans and floating-point numbers included.
+    TypeError for anything else, Booleans and floating-point numbers included.
     """
     if type(value) is int:
         return value
@@ -341,11 +338,6 @@ def first_moduli(count: int) -> ModuliSet:
     """The first moduli of the sequence that :meth:`ModuliSet.for_bits` takes: 2**32, 2**32 - 1 and so on.
 
     Each set is a prefix of all longer ones, and the same object for the same count while it is cached.
-
-    Raises
-    ------
-    ValueError
-        If a set cannot have so many moduli.
     """
     _check_count(count, "it")
     return _first_moduli(count)

@@ -68,9 +68,10 @@ class NumberSystem(ABC):
 
     def apply(self, row: str, *blocks: Any, **options: Any) -> Any:
         """Apply an operation of the table to chunks of words, (rows, *shape) each."""
-        if row not in self.table:
+        entry = self.table.get(row)
+        if entry is None:
             raise TypeError(f"{row} takes no numbers of {self!r}: {self.ways_out}")
-        return self.table[row].function(*blocks, system=self, **options)
+        return entry.function(*blocks, system=self, **options)
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -94,7 +95,7 @@ class NumberSystem(ABC):
 
     @property
     def known_range(self) -> tuple[int, int]:
-        """The lowest and the highest number that there may be, by what is known of them."""
+        """The lowest and the highest number that the array may hold, by its range and bound."""
         return self.value_range
 
     def with_bound(self, bound: int | None) -> Any:  # noqa: ARG002  (for systems that know one)
@@ -117,10 +118,7 @@ class NumberSystem(ABC):
     def encode(self, values: Any) -> NDArray[Any]:
         """Write integers as words, ``(rows, *shape)``.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If a value is no integer, or out of range; the message names its position.
+        TypeError or ValueError, with its position, for a value that is no integer, or out of range.
         """
 
     @abstractmethod
@@ -138,10 +136,7 @@ class NumberSystem(ABC):
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
         """Words (rows, N) of NumPy's or CuPy's contiguous limbs (N, L), in two's complement if `signed`.
 
-        Raises
-        ------
-        ValueError
-            If a number is out of range; the message names the first, and its index as `locate` turns it.
+        ValueError if a number is out of range; it names the first, and its index as `locate` turns it.
         """
 
     @property
@@ -150,27 +145,24 @@ class NumberSystem(ABC):
         return self.value_range[0] < 0
 
     def check_words(self, words: Any) -> None:
-        """Check type and shape of a NumPy, CuPy or Dask array of words, not what is in it.
+        """Check type and shape of a NumPy, CuPy or Dask array of words, not its contents.
 
-        Raises
-        ------
-        TypeError
-            If it is no array, or of another type than :attr:`word_dtype`.
-        ValueError
-            If it has not a row for each word, and an axis of numbers, or is masked.
+        It must have the type :attr:`word_dtype`, a row for each word, and an axis of numbers, and not be
+        masked.
         """
-        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
-            raise TypeError(
-                f"{self.words_are} must be a NumPy, CuPy or Dask array, got {type(words).__name__}"
-            )
-        if words.dtype != self.word_dtype:
-            raise TypeError(f"{self.words_are} must have dtype {self.word_dtype}, got {words.dtype}")
-        if np.ma.is_masked(words):
+        try:
+            dtype, shape, ndim = words.dtype, words.shape, words.ndim
+        except AttributeError:
+            kind = type(words).__name__
+            raise TypeError(f"{self.words_are} must be a NumPy, CuPy or Dask array, got {kind}") from None
+        if dtype != self.word_dtype:
+            raise TypeError(f"{self.words_are} must have dtype {self.word_dtype}, got {dtype}")
+        if isinstance(words, np.ma.MaskedArray) and np.ma.is_masked(words):
             raise ValueError(f"{self.words_are} are masked; fill them first")
-        if words.ndim < 2 or words.shape[0] != self.rows:
+        if ndim < 2 or shape[0] != self.rows:
             raise ValueError(
                 f"{self.words_are} of {self!r} must have {self.rows} rows (axis 0) and at least one axis of "
-                f"numbers, got shape {words.shape}"
+                f"numbers, got shape {shape}"
             )
 
     @abstractmethod
@@ -206,13 +198,7 @@ class NumberSystem(ABC):
         return f"{type(self).__name__}({self})"
 
     def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
-        """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1.
-
-        Raises
-        ------
-        ValueError
-            If it is out of range.
-        """
+        """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1."""
         lowest, highest = self.value_range
         if not lowest <= value <= highest:
             raise self.out_of_range(f"operand {abbreviate(value)}")
@@ -241,6 +227,6 @@ def with_source_of(system: S, *others: NumberSystem) -> S:
 
 
 def check_source(source: WideModuli | None) -> None:
-    """Raise TypeError if the source of a system is none."""
+    """Raise TypeError if the source of a system is not one."""
     if not isinstance(source, WideModuli | None):
         raise TypeError(f"source must be WideModuli or None, got {type(source).__name__}")

@@ -80,8 +80,9 @@ FOOTPRINTS = {
     # Reductions and scans.
     **dict.fromkeys(("max", "min", "sum"), Footprint(0, 12)),
     "bound": Footprint(3, 12),
+    "gcd": Footprint(1, _BY_INTEGERS),
     "prod": Footprint(3, 30),
-    "topk": Footprint(6, 60),
+    **dict.fromkeys(("topk", "sort"), Footprint(6, 60)),
     **dict.fromkeys(("compare", "stats", "hist"), Footprint(0, 30)),
     **dict.fromkeys(("cumsum", "cummax", "cummin"), Footprint(4, 60)),
     # Other words, another order, other chunks.

@@ -32,7 +32,7 @@ def errstate(*, overflow: str) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If `overflow` is none of these.
+        If `overflow` is not one of these.
     """
     with overflow_set(_checked(overflow)):
         yield
@@ -56,13 +56,8 @@ def set_overflow() -> str | None:
 def chosen_mode(overflow: str | None, *systems: NumberSystem) -> str:
     """Return the mode of an operation on numbers of some systems.
 
-    It is the one that the operation is called with, else the one that :func:`errstate` set, else
-    ``"extend"`` if all systems grow, else ``"raise"``.
-
-    Raises
-    ------
-    ValueError
-        If `overflow` is not a mode.
+    It is the one that the operation is called with, else the one that :func:`errstate` set, else ``"extend"``
+    if all systems grow, else ``"raise"``.
     """
     mode = _mode.get() if overflow is None else _checked(overflow)
     if mode is None:
@@ -73,22 +68,9 @@ def chosen_mode(overflow: str | None, *systems: NumberSystem) -> str:
 def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
     """Return the mode of an operation whose operands have been extended, or do not extend.
 
-    Parameters
-    ----------
-    systems
-        Those of the operands, which are checked if results are to wrap.
-
-    Returns
-    -------
-    {"raise", "wrap", "flag"}
-        ``"wrap"`` where nothing overflows, ``"raise"`` where :func:`errstate` says ``"extend"``.
-
-    Raises
-    ------
-    TypeError
-        If a mode is asked for of a system whose results do not overflow.
-    ValueError
-        If `overflow` is not a mode, or ``"extend"``, or numbers of a system do not wrap.
+    It is ``"wrap"`` where nothing overflows, ``"raise"`` where :func:`errstate` says ``"extend"``. TypeError
+    if a mode is asked for of a system whose results do not overflow; ValueError if it is ``"extend"``, or
+    numbers of a system do not wrap.
     """
     if not all(system.overflows for system in systems):
         if overflow is not None:

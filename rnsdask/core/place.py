@@ -14,15 +14,9 @@ Locate: TypeAlias = Callable[[int], int]
 class Place:
     """Place of a chunk in its array.
 
-    Attributes
-    ----------
-    index : tuple of int
-        The chunk's index in the grid of chunks.
-    location : tuple of (start, stop)
-        The part of the array that it is, along each axis.
-    shape : tuple of int
-        Shape of the whole array. Where Dask does not know it, as after a selection, its lengths are not
-        numbers.
+    `index` is its index in the grid of chunks, `location` the part of the array that it is, a start and a
+    stop along each axis. `shape` is that of the whole array; where Dask does not know it, as after a
+    selection, its lengths are not numbers.
     """
 
     index: tuple[int, ...]
@@ -46,15 +40,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Grid:
-    """The chunks of an array, written so briefly that each task on a chunk can have it.
+    """The chunks of an array of a shape, written so briefly that each task on a chunk can have it.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the array.
-    lengths : tuple of (int or tuple of int)
-        Of each axis the length of all chunks but the last, or where they differ a table of where they begin
-        and the last one ends.
+    `lengths` has of each axis the length of all chunks but the last, or where they differ a table of where
+    they begin and the last one ends.
     """
 
     shape: tuple[int, ...]

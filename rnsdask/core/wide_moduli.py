@@ -17,11 +17,6 @@ class WideModuli:
     """Pairwise coprime integers from 2 to 2**64, in the order given: hashable and picklable.
 
     Numbers are read from residues under them and written to such; computing is done under a ModuliSet.
-
-    Raises
-    ------
-    ValueError
-        If there is no modulus, one is out of bounds, or two share a factor.
     """
 
     moduli: tuple[int, ...]
@@ -58,18 +53,7 @@ class WideModuli:
 
 
 def moduli_of_residues(moduli: ModuliSet | Iterable[SupportsIndex]) -> ModuliSet | WideModuli:
-    """The moduli of residues from elsewhere: a moduli set, or integers up to 2**64.
-
-    Returns
-    -------
-    ModuliSet or WideModuli
-        The former if no modulus is greater than 2**32.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are none, or not pairwise coprime.
-    """
+    """The moduli of residues from elsewhere: a ModuliSet if none is greater than 2**32, or WideModuli."""
     if isinstance(moduli, ModuliSet | WideModuli):
         return moduli
     if not isinstance(moduli, Iterable) or isinstance(moduli, str | bytes):

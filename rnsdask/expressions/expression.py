@@ -55,19 +55,10 @@ def evaluate(expression: Expression, operands: Mapping[str, Any], overflow: str 
     (`fma`, `muladd`, `mulsub`) where the arrays have it, so only their result must be in range, not the
     products. Every other intermediate result counts.
 
-    Parameters
-    ----------
-    operands : mapping
-        What names stand for: arrays of numbers, Boolean arrays, arrays of small integers (signs), and
-        evaluations of other expressions, whose masks join the result's.
-    overflow : {"raise", "wrap", "flag"}
-        What happens to results out of range.
-
-    Raises
-    ------
-    ExpressionError
-        If a name stands for nothing, the expression holds anything else than operations of this package, or
-        operands do not fit one another. If arrays are lazy, nothing has been computed.
+    Names stand for arrays of numbers, Boolean arrays, arrays of small integers (signs), and evaluations of
+    other expressions, whose masks join the result's. ExpressionError if one stands for nothing, the
+    expression holds anything else than operations of this package, or operands do not fit one another. If
+    arrays are lazy, nothing has been computed.
     """
     values = {
         name: Evaluation(value.value, value.mask) if isinstance(value, Evaluation) else Evaluation(value)

@@ -64,17 +64,7 @@ def bits_of(found: Range) -> int:
 
 @dataclass(frozen=True)
 class Known:
-    """Range and system of a value before it is computed.
-
-    Attributes
-    ----------
-    range : (int, int)
-        The lowest and the highest number that it may hold.
-    shape : tuple of int or None
-        Shape of the array, if it is known.
-    kind : str
-        One of the kinds of `functions.py`.
-    """
+    """Range, kind (of `functions.py`) and shape, if it is known, of a value before it is computed."""
 
     range: Range
     shape: tuple[int, ...] | None = None
@@ -90,21 +80,9 @@ def range_of_steps(
 ) -> Range:
     """The least range known to hold all results, names and integers in expressions.
 
-    Parameters
-    ----------
-    expressions : mapping
-        By their names, which those that follow may use.
-    names : mapping
-        What is known of all other names.
-    fused : bool
-        Whether a sum of products is one step, as in :func:`.evaluate`.
-    lowest : int, optional
-        Below it, a result is an error, so that none is in what follows: 0 for unsigned arrays.
-
-    Raises
-    ------
-    ExpressionError
-        If an expression is wrong, or its operands do not fit one another.
+    Expressions may use those before them; `names` are what is known of all other names. With `fused` a sum of
+    products is one step, as in :func:`.evaluate`. Below `lowest` a result is an error, so that none is in
+    what follows: 0 for unsigned arrays.
     """
     steps, known = _Steps(fused, lowest), dict(names)
     for name, expression in expressions.items():

@@ -18,17 +18,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that is valid Python.
-
-    Attributes
-    ----------
-    text : str
-        As it was written.
-    body : ast.expr
-        Its syntax tree.
-    indent : int
-        Columns before the tree's first.
-    """
+    """An expression that is valid Python: its text, its tree, and the columns before the tree's first."""
 
     text: str
     body: ast.expr
@@ -58,13 +48,9 @@ class Expression:
 def parse(text: str) -> Expression:
     """Parse an expression, without any regard to what its names stand for.
 
-    Integer literals may be of any size. White space may be of any kind.
-
-    Raises
-    ------
-    ExpressionError
-        If it is no expression of Python, or holds what none of this package's can: quotation marks, comments,
-        letters beyond ASCII.
+    Integer literals may be of any size. White space may be of any kind. ExpressionError if it is no
+    expression of Python, or holds what none of this package's can: quotation marks, comments, letters beyond
+    ASCII.
     """
     for column, character in enumerate(text, 1):
         # Without comments, a line break can stand for a space; without others than ASCII, bytes are columns.

@@ -1,8 +1,7 @@
 """The walk through an expression's syntax tree, node by node, whatever its values mean.
 
-What is not listed here is refused; nothing is run as Python. A node is an integer, or a value of a
-:class:`Meaning`: lazy arrays (:mod:`.expression`), or what is known of them beforehand
-(:mod:`.required_bits`).
+Any other syntax is refused; nothing is run as Python. A node is an integer, or a value of a :class:`Meaning`:
+lazy arrays (:mod:`.expression`), or what is known of them beforehand (:mod:`.required_bits`).
 """
 
 import ast
@@ -106,22 +105,10 @@ _CALLABLE = (*FUNCTIONS, *EXTREMA)
 
 
 def walk(expression: Expression, names: Mapping[str, V], meaning: Meaning[V]) -> int | V:
-    """The value of an expression.
+    """The value of an expression, given what its names stand for, and what operations do to these values.
 
-    Parameters
-    ----------
-    expression : Expression
-        What is walked.
-    names : mapping
-        What its names stand for.
-    meaning : Meaning
-        What operations do to these values.
-
-    Raises
-    ------
-    ExpressionError
-        If a name stands for nothing, there is anything else in it than operations of this package, or
-        operands do not fit one another.
+    ExpressionError if a name stands for nothing, there is anything else in it than operations of this
+    package, or operands do not fit one another.
     """
     for name, node in expression.names.items():
         if name not in names:

@@ -24,10 +24,8 @@ _TERMS = 2**32
 def inverse(words: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     """Inverses of a chunk (n, *shape) of elements.
 
-    Raises
-    ------
-    ZeroDivisionError
-        If one is 0 in a field, naming that and the index that `locate` makes of the one in the chunk.
+    ZeroDivisionError if one is 0 in a field, naming that and the index that `locate` makes of the one in the
+    chunk.
     """
     inverses, failed = inverses_of(words, moduli)
     if failed is not None:

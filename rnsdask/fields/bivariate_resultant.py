@@ -36,20 +36,11 @@ RootDegree = tuple[int, Fraction | None]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Input of the resultants of B pairs of polynomials.
+    """Input of the resultants of B pairs of polynomials: residues in a system of the coefficients, uint32.
 
-    Attributes
-    ----------
-    f, g : arrays of uint32, shapes (n, m + 1, B, A) and (n, k + 1, B, C)
-        Residues of the coefficients, of degrees up to m and k in y.
-    system : RNS
-        That of the residues.
-    degrees : pair of arrays of int32, shape (B,)
-        The degrees in y, -1 of polynomials 0.
-    degree : int
-        No degree of the resultants in x is greater; -1 if all are known to be 0.
-    bound : int
-        No coefficient of them is greater in magnitude.
+    `f` and `g` have shapes (n, m + 1, B, A) and (n, k + 1, B, C), of degrees up to m and k in y, and
+    `degrees` are theirs, -1 of polynomials 0. No degree of the resultants in x is greater than `degree`, -1
+    if all are known to be 0, and no coefficient of them is greater in magnitude than `bound`.
     """
 
     f: Array
@@ -119,11 +110,8 @@ def degree_bound(f: Sequence[int], g: Sequence[int]) -> int:
 
     It is c^n d^m times the product of all differences of roots, where c and d are the leading coefficients. A
     difference has at most the greater degree of both roots, and Newton's polygons tell the degrees of roots.
-
-    Parameters
-    ----------
-    f, g : sequence of int
-        The degrees in x of the coefficients of y^0, y^1 and so on, -1 where they are 0; the last one is not.
+    Given are the degrees in x of the coefficients of y^0, y^1 and so on, -1 where they are 0; the last one is
+    not.
     """
     m, n = len(f) - 1, len(g) - 1
     total = Fraction(n * f[-1] + m * g[-1])

@@ -32,20 +32,10 @@ _LEVELS_BESIDE = 4
 
 @dataclass(frozen=True)
 class Plan:
-    """How convolutions are computed.
+    """How convolutions are computed, of which `first` to `stop` are wanted.
 
-    Attributes
-    ----------
-    short : int
-        Length of the shorter operand.
-    length : int
-        Of the transforms.
-    blocks : int
-        So many of the longer operand are transformed.
-    first, stop : int
-        The numbers wanted.
-    step : int
-        How many of them a block gives.
+    `short` is the length of the shorter operand, `length` that of the transforms; `blocks` of the longer
+    operand are transformed, of which each gives `step` numbers.
     """
 
     short: int
@@ -151,24 +141,11 @@ _SUM, _SUM_TERM = 1.3, 1 / 60
 
 
 def convolve(x: Array, y: Array, moduli: ModuliSet, first: int = 0, stop: int | None = None) -> Array:
-    """Convolutions modulo M: number k is the sum of all ``x_i y_j`` with i + j = k.
+    """Convolutions modulo M, (n, *batch, count): number k is the sum of all ``x_i y_j`` with i + j = k.
 
-    Parameters
-    ----------
-    x, y : arrays of uint32, shapes (n, *batch, A) and (n, *batch, B)
-        NumPy or CuPy, both of one kind, in any layout; not empty along the last axis. The axes of the batch
-        broadcast.
-    first, stop : int
-        Which of the A + B - 1 numbers are wanted; all, if not given.
-
-    Returns
-    -------
-    array of uint32, shape (n, *batch, stop - first)
-
-    Raises
-    ------
-    ValueError
-        If no transform is long enough.
+    Operands (n, *batch, A) and (n, *batch, B), both NumPy's or CuPy's, are in any layout, and not empty along
+    the last axis; the axes of the batch broadcast. Without `first` and `stop` all A + B - 1 numbers are
+    wanted. ValueError if no transform is long enough.
     """
     if x.shape[-1] < y.shape[-1]:
         x, y = y, x
@@ -181,14 +158,7 @@ def convolve(x: Array, y: Array, moduli: ModuliSet, first: int = 0, stop: int | 
 def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = False) -> Array:
     """Cyclic convolutions: the numbers of :func:`convolve` from N on are added to the first, or subtracted.
 
-    Parameters
-    ----------
-    x, y : arrays of uint32, shapes (n, *batch, N)
-        As :func:`convolve` takes them, of one length.
-
-    Returns
-    -------
-    array of uint32, shape (n, *batch, N)
+    Both operands have shape (n, *batch, N), and so has the result.
     """
     length = x.shape[-1]
     order = length * (1 + negacyclic)  # of the roots of unity
@@ -207,17 +177,9 @@ def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = Fa
 
 
 def cyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
-    """Cyclic convolutions modulo primes by products of transforms.
+    """Cyclic convolutions modulo primes by products of transforms, of contiguous x and y (n, runs, N).
 
-    Parameters
-    ----------
-    x, y : arrays of uint32, shapes (n, runs, N)
-        NumPy or CuPy, contiguous. N is a power of two that divides each p - 1. One of them may have one run,
-        which serves for all.
-
-    Returns
-    -------
-    array of uint32, shape (n, runs, N)
+    N is a power of two that divides each p - 1. One of them may have one run, which serves for all.
     """
     n, length = len(moduli), x.shape[-1]
     forward, inverse = (transform_constants(moduli, length, is_inverse) for is_inverse in (False, True))
@@ -247,15 +209,9 @@ def through_primes(
     """Primes that it is quicker to convolve integers modulo than modulo the targets, or None.
 
     The results of operands with bounds are integers within `reach`, which primes with a product of two or
-    three words can hold as well as any moduli. So operands and results are extended to other moduli, and
-    each residue takes one transform in the place of three.
-
-    Parameters
-    ----------
-    lengths : pair of int
-        Those of the operands along the axis.
-    window : pair of int, optional
-        Which numbers are wanted, as :func:`convolve` takes them; of a cyclic convolution None.
+    three words can hold as well as any moduli. So operands and results are extended to other moduli, and each
+    residue takes one transform in the place of three. `lengths` are those of the operands; `window` is which
+    numbers are wanted, None of a cyclic convolution.
     """
     longer, short = max(lengths), min(lengths)
     plan = _plan(longer, short, *(window or (0, longer + short - 1)))

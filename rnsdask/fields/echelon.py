@@ -66,10 +66,8 @@ def _reduced(found: elimination.Echelon, moduli: ModuliSet, start: int) -> Array
 def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -> Array:
     """Solutions (n, *batch, columns, K) of A x = b, of chunks [A b], 0 where A's form has no pivot.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If equations have no solution modulo a prime, naming the matrix' index in the array and the prime.
+    LinAlgError if equations have no solution modulo a prime, naming the matrix' index in the array and the
+    prime.
     """
     *outer, rows, width = words.shape
     out = np.zeros_like(words, shape=(*outer, columns, width - columns), order="C")
@@ -95,16 +93,10 @@ def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -
 
 @dataclass(frozen=True)
 class Form:
-    """Reduced row echelon form of one matrix over the rationals.
+    """Reduced row echelon form of one matrix over the rationals: columns with pivots, and free ones.
 
-    Attributes
-    ----------
-    pivots, free : list of int
-        Columns with pivots, and the others.
-    numerators : object array, shape (rank, len(free))
-        What the rows have in the free columns, times the denominator.
-    denominator : int
-        The least common one, above 0.
+    `numerators` (rank, len(free)) are what the rows have in the free columns, times the least common
+    `denominator`.
     """
 
     pivots: list[int]
@@ -215,12 +207,8 @@ def rational_nullspaces(words: Array, *, system: RNS, rank: int) -> NDArray[np.o
 def rational_solutions(words: Array, *, system: RNS, columns: int, place: Place) -> NDArray[np.object_]:
     """Solutions of A x = b of chunks [A b], 0 where A's form has no pivot: (1, *batch, columns + 1, K).
 
-    The last row begins with the denominators; of no right-hand sides there is one column.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If equations have no solution, naming the matrix' index in the array.
+    The last row begins with the denominators; of no right-hand sides there is one column. LinAlgError if
+    equations have no solution, naming the matrix' index in the array.
     """
     width, batch = words.shape[-1] - columns, words.shape[1:-2]
 

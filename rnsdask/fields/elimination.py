@@ -144,10 +144,7 @@ def _factor(packed: Array, factor: Literal["P", "L", "U"], rows: int, columns: i
 def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
     """Solutions (n, *batch, N, K) of A x = b, of chunks [A b] of N rows and N + K columns.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is singular modulo a prime, naming its index in the array and the prime.
+    LinAlgError if a matrix is singular modulo a prime, naming its index in the array and the prime.
     """
     rows = words.shape[-2]
     found = echelon(words, moduli, rows)

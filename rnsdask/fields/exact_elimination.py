@@ -127,12 +127,8 @@ _IMAGES: dict[str, tuple[Image, Callable[[Array, RNS], int]]] = {
 def part_of_primes(words: Array, system: RNS, name_of: str, group: tuple[int, int]) -> NDArray[np.object_]:
     """Part of a chunk's results from a group of primes: (1, *batch, ...), as :func:`.part_of` gives it.
 
-    Parameters
-    ----------
-    name_of : str
-        That of the function of :mod:`rnsdask.linalg`. Of `solve` chunks are [A b].
-    group : pair of int
-        The first primes that are left out, and how many are taken, of those that the bound needs.
+    `name_of` is that of the function of :mod:`rnsdask.linalg`; of `solve` chunks are [A b]. A group is the
+    first primes that are left out, and how many are taken, of those that the bound needs.
     """
     start, count = group
     if name_of in ("solve", "inv"):

@@ -73,12 +73,8 @@ def has_null_vectors(matrix: Array, system: RNS, *, only_one: bool = False) -> b
     """Whether the rank modulo the first prime is proved to be that of a matrix (n, rows, columns).
 
     Columns that are no pivots modulo the prime are sums of multiples of the others: solutions of the pivots'
-    rows are found p-adically, and checked in all rows. Not where images modulo primes are quicker.
-
-    Parameters
-    ----------
-    only_one : bool
-        Find no more than one such column, which proves that a square matrix is singular.
+    rows are found p-adically, and checked in all rows. Not where images modulo primes are quicker. With
+    `only_one` no more than one such column is found, which proves that a square matrix is singular.
     """
     if matrix.shape[1] < matrix.shape[2]:
         matrix = matrix.swapaxes(1, 2)  # has fewer columns
@@ -115,11 +111,7 @@ def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = Fa
     """Solutions of [A b] as numerators and a denominator, in lowest terms: (1, *batch, N + 1, max(K, 1)).
 
     The last row begins with the denominators. With `of_identity` the chunks are A alone, and b is 1.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is singular, naming its index in the array.
+    LinAlgError if a matrix is singular, naming its index in the array.
     """
     equations = Equations(words, system, of_identity)
     if bareiss.is_quicker(words, equations.rows, equations.columns):

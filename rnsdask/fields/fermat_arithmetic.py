@@ -52,13 +52,7 @@ class FermatElements:
         return (np.asarray(a, like=like) != np.asarray(b, like=like)).any(axis=0)
 
     def inverse(self, words: Array, locate: Locate = int) -> Array:
-        """Inverses of elements.
-
-        Raises
-        ------
-        ZeroDivisionError
-            If one is 0, naming the index that `locate` makes of the one in the chunk.
-        """
+        """Inverses of elements; ZeroDivisionError if one is 0, at the index that `locate` makes of it."""
         matrix = as_matrix(words)
         is_zero = ~matrix.any(axis=0)
         if is_zero.any():

@@ -22,25 +22,7 @@ def longest_transform(field: FermatField) -> int:
 
 
 def convolve(x: Array, y: Array, field: FermatField, first: int = 0, stop: int | None = None) -> Array:
-    """Convolutions modulo p: element k is the sum of all ``x_i y_j`` with i + j = k.
-
-    Parameters
-    ----------
-    x, y : arrays of digits, shapes (k, *batch, A) and (k, *batch, B)
-        NumPy or CuPy, both of one kind, in any layout; not empty along the last axis. The axes of the batch
-        broadcast.
-    first, stop : int
-        Which of the A + B - 1 elements are wanted; all, if not given.
-
-    Returns
-    -------
-    array of digits, shape (k, *batch, stop - first)
-
-    Raises
-    ------
-    ValueError
-        If there is no root of unity for transforms that are long enough.
-    """
+    """Convolutions modulo p, as :func:`.convolution.convolve` has them, of digits (k, *batch, A)."""
     if x.shape[-1] < y.shape[-1]:
         x, y = y, x
     short, stop = y.shape[-1], x.shape[-1] + y.shape[-1] - 1 if stop is None else stop
@@ -63,17 +45,7 @@ def _plan(field: FermatField, longer: int, short: int, first: int, stop: int) ->
 
 
 def convolve_cyclic(x: Array, y: Array, field: FermatField, negacyclic: bool = False) -> Array:
-    """Cyclic convolutions: the elements of :func:`convolve` from N on are added to the first, or subtracted.
-
-    Parameters
-    ----------
-    x, y : arrays of digits, shapes (k, *batch, N)
-        As :func:`convolve` takes them, of one length.
-
-    Returns
-    -------
-    array of digits, shape (k, *batch, N)
-    """
+    """Cyclic convolutions: elements of :func:`convolve` from N on are added to the first, or subtracted."""
     length = x.shape[-1]
     if length > _SHORT and has_cyclic_transform(field, length, negacyclic):
         return _by_transforms(x, y, field, Plan(length, length, 1, 0, length, length), negacyclic)

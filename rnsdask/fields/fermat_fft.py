@@ -91,30 +91,12 @@ _MAKING = Lock()
 def transform(
     words: Array, field: FermatConstants, axis: int, inverse: bool, negacyclic: bool = False
 ) -> Array:
-    """Transforms of a chunk (k, *shape) along an axis of the numbers, or inverse ones.
+    """Transforms of a chunk (k, *shape) along an axis of the numbers, or inverse ones, in new memory.
 
     ``X_j`` is the sum of ``x_i w**(i j)`` modulo r^k + 1, w the root of :func:`.fermat_root`; in natural
-    order.
-
-    Parameters
-    ----------
-    words : array
-        Canonical digits.
-    axis : int
-        Of a length N, a power of two that divides r^k, which is p - 1 of a prime p.
-    negacyclic : bool
-        Whether element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform,
-        where psi is the root of order 2N.
-
-    Returns
-    -------
-    array
-        New memory, of the same shape.
-
-    Raises
-    ------
-    ValueError
-        If there is no root of unity of order N, or 2N.
+    order. The length N of the axis is a power of two that divides r^k, which is p - 1 of a prime p. If they
+    are negacyclic, element i is multiplied by ``psi**i`` before, or by its inverse after the inverse
+    transform, where psi is the root of order 2N. ValueError if there is no such root.
     """
     moved = np.moveaxis(words, axis + 1, -1)
     length = moved.shape[-1]

@@ -67,10 +67,7 @@ def discriminants(f: Array, field: FermatField) -> Array:
 def divided(f: Array, g: Array, field: FermatField, place: Place) -> Array:
     """Quotients and remainders, one after another: (k, *batch, A + max(C - 1, 1)).
 
-    Raises
-    ------
-    ZeroDivisionError
-        If a divisor is 0, naming its index in the array and the field.
+    ZeroDivisionError if a divisor is 0, naming its index in the array and the field.
     """
     x, y, batch = stacks(f, g)
     degrees = _degrees(y)
@@ -113,12 +110,8 @@ def _negated(words: Array, field: FermatField) -> Array:
 class _Pairs:
     """Pairs (k, B, m + 1) and (k, B, n + 1) of formal degrees m >= n >= 0 each.
 
-    Attributes
-    ----------
-    where : array of int, shape (B,)
-        Their places in the batch, on the host.
-    numerator, denominator : arrays (k, B)
-        Of the resultants, at the end, but for the sign; then f is the greatest common divisor, of degree m.
+    `where` are their places in the batch, on the host. Numerator and denominator, (k, B), are of the
+    resultants, at the end, but for the sign; then f is the greatest common divisor, of degree m.
     """
 
     def __init__(self, f: Array, g: Array, where: NDArray[np.int64], field: FermatField) -> None:

@@ -35,10 +35,7 @@ def count_beyond(limit: int) -> int:
 class GeometricPoints:
     """At least `count` points modulo each of n of these primes, and their tables, on an array's processor.
 
-    Attributes
-    ----------
-    count : int
-        How many there are: T times the parts.
+    Then `count` is how many there are: T times the parts.
     """
 
     def __init__(self, moduli: ModuliSet, count: int, like: Array) -> None:

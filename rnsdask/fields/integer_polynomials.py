@@ -24,6 +24,7 @@ from rnsdask.fields.exact_polynomials import integers_of, sylvester_bound
 from rnsdask.fields.polynomials import index_at
 from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
+from rnsdask.rns.promotion import MOST_BITS
 from rnsdask.rns.system import RNS
 
 Ints = NDArray[np.object_]
@@ -38,11 +39,8 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """Inverses of series with the constant term 1 or -1.
 
     With coefficients up to A those of an inverse are at most those of ``(1 - x) / (1 - (1 + A) x)``.
-
-    Raises
-    ------
-    NumberError
-        If a constant term is another one; it names the value and the index.
+    NumberError if a constant term is another one; it names the value and the index. Or if results may be too
+    long.
     """
     _check_constants("inverse_series", (1, -1), f, system, place)
 
@@ -50,14 +48,15 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
         return power_series.inverses(x, count, fields, ALONE)
 
     f = f[..., :count]
-    return lifted(image, (f,), system, (1 + _magnitude(f, system)) ** (count - 1), count)
+    bound = _checked_power("inverse_series", 1 + _magnitude(f, system), count - 1)
+    return lifted(image, (f,), system, bound, count)
 
 
 def logarithms(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """Logarithms of series with the constant term 1: rationals, where k times coefficient k is an integer."""
     _check_constants("log_series", (1,), f, system, place)
+    bound = count * _checked_power("log_series", 1 + _magnitude(f, system), count)
     f = power_series.to_length(f, count)
-    bound = count * (1 + _magnitude(f, system)) ** count
     slopes = lifted(power_series.logarithmic_derivatives, (f,), system, bound, count - 1)
     found = np.zeros((*slopes.shape[:-1], count + 1), dtype=object)
     for index in np.ndindex(slopes.shape[:-1]):
@@ -75,6 +74,7 @@ def exponentials(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """
     _check_constants("exp_series", (0,), f, system, place)
     f, last = f[..., :count], count - 1
+    _checked_power("exp_series", count, last)  # above the factorial
     magnitude, scale = _magnitude(f, system), math.factorial(last)
     terms = (
         math.comb(last - 1, j - 1) * magnitude**j * (scale // math.factorial(j)) for j in range(1, count)
@@ -87,26 +87,27 @@ def exponentials(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     return _in_lowest_terms(lifted(image, (f,), system, max(scale, sum(terms)), count), scale)
 
 
-def compositions(f: Array, g: Array, system: RNS, length: int) -> Ints:
-    """Values f(g) modulo x**length."""
+def compositions(f: Array, g: Array, system: RNS, count: int) -> Ints:
+    """Values f(g) modulo x**count."""
 
     def image(x: Array, y: Array, fields: PrimeFields) -> Array:
-        return power_series.compositions(x, y, length, fields)
+        return power_series.compositions(x, y, count, fields)
 
-    g = g[..., :length]
+    g = g[..., :count]
     step, degree = g.shape[-1] * _magnitude(g, system), f.shape[-1] - 1
     bound = _magnitude(f, system) * sum(step**k for k in range(degree + 1))
-    return lifted(image, (f, g), system, bound, length)
+    return lifted(image, (f, g), system, bound, count)
 
 
-def powers(f: Array, system: RNS, exponent: int, length: int) -> Ints:
-    """Powers modulo x**length."""
+def powers(f: Array, system: RNS, exponent: int, count: int) -> Ints:
+    """Powers modulo x**count."""
 
     def image(x: Array, fields: PrimeFields) -> Array:
-        return power_series.powers(x, exponent, length, fields)
+        return power_series.powers(x, exponent, count, fields)
 
-    f = f[..., :length]
-    return lifted(image, (f,), system, (f.shape[-1] * _magnitude(f, system)) ** exponent, length)
+    f = f[..., :count]
+    bound = _checked_power("power_mod", f.shape[-1] * _magnitude(f, system), exponent)
+    return lifted(image, (f,), system, bound, count)
 
 
 def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) -> Ints:
@@ -120,7 +121,8 @@ def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) 
         return power_series.powers_modulo(x, y, exponent, fields, ALONE)
 
     steps = max(0, exponent * (f.shape[-1] - 1) - least + 1)
-    bound = (f.shape[-1] * _magnitude(f, system)) ** exponent * (1 + _magnitude(g, system)) ** steps
+    bound = _checked_power("power_mod", f.shape[-1] * _magnitude(f, system), exponent)
+    bound *= _checked_power("power_mod", 1 + _magnitude(g, system), steps)
     return lifted(image, (f, g), system, bound, max(g.shape[-1] - 1, 1))
 
 
@@ -130,10 +132,7 @@ def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) 
 def divided(f: Array, g: Array, system: RNS, place: Place) -> Ints:
     """Quotients, and after them remainders, by polynomials whose leading coefficients are 1 or -1.
 
-    Raises
-    ------
-    ZeroDivisionError, NumberError
-        If a divisor is 0, or has another leading coefficient; they name its index.
+    ZeroDivisionError or NumberError if a divisor is 0, or has another one; they name its index.
     """
     least = _check_monic("divmod", g, system, place)
 
@@ -157,11 +156,7 @@ def interpolated(points: Array, values: Array, system: RNS, place: Place) -> Int
 
     J. Lagrange's formula: with M the product of all x - x_i and D the least common multiple of all M'(x_i), D
     times the polynomial is the sum of ``v_i D / M'(x_i) M / (x - x_i)``, whose coefficients are integers.
-
-    Raises
-    ------
-    ValueError
-        If two points of a polynomial are equal; it names the index of the first.
+    ValueError if two points of a polynomial are equal; it names the index of the first.
     """
     length, batch = points.shape[-1], points.shape[1:-1]
     exact = np.asarray(system.decode(points), dtype=object).reshape(-1, length)
@@ -292,6 +287,16 @@ def _without_divisors(part: ModuliSet, number: int) -> ModuliSet:
 def _magnitude(words: Array, system: RNS) -> int:
     """An upper bound of magnitudes in a chunk, which may be empty."""
     return magnitude_of(words, system) if words.size else 0
+
+
+def _checked_power(name: str, base: int, exponent: int) -> int:
+    """A power that bounds results, or NumberError if it is longer than any number of an array."""
+    if exponent * (base.bit_length() - 1) > MOST_BITS:
+        raise NumberError(
+            f"{name}: by their bound, results may have more than {MOST_BITS} bits; over rd.PrimeFields they "
+            "are computed modulo primes alone"
+        )
+    return int(base**exponent)
 
 
 def _times(words: Array, value: int, fields: PrimeFields) -> Array:

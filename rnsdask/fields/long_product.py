@@ -151,19 +151,10 @@ def _limbs(x: gmpy2.mpz) -> Words:
 def multiply_limbs(x: Words, y: Words, *, cyclic: bool = False) -> Words:
     """Multiply two integers by transforms, of no more than ``MOST_LIMBS`` limbs together.
 
-    Parameters
-    ----------
-    x, y : NumPy arrays of uint32, one axis
-        Their limbs. For a square both are one array.
-    cyclic : bool
-        Whether limbs are asked from place ``len(y)`` to place ``len(x)`` alone, where `x` has twice as many
-        as `y` or more. They come from a shorter product, may be too great by one unit of place ``len(y)``,
-        and the limbs below are wrong.
-
-    Returns
-    -------
-    NumPy array of uint32, one axis
-        As many limbs as both have together, or as `x` if `cyclic`.
+    For a square both are one array. The result has as many limbs as both have together. With `cyclic` limbs
+    are asked from place ``len(y)`` to place ``len(x)`` alone, where `x` has twice as many as `y` or more, and
+    the result has as many as `x`. They come from a shorter product, may be too great by one unit of place
+    ``len(y)``, and the limbs below are wrong.
     """
     lengths = (len(x),) if cyclic else (len(x), len(y))
     threads, plan = _threads(), _plan_for(*lengths)
@@ -275,10 +266,7 @@ def _multiply_row(residues: Words, plan: _Plan, counts: list[int], i: int) -> No
 def _join(residues: Words, plan: _Plan, result: Words, start: int) -> tuple[int, Words]:
     """Write the sum of a block of coefficients, but what reaches into the next block's places.
 
-    Returns
-    -------
-    start, limbs
-        The latter, and where it is to be added.
+    Return where that is to be added, and its limbs.
     """
     limbs = cpu.residues_to_limbs(residues[:, start : start + _BLOCK], plan.to_limbs)
     total = np.zeros((len(limbs) - 1) * plan.limb_count + limbs.shape[1] + 1, dtype=np.uint32)

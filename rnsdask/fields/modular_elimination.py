@@ -30,12 +30,8 @@ def solutions(
     """Solutions (1, *batch, N, K) of chunks [A b] modulo the product of coprime factors, from 0 on.
 
     With `of_identity` the chunks are A alone, and b is 1. Modulo primes of a word kernels eliminate, modulo
-    other factors Python does; the Chinese remainder theorem joins what they find.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a determinant has a common factor with the modulus; it names both and the matrix' index.
+    other factors Python does; the Chinese remainder theorem joins what they find. LinAlgError if a
+    determinant has a common factor with the modulus; it names both and the matrix' index.
     """
     *batch, rows, width = words.shape[1:]
     columns = rows if of_identity else width - rows

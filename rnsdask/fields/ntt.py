@@ -41,14 +41,10 @@ class Factors(Protocol):
 def multiplied(
     words: Array, factors: Factors, first: int, multiply: Callable[[Array, Array], Array]
 ) -> Array:
-    """Matrices by factors, of which those of their first row are of row `first`.
+    """Contiguous matrices (n, B, rows, columns) by factors, of which their first row takes row `first`.
 
-    Parameters
-    ----------
-    words : array, shape (n, B, rows, columns)
-        Contiguous words of elements, on either processor.
-    multiply : callable
-        The product of elements (n, *shape) that broadcast, of which those of one element may be NumPy's.
+    `multiply` gives the product of elements (n, *shape) that broadcast, of which those of one element may be
+    NumPy's.
     """
     n, batch, rows, columns = words.shape
     table = np.asarray(factors.table, like=words)
@@ -72,16 +68,11 @@ def multiplied(
 
 
 def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyclic: bool = False) -> Array:
-    """Transforms of a chunk (n, *shape) along an axis of the numbers, or inverse ones.
+    """Transforms of a chunk (n, *shape) along an axis of the numbers, or inverse ones, modulo primes p.
 
-    Parameters
-    ----------
-    moduli : ModuliSet
-        Primes p; the length N of the axis is a power of two that divides each p - 1, and with `negacyclic` so
-        does 2N.
-    negacyclic : bool
-        Whether element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform,
-        where psi is the root of order 2N.
+    The length N of the axis is a power of two that divides each p - 1, and if they are negacyclic so does 2N:
+    then element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform, where
+    psi is the root of order 2N.
     """
     is_last = axis + 2 == words.ndim  # then moving it takes longer than few short transforms
     last = contiguous(words if is_last else np.moveaxis(words, axis + 1, -1))
@@ -149,16 +140,9 @@ def _transposed(matrix: Array) -> Array:
 
 @dataclass(frozen=True)
 class FourStep:
-    """A transform of length N = K C in K chunks; K divides C.
+    """A transform of length N = K C in K chunks of C elements, powers of two; K divides C.
 
-    Attributes
-    ----------
-    system : FiniteFields
-        The fields, which have roots of unity of order N, and with `negacyclic` 2N.
-    length, chunk : int
-        N and C, powers of two.
-    inverse, negacyclic : bool
-        As :func:`rnsdask.ntt` and :func:`rnsdask.intt` have it.
+    The fields have roots of unity of order N, and if it is negacyclic 2N.
     """
 
     system: FiniteFields

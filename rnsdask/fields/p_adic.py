@@ -227,17 +227,10 @@ def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | No
 
 
 class Lifting:
-    """Digits of the solutions of A x = b, one after another.
+    """Digits of the solutions of A x = b, (n, N, N) and (m, N, K), one after another; at most `count`.
 
-    Parameters
-    ----------
-    words, right : arrays of uint32, shapes (n, N, N) and (m, N, K)
-    inverse : Inverse
-        That of A modulo the primes whose product P is the base.
-    reach : int
-        No element of b is greater in magnitude, nor N times one of A. So no residual is.
-    count : int
-        How many digits there may be.
+    `inverse` is that of A modulo the primes whose product P is the base. No element of b is greater in
+    magnitude than `reach`, nor N times one of A. So no residual is.
     """
 
     def __init__(
@@ -311,7 +304,7 @@ def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Ar
 def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
     """The determinant of a matrix (n, N, N); None if it is singular modulo several primes.
 
-    The denominator of a sum of solutions divides the determinant. What is left of the bound is found modulo
+    The denominator of a sum of solutions divides the determinant. The rest, up to the bound, is found modulo
     primes.
     """
     rows = words.shape[-1]
@@ -361,16 +354,8 @@ def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bo
 def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]) -> tuple[Any, int] | None:
     """Numerators (N, K), as gmpy2's, and a common denominator, mostly the least, of the solutions of A x = b.
 
-    Parameters
-    ----------
-    words, right : arrays of uint32, shapes (n, N, N) and (n, N, K)
-    magnitudes : pair of int
-        No element of A or of b is greater.
-
-    Returns
-    -------
-    numerators, denominator
-        None if the matrix is singular modulo several primes.
+    No element of A (n, N, N) or of b (n, N, K) is greater than `magnitudes`. None if A is singular modulo
+    several primes.
     """
     rows, columns = right.shape[1:]
     if may_be_short(words, rows, columns, magnitudes):

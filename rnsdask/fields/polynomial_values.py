@@ -122,12 +122,8 @@ def interpolated(points: Array, values: Array, fields: FiniteFields, place: Plac
     """Coefficients (rows, *batch, N) of the polynomials with values at points, (rows, *batch, N) both.
 
     J. Lagrange's formula, its terms added up in a tree: with M the product of all x - x_i, the polynomial is
-    the sum of v_i / M'(x_i) M / (x - x_i).
-
-    Raises
-    ------
-    ValueError
-        If two points of a polynomial are equal in a field, naming where the first of them is, and the prime.
+    the sum of v_i / M'(x_i) M / (x - x_i). ValueError if two points of a polynomial are equal in a field,
+    naming where the first of them is, and the prime.
     """
     tree = _product_tree(points, fields, 0)
     # The greatest product has zeros where there are more leaves than points.

@@ -44,10 +44,6 @@ def divide_series(x: Array, y: Array, degree: int, fields: FiniteFields) -> tupl
     """Quotients and remainders of polynomials (rows, B, A) by others of one degree below A.
 
     With coefficients in the opposite order the quotient is the power series x / y (V. Strassen, 1973).
-
-    Returns
-    -------
-    quotients, remainders : arrays (rows, B, A)
     """
     count = x.shape[-1] - degree
     inverses = fields.apply("inverse", y[..., degree])[..., None]
@@ -148,10 +144,7 @@ def derivatives(f: Array, moduli: ModuliSet) -> Array:
 def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     """Quotients and remainders modulo primes, one after another: (n, *batch, A + max(C - 1, 1)).
 
-    Raises
-    ------
-    ZeroDivisionError
-        If a divisor is 0 modulo a prime, naming its index in the array and the prime.
+    ZeroDivisionError if a divisor is 0 modulo a prime, naming its index in the array and the prime.
     """
     x, y, batch = stacks(f, g)
     degrees = degrees_of(y)

@@ -22,10 +22,7 @@ from rnsdask.fields.system import FiniteFields
 def inverses(f: Array, length: int, fields: FiniteFields, place: Place) -> Array:
     """Inverses (rows, *batch, length) of series.
 
-    Raises
-    ------
-    ZeroDivisionError
-        If a constant term is 0 in a field; it names the index and the prime.
+    ZeroDivisionError if a constant term is 0 in a field; it names the index and the prime.
     """
     f = to_length(f, length)
     constants = f[..., :1]
@@ -40,10 +37,7 @@ def inverses(f: Array, length: int, fields: FiniteFields, place: Place) -> Array
 def logarithms(f: Array, length: int, fields: FiniteFields, place: Place) -> Array:
     """Logarithms (rows, *batch, length) of series with the constant term 1: the integral of f' / f.
 
-    Raises
-    ------
-    NumberError
-        If a constant term is not 1; it names the index and the prime.
+    NumberError if a constant term is not 1; it names the index and the prime.
     """
     if where := first_different(f[..., :1], 1, fields, place):
         raise NumberError(f"log_series: the constant term{where} is not 1")
@@ -81,12 +75,8 @@ def _numbers(start: int, stop: int, like: Array, fields: FiniteFields) -> Array:
 def exponentials(f: Array, length: int, fields: FiniteFields, place: Place) -> Array:
     """Exponentials (rows, *batch, length) of series with the constant term 0.
 
-    If g is right up to a length, then ``g + g (f - log g)`` is right up to twice that.
-
-    Raises
-    ------
-    NumberError
-        If a constant term is not 0; it names the index and the prime.
+    If g is right up to a length, then ``g + g (f - log g)`` is right up to twice that. NumberError if a
+    constant term is not 0; it names the index and the prime.
     """
     if where := first_different(f[..., :1], 0, fields, place):
         raise NumberError(f"exp_series: the constant term{where} is not 0")
@@ -142,10 +132,7 @@ def powers(f: Array, exponent: int, length: int, fields: FiniteFields) -> Array:
 def powers_modulo(f: Array, g: Array, exponent: int, fields: FiniteFields, place: Place) -> Array:
     """Powers modulo polynomials g, (rows, *batch, max(C - 1, 1)), by repeated squaring.
 
-    Raises
-    ------
-    ZeroDivisionError
-        If a polynomial g is 0 in a field; it names the index and the prime.
+    ZeroDivisionError if a polynomial g is 0 in a field; it names the index and the prime.
     """
 
     def reduced(x: Array) -> Array:

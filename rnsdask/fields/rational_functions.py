@@ -30,17 +30,10 @@ def rational_interpolated(
 ) -> Array:
     """Coefficients (rows, *batch, a + b + 2) of numerators, and of denominators with leading coefficient 1.
 
-    Parameters
-    ----------
-    points, values : arrays (rows, *batch, N), which broadcast
-        At least a + b + 1 for degrees a and b: then there is one function at most.
-
-    Raises
-    ------
-    ValueError
-        If two points of a function are equal in a field, naming where the second of them is, and the prime.
-    NumberError
-        If no such function has the values, naming the index and the prime.
+    Points and values (rows, *batch, N) broadcast, and are at least a + b + 1 for degrees a and b: then there
+    is one function at most. ValueError if two points of a function are equal in a field, naming where the
+    second of them is, and the prime; NumberError if no such function has the values, naming the index and the
+    prime.
     """
     found, excess = _least_pairs(points, values, fields, degrees, place)
     denominators = found[..., degrees.numerator + 1 :]

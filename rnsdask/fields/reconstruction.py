@@ -20,16 +20,10 @@ from rnsdask.rns.rational import rational
 
 
 class Limits(NamedTuple):
-    """Bounds of fractions, and the moduli that they are found with.
+    """Bounds of fractions, their greatest magnitudes, and the moduli that they are found with.
 
-    Attributes
-    ----------
-    numerator, denominator : int
-        Greatest magnitudes.
-    used : int
-        Product of the moduli that fractions are found with, above ``2 * numerator * denominator``.
-    product : int
-        Product of all moduli: those that are left confirm the fractions.
+    `used` is the product of these, above ``2 * numerator * denominator``; `product` is that of all moduli:
+    those that are left confirm the fractions.
     """
 
     numerator: int
@@ -43,15 +37,8 @@ def fractions(
 ) -> NDArray[np.object_]:
     """Numerators (1, *batch, K), and last the least common denominator of each K, of numbers (n, *batch, K).
 
-    Parameters
-    ----------
-    index_of : callable
-        Makes of a flat index of the batch and one of the K numbers the index that an error names.
-
-    Raises
-    ------
-    NumberError
-        If a number is none of these fractions; it names the first.
+    NumberError if a number is none of these fractions. It names the first, by the index that `index_of` makes
+    of a flat index of the batch and one of the K numbers.
     """
     images = residues_to_ints(words, moduli)
     *batch, length = images.shape

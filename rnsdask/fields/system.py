@@ -40,13 +40,7 @@ class FiniteFields(NumberSystem):
 
     @abstractmethod
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
-        """A primitive root of unity of each field, of one order.
-
-        Raises
-        ------
-        ValueError
-            If a field has none.
-        """
+        """A primitive root of unity of each field, of one order; ValueError if a field has none."""
 
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
         """Never called, for every result in a field is an element."""

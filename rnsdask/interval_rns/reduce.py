@@ -7,7 +7,7 @@ residues (:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitu
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
-from rnsdask.constants import KEY_BITS
+from rnsdask.constants import KEY_BITS, key_constants
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
@@ -15,12 +15,12 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns import sort
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.number_theory import decide_lengths, lengths_of
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, common_divisor, reduce_chunk
 from rnsdask.rns.system import RNS
 
 
 def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> ReductionResult:
-    """Reduce all numbers of one array by "max", "min", "sum" or "bound"; ValueError if an extremum has none.
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none.
 
     A maximum or minimum names the smallest flat index that holds it.
     """
@@ -31,6 +31,8 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
     if operation == "bound":
         return reduce_chunk(REDUCTIONS[operation], layout.residues_of(matrix, moduli), RNS(moduli))
+    if operation == "gcd":
+        return common_divisor(matrix, IntervalRNS(moduli))
     if operation == "sum":
         return _sum(matrix, moduli)
     return _extremum(matrix, moduli, operation == "min")
@@ -55,7 +57,9 @@ def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResu
 def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
     total, fallbacks = 0, 0
     negative = layout.is_negative(columns, moduli)
-    residues = layout.residues_of(columns, moduli)
+    system = layout.system_of_magnitudes(columns, moduli)
+    residues = columns[: len(key_constants(moduli, bound=system.bound).moduli)]
+    system = RNS(moduli.prefix(len(residues)), bound=system.bound)
     for sign, mask in ((1, ~negative), (-1, negative)):
         (indices,) = mask.nonzero()
         if indices.size == columns.shape[1]:
@@ -63,7 +67,7 @@ def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
         else:
             parts = (kernels_of(columns).gather(residues, part) for part in batches(indices, len(columns)))
         for part in parts:
-            found = reduce_chunk(REDUCTIONS["sum"], part, RNS(moduli))
+            found = reduce_chunk(REDUCTIONS["sum"], part, system)
             total += sign * found.value
             fallbacks += found.exact_fallbacks
     return ReductionResult(total, None, columns.shape[1], fallbacks, backend_name(columns))
@@ -77,7 +81,8 @@ def ordering(columns: Array, moduli: ModuliSet) -> sort.Ordering:
     """
     matrix = as_matrix(columns)
     negative = layout.is_negative(matrix, moduli)
-    of_magnitudes = sort.ordering(layout.residues_of(matrix, moduli), RNS(moduli))
+    residues, system = layout.residues_of(matrix, moduli), layout.system_of_magnitudes(matrix, moduli)
+    of_magnitudes = sort.ordering(residues, system)
     middle = np.uint64(2 ** (KEY_BITS - 1))
     half = of_magnitudes.keys >> np.uint64(1)
     keys = np.where(negative, middle - np.uint64(1) - half, middle + half)

@@ -28,22 +28,11 @@ _JOB_FILE = "job.json"
 
 
 class Checkpoint:
-    """The results of one job's pieces.
+    """The results of one job's pieces, in a folder, which is made if need be.
 
-    Parameters
-    ----------
-    folder : Path
-        A new one is made; a file that a killed job has not finished stays in it.
-    job : dict
-        Description of the job, as JSON has it: :func:`job_of_reduction`, :func:`job_of_pieces`.
-    kind : Kind
-        Functions that write and read a result.
-
-    Raises
-    ------
-    JobError
-        If the folder holds the results of another job, or of this one on input that has changed since, or
-        something else. Changes of the metadata, and of any chunk's size or time of modification, are seen.
+    `job` describes the job, as JSON has it: :func:`job_of_reduction`, :func:`job_of_pieces`. JobError if the
+    folder holds the results of another one, or of this one on input that has changed since, or something
+    else. Changes of the metadata, and of any chunk's size or time of modification, are seen.
     """
 
     def __init__(self, folder: Path, job: dict[str, Any], kind: "Kind") -> None:
@@ -86,13 +75,7 @@ class Checkpoint:
         return found
 
     def save(self, i: int, result: Any) -> None:
-        """Keep the result of a piece.
-
-        Raises
-        ------
-        JobError
-            If it cannot be written.
-        """
+        """Keep the result of a piece; JobError if it cannot be written."""
         try:
             self._write(self._file(i), {"job": self._digest, "piece": i, **self._kind.write(result)})
         except OSError as error:

@@ -23,17 +23,9 @@ _PIECE = 2**16
 def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.BufferedReader:
     """Decompress a stream, if it is compressed, into one whose first bytes can be peeked into.
 
-    Parameters
-    ----------
-    name : str
-        The stream's name, also in messages.
-    by_content : bool
-        Whether its first bytes tell if it is compressed, as those of text can, not the name.
-
-    Raises
-    ------
-    InputError
-        If there is no library for the compression; when it is read, if the data are damaged or truncated.
+    `name` is the stream's, also in messages. With `by_content` its first bytes tell if it is compressed, as
+    those of text can, not the name. InputError if there is no library for the compression; when it is read,
+    if the data are damaged or truncated.
     """
     if hasattr(stream, "peek") and remaining_bytes(stream) is not None:
         whole: Any = stream
@@ -128,12 +120,7 @@ def _is_damage(error: Exception) -> bool:
 def compressing(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
     """Return a stream that is written to another one, compressed as the ending of its name tells, if it does.
 
-    Compressed data depend on what is written alone, not on the time or the name.
-
-    Raises
-    ------
-    JobError
-        If there is no library for the compression.
+    The compressed bytes depend on the data alone, not on the time or the name. JobError without a library.
     """
     suffix = compression_of(name)
     if suffix is None:

@@ -60,13 +60,7 @@ def compute(
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Say in the error of a number, which itself tells only its index, what was computed.
-
-    Raises
-    ------
-    JobError
-        For a result out of range, a divisor of 0, or a number that a function has no result for.
-    """
+    """Say in the error of a number, which itself tells only its index, what was computed: as a JobError."""
     try:
         yield
     except (RNSOverflowError, ZeroDivisionError, NumberError) as error:

@@ -12,15 +12,7 @@ from rnsdask.jobs.log import record
 
 @dataclass
 class Cost:
-    """Seconds and retries of a job.
-
-    Attributes
-    ----------
-    seconds : float
-        Wall time, without the time to start a cluster or to connect to it; known when the job is done.
-    retries : int
-        How often a piece of the job was run again.
-    """
+    """Wall time of a job, without starting a cluster or connecting to one, and how many pieces ran again."""
 
     seconds: float = 0.0
     retries: int = 0

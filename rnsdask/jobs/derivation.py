@@ -29,20 +29,9 @@ Lengths = tuple[tuple[int, ...], ...]
 class Derivation:
     """A lazy array made of stores, checked; only the stores' metadata have been read.
 
-    Attributes
-    ----------
-    operation : str
-        The operation that makes it, a name in :data:`.FOOTPRINTS`.
-    array : RNSArray, IntervalRNSArray or FieldArray
-        Itself, with chunks that a store can have.
-    sources : tuple of Source
-        The stores that it is made of, each once.
-    bytes_read : int
-        Bytes of words that are read to make it.
-    work : Work
-        The job, as far as its memory depends on it.
-    identity : str
-        Identity of its numbers: a hash of all that they follow from.
+    `operation` is a name in :data:`.FOOTPRINTS`. The array has chunks that a store can have; each of its
+    sources is there once. `bytes_read` are those of words, and `identity` is a hash of all that its numbers
+    follow from.
     """
 
     operation: str
@@ -61,30 +50,16 @@ def prepare(
     backend: str = "cpu",
     method: str = "words",
     waiting: Callable[..., int] = lambda *_: 0,
+    passes: Callable[..., int] = lambda *_: 1,
     **parameters: Any,
 ) -> Derivation:
-    """Check what is to be made of some stores.
+    """Check a job that derives an array from stores; nothing is computed.
 
-    Parameters
-    ----------
-    make
-        Called with the lazy arrays of the sources; it gives the lazy array.
-    backend
-        Where their chunks go as they are read.
-    method
-        A method that the arrays must have, as :meth:`.Source.array_with` says.
-    waiting
-        Called with the same arrays; it gives how many numbers wait for others in memory, beside those of
-        chunks that are cut and joined.
-    parameters
-        All else that the result depends on; JSON can write it.
-
-    Raises
-    ------
-    IndexError, TypeError, ValueError
-        Whatever `make` raises.
-    JobError
-        If the operation is not one of what a source holds.
+    `make` is called with the lazy arrays of the sources, whose chunks go to the processor `backend` as they
+    are read; it gives the lazy array, or raises. They must have the method `method`
+    (:meth:`.Source.array_with`). `waiting`, called with them too, gives how many numbers wait for others in
+    memory, beside those of chunks that are cut and joined; `passes` how often each chunk is read.
+    `parameters` are all else that the result depends on; JSON can write it.
     """
     opened = {source.path: source.array_with(method, backend=backend) for source in sources}
     arrays = [opened[source.path] for source in sources]
@@ -97,6 +72,7 @@ def prepare(
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
     nbytes = bytes_read([array.words], [one.words for one in opened.values()]) if array.size else 0
+    nbytes *= passes(*arrays)
     return Derivation(operation, array, once, nbytes, work, identity)
 
 
@@ -169,15 +145,7 @@ def write(
     resume: bool = False,
     progress: bool = False,
 ) -> Transfer:
-    """Write the array to a store as :func:`.write_array` does.
-
-    Raises
-    ------
-    StoreError
-        If the path is taken, or is what is read, or cannot be written, or resumed.
-    JobError
-        If a number is out of range. If what is to be resumed is not of this job.
-    """
+    """Write the array to a store as :func:`.write_array` does; JobError if a number is out of range."""
     check_target(path, derivation.sources)
     named = " ".join(source.path for source in derivation.sources)
     mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "progress": progress}

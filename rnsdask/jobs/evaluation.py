@@ -29,14 +29,9 @@ SINGLE = ""
 
 @dataclass(frozen=True)
 class Extension:
-    """An extension of the moduli of all operands.
+    """An extension of all operands: the most moduli of one, those of results, and operands without a bound.
 
-    Attributes
-    ----------
-    before, after : int
-        The most moduli of an operand, and those of all results.
-    unbounded : tuple of str
-        Names of operands without a bound, whose whole range counted.
+    The whole range of these counted.
     """
 
     before: int
@@ -54,28 +49,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Operand:
-    """An array that is read.
-
-    Attributes
-    ----------
-    info : StoreInfo or PlainInfo
-        Its metadata.
-    array : RNSArray, IntervalRNSArray, PositionalArray, FieldArray or Dask array
-        Itself, lazy; a plain array has Booleans or small integers.
-    """
+    """An array that is read, lazy, and its metadata; a plain array has Booleans or small integers."""
 
     info: store.StoreInfo | store.PlainInfo
     array: Any
 
     @classmethod
     def at(cls, path: str, backend: str = "cpu") -> "Operand":
-        """The complete store or plain array at a place.
-
-        Raises
-        ------
-        StoreError
-            If there is none, or it is incomplete.
-        """
+        """The complete store or plain array at a path; StoreError if it is missing."""
         if store.is_plain(path):
             info = store.open_plain(path)
             return cls(info, open_plain(info, backend))
@@ -113,22 +94,8 @@ class Operand:
 class PreparedExpressions:
     """Expressions over stores, checked; only the stores' metadata have been read.
 
-    Attributes
-    ----------
-    expressions : dict of Expression
-        By the names of their results, in their order.
-    evaluations : dict of Evaluation
-        Their lazy values.
-    operands : tuple of Operand
-        The operands that are read, each store once.
-    work : Work
-        The job, as far as its memory depends on it.
-    stores : dict
-        Metadata of the stores by the names that stand for them.
-    overflow : str
-        What happens to results out of range.
-    extension : Extension or None
-        If operands were to be extended.
+    `expressions` and `evaluations`, their lazy values, are by the names of their results, in their order;
+    `stores` are the metadata by the names that stand for them. `operands` has each store that is read once.
     """
 
     expressions: dict[str, Expression]
@@ -182,30 +149,15 @@ def prepare(
     backend: str = "auto",
     extend: bool = False,
 ) -> PreparedExpressions:
-    """Check expressions and the stores that their names stand for.
+    """Check expressions, by the names of their results, and the stores that all other names stand for.
 
-    Stores with different chunks are brought to common ones, so that each chunk is read once.
+    Expressions may use the results before them. Stores with different chunks are brought to common ones, so
+    that each chunk is read once. Without `overflow`, results out of range extend where all stores of numbers
+    grow, and are an error otherwise. With `extend` all operands are extended to the fewest moduli that hold
+    every result.
 
-    Parameters
-    ----------
-    texts
-        Expressions by the names of their results, which those that follow may use.
-    paths
-        Where the stores of all other names are.
-    overflow
-        What happens to results out of range. Without it they extend where all stores of numbers grow, and are
-        an error otherwise.
-    extend
-        Whether all operands are extended to the fewest moduli that hold every result.
-
-    Raises
-    ------
-    ExpressionError
-        If an expression is wrong, or its operands do not fit one another.
-    JobError
-        If results are to wrap, and the numbers of an operand do not.
-    StoreError
-        If a store cannot be opened, or is incomplete.
+    ExpressionError if an expression is wrong, or its operands do not fit one another; JobError if results are
+    to wrap, and the numbers of an operand do not.
     """
     expressions = {name: parse(text) for name, text in texts.items()}
     _check_used(expressions, paths)
@@ -410,13 +362,13 @@ def check_wanted(
         for option in reductions:
             if is_number and not value.system.overflows:
                 raise ExpressionError(
-                    f"{called}: {option} is of integers, and these are elements of fields; x.lift() makes "
+                    f"{called}: {option} is for integers, and these are elements of fields; x.lift() makes "
                     "integers"
                 )
             if option == "count" and (is_number or value.dtype != np.bool_):
-                raise ExpressionError(f"{called}: count counts where a comparison holds, and this is none")
+                raise ExpressionError(f"{called}: count is for comparisons, and this is not one")
             if option != "count" and not is_number:
-                raise ExpressionError(f"{called}: {option} is of numbers, and this is of dtype {value.dtype}")
+                raise ExpressionError(f"{called}: {option} is for numbers, and this has dtype {value.dtype}")
             if option not in ("count", "sum") and 0 in value.shape:
                 raise JobError(
                     f"{called}: {option} of an empty array: it needs at least one number, got shape "

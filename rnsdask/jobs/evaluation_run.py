@@ -28,16 +28,9 @@ REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "s
 
 @dataclass(frozen=True)
 class Outcome:
-    """Reductions of a result, and what was written of it.
+    """Reductions of a result by their names, how many values are flagged, and what was written of it.
 
-    Attributes
-    ----------
-    results : dict
-        Of reductions: the result of each that was asked for; ``"count"`` is an int.
-    flagged : int or None
-        How many values are flagged, where that was asked for.
-    written : Transfer or None
-        The values that were written, without the mask, if any were.
+    ``"count"`` is an int; a result that was not asked for is None.
     """
 
     results: dict[str, Any]
@@ -60,27 +53,14 @@ def run(
     """Reduce results, and write them chunk by chunk, in one pass that reads each chunk once.
 
     Numbers go to a store; what a comparison or ``sign`` gives, to a plain Zarr array of its dtype. A mask of
-    overflows goes to a plain Boolean one.
+    overflows goes to a plain Boolean one. `wanted` has reductions by the names of results, as
+    :func:`check_wanted` has checked, and `outputs` where their values go. `count_flagged` asks for how many
+    values an operation was out of range. With `resume` only the chunks are written that incomplete arrays
+    still lack, or hold damaged, or whose mask is not whole; arrays that are not there are begun. A complete
+    array is not an output: :func:`complete_outputs`.
 
-    Parameters
-    ----------
-    wanted
-        Reductions by the names of results, as :func:`check_wanted` has checked.
-    outputs
-        Where values go, by the names of results.
-    count_flagged
-        Whether to count the values for which an operation was out of range.
-    resume
-        Write only the chunks that incomplete arrays still lack, or hold damaged, or whose mask is not whole.
-        Arrays that are not there are begun. What is complete is no output: :func:`complete_outputs`.
-
-    Raises
-    ------
-    StoreError
-        If a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
-    JobError
-        If a result is out of range, or a divisor is 0; what was begun is removed, unless it was resumed. If
-        what is to be resumed is not of this job.
+    StoreError if a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
+    JobError if a result is out of range, or a divisor is 0; what was begun is removed, unless it was resumed.
     """
     _check_paths(prepared, outputs, new=not (overwrite or resume))
     mode = {"overwrite": overwrite, "resume": resume}
@@ -199,7 +179,7 @@ class _Target:
         count_flagged: bool,
         mode: dict[str, bool],
     ) -> "_Target":
-        """Create what is written, or open it to be continued.
+        """Create the output, or open it to be continued.
 
         Of several stores that a job was to write, some may not have been begun when it ended.
         """
@@ -274,10 +254,8 @@ def complete_outputs(
 ) -> dict[str, Output]:
     """Outputs that this very job has completed before, each with its mask, if it is to be resumed.
 
-    Raises
-    ------
-    StoreError
-        As `store.is_completed_by`, and if an output is in the place of another one, or of what is read.
+    StoreError as of `store.is_completed_by`, and if an output is in the place of another one, or of what is
+    read.
     """
     _check_paths(prepared, outputs)
     items = outputs.items() if resume else ()

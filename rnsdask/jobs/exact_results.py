@@ -58,22 +58,9 @@ _SIDE = 2**10
 class Problem:
     """A problem over stores, checked; only the stores' metadata have been read.
 
-    Attributes
-    ----------
-    operation : str
-        One of the names in :data:`.FOOTPRINTS`.
-    sources : tuple of Source
-        The operands.
-    make : callable
-        Gives the results, a tuple of lazy arrays.
-    results : tuple
-        The results that `make` gave.
-    work : Work
-        The job, as far as its memory depends on it.
-    size, nbytes : int
-        Numbers that are read, and bytes of their words.
-    identity : str
-        Identity of the results: a hash of all that they follow from.
+    `operation` is a name in :data:`.FOOTPRINTS`. `make` gives the results, a tuple of lazy arrays, which it
+    gave before as `results`. `size` and `nbytes` are the numbers that are read, and the bytes of their words;
+    `identity` is a hash of all that the results follow from.
     """
 
     operation: str
@@ -98,19 +85,9 @@ def prepare(
     backend: str = "cpu",
     **parameters: Any,
 ) -> Problem:
-    """Check what is to be computed.
+    """Check what is to be computed by a function of the arrays, which returns one, or a tuple, or raises.
 
-    Parameters
-    ----------
-    function : callable
-        Called with the arrays; it returns one, or a tuple.
-    parameters
-        All else that the results depend on; JSON can write it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        What `function` raises.
+    `parameters` are all else that the results depend on; JSON can write it.
     """
     arrays = [source.array(backend=backend) for source in sources]
 
@@ -182,16 +159,9 @@ def integers(
 ) -> list[NDArray[np.object_]]:
     """Compute the results, as arrays of Python ints.
 
-    Parameters
-    ----------
-    checkpoint : Path, optional
-        A folder that keeps finished pieces: results of chunks, or what groups of primes say; those that it
-        holds already are not computed again.
-
-    Raises
-    ------
-    JobError
-        If there is none of a matrix, or polynomial; or the checkpoint is of another job.
+    The folder `checkpoint` keeps finished pieces: results of chunks, or what groups of primes say; those that
+    it holds already are not computed again. JobError if it is of another job, or there is no result of a
+    matrix, or polynomial.
     """
     amount: dict[str, Any] = {"numbers": problem.size, "nbytes": problem.nbytes}
     how: dict[str, Any] = {"progress": progress, "label": problem.operation, **amount}
@@ -245,17 +215,9 @@ def check_targets(
 ) -> list[bool]:
     """Raise StoreError unless each array of results can be written to its place, as far as that is known.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        That of the results; of solutions those of the numerators and of the denominators.
-    moduli, overwrite, resume
-        As of :func:`write_integers`.
-
-    Returns
-    -------
-    list of bool
-        Whether each is there already, completed by this very job; with `resume` only.
+    Of solutions `paths` are those of the numerators and of the denominators; all else is as
+    :func:`write_integers` takes it. Return whether each is there already, completed by this very job; with
+    `resume` only.
     """
     written = dict(zip(("the numerators", "the denominators"), paths, strict=False))
     check_places(written, [source.info for source in problem.sources])
@@ -283,15 +245,8 @@ def write_integers(
 ) -> list[Transfer]:
     """Write each array of results to a new store, under the fewest moduli that hold it unless some are given.
 
-    The range is signed if one of them is negative. Those that are `done`, as :func:`check_targets` tells,
-    stay as they are; `mode` is that of :func:`.write_array`.
-
-    Raises
-    ------
-    JobError
-        If one is out of the range of the moduli.
-    StoreError
-        As of :func:`.write_array`.
+    The range is signed if one of them is negative; JobError if one is out of the range of the moduli. Those
+    that are `done`, as :func:`check_targets` tells, stay as they are; `mode` is that of :func:`.write_array`.
     """
     arrays = [_array_of(found, moduli, path) for found, path in zip(values, paths, strict=False)]
     transfers = []

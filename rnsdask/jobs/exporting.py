@@ -46,26 +46,11 @@ Words = NDArray[Any]
 class Numbers:
     """The numbers of a store, or what an expression gave, some at a time.
 
-    Attributes
-    ----------
-    info : StoreInfo or PlainInfo
-        The array.
-    what : str
-        What messages call the numbers.
-    nbytes : int
-        Bytes of their words.
-    limits : (int, int)
-        The least and the greatest number that there may be.
-    signed : bool
-        Whether limbs are in two's complement.
-    work : Work
-        The job, as far as its memory depends on it.
-    read : callable
-        Gives the words of the chunk at an index.
-    decimal : callable
-        Gives the decimal limbs of words, and which numbers are negative, as :func:`decimal_lines` takes them.
-    limbs : callable
-        Gives limbs of words, as :func:`hexadecimal_lines` and :func:`binary_records` take them.
+    `what` is what messages call them, `nbytes` are those of their words, and `limits` are the least and the
+    greatest number that there may be. `read` gives the words of the chunk at an index, `decimal` their
+    decimal limbs, and which numbers are negative, as :func:`decimal_lines` takes them; `limbs` gives limbs of
+    words, in two's complement if they are `signed`, as :func:`hexadecimal_lines` and :func:`binary_records`
+    take them.
     """
 
     info: store.StoreInfo | store.PlainInfo
@@ -80,13 +65,7 @@ class Numbers:
 
     @classmethod
     def at(cls, path: str) -> "Numbers":
-        """Open the complete store or plain array at a place.
-
-        Raises
-        ------
-        StoreError
-            If there is none, or it is incomplete, or wrong.
-        """
+        """Open the complete store or plain array at a path; StoreError if it is missing or wrong."""
         if store.is_plain(path):
             return _numbers_of_plain(store.open_plain(path))
         return cls.of(store.open_info(path, OF_NUMBERS))
@@ -155,18 +134,9 @@ def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
 
 @dataclass(frozen=True)
 class OutputForm:
-    """The form in which integers are written.
+    """The form in which integers are written: a kind of file, and binary records, if it has a width, of text.
 
-    Attributes
-    ----------
-    kind : {"text", "csv", "npy", "parquet"}
-        The kind of file.
-    hexadecimal : bool
-        Text in hexadecimal instead of decimal.
-    width : int, optional
-        Binary records of so many bytes instead of text.
-    byteorder : {"little", "big"}
-        Which byte of a record is the first: the least or the most significant one.
+    The first byte of a record in the order ``"little"`` is the least significant one.
     """
 
     kind: Form = "text"
@@ -180,13 +150,8 @@ def export_integers(
 ) -> Transfer:
     """Write numbers to a stream, in C order, in decimal text unless the form is another one.
 
-    `advance` is called with how many more integers are written.
-
-    Raises
-    ------
-    JobError
-        If an integer does not fit into a record or a NumPy file, or the chunks are not consecutive parts of
-        the array.
+    `advance` is called with how many more integers are written. JobError if an integer does not fit into a
+    record or a NumPy file, or the chunks are not consecutive parts of the array.
     """
     form, info = form or OutputForm(), numbers.info
     layout.check_consecutive(info.path, info.shape, info.chunks)
@@ -242,28 +207,12 @@ def _bytes_of(numbers: Numbers, form: OutputForm, first: int, words: Words) -> A
 
 
 def hexadecimal_lines(limbs: NDArray[np.uint32], *, signed: bool) -> memoryview:
-    """Write integers one a line as ``0x...``, a negative one as ``-0x...``.
-
-    Parameters
-    ----------
-    limbs : uint32 array of shape (integers, limbs)
-        Little-endian limbs, in two's complement when signed.
-    signed : bool
-        Whether limbs are two's complement.
-    """
+    """Write integers one a line as ``0x...``, negative ones as ``-0x...``, from limbs (integers, limbs)."""
     return format_hexadecimal(limbs, signed).data
 
 
 def decimal_lines(limbs: NDArray[np.uint32], negative: NDArray[np.bool_]) -> memoryview:
-    """Write integers one a line, in decimal.
-
-    Parameters
-    ----------
-    limbs : uint32 array of shape (integers, limbs)
-        The magnitudes in base 10**9, the least significant limb first.
-    negative : bool array of shape (integers,)
-        Which integers are negative.
-    """
+    """Write integers one a line, in decimal, from magnitudes in base 10**9, the least limb first."""
     return format_decimal(limbs, negative).data
 
 
@@ -275,25 +224,10 @@ def binary_records(
     first_index: int = 0,
     byteorder: ByteOrder = "little",
 ) -> bytes:
-    """Write integers as records of ``width`` bytes.
+    """Write integers as records of ``width`` bytes, from limbs of shape (integers, limbs), the least first.
 
-    Parameters
-    ----------
-    limbs : uint32 array of shape (integers, limbs)
-        Little-endian limbs, in two's complement when signed.
-    width : int
-        Bytes of a record.
-    signed : bool
-        Whether limbs and records are two's complement.
-    first_index : int
-        The index of the first integer, for the error message.
-    byteorder : {"little", "big"}
-        Which byte of a record is the first: the least or the most significant one.
-
-    Raises
-    ------
-    JobError
-        If an integer does not fit into ``width`` bytes; it names the first one's index and value.
+    Limbs and records are two's complement if `signed`. JobError if an integer does not fit; it names the
+    first one's index, counted from `first_index`, and its value.
     """
     lost = first_lost(limbs, width, signed)
     if lost is not None:
@@ -316,26 +250,12 @@ def export_residues(
     wrap: bool = False,
     advance: Advance = lambda _: None,
 ) -> Transfer:
-    """Write the numbers of a store as a NumPy file of residues under any moduli.
+    """Write the numbers of a store as a NumPy file of residues under any moduli, which are along an axis.
 
-    Parameters
-    ----------
-    stream : binary stream
-        Unless residues are along the last axis, it must be one of a file, for rows are written piece by
-        piece, and not one that was opened to append to it.
-    axis : int
-        The axis of residues.
-    wrap : bool
-        Whether numbers may be out of the range of the moduli, so that others have the same residues.
-    advance : callable
-        Told how many more integers are written.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of the range of the moduli, unless it may be.
-    JobError
-        If the stream is no file, or the chunks are not consecutive parts of the array.
+    Unless it is the last axis, the stream must be one of a file, for rows are written piece by piece, and not
+    one that was opened to append to it; else it is a JobError, as where the chunks are not consecutive parts
+    of the array. A number out of the range of the moduli is a ValueError, unless they may `wrap`: then others
+    have the same residues. `advance` is told how many more integers are written.
     """
     layout.check_consecutive(info.path, info.shape, info.chunks)
     axis = axis_index(axis, len(info.shape) + 1)
@@ -371,15 +291,8 @@ def export_residues(
 def _runs(residues: NDArray[Any], first: int, inner: int) -> Iterator[tuple[int, NDArray[Any]]]:
     """Cut residues (n, integers) into those that are neighbours in an array of shape (..., n, inner).
 
-    Parameters
-    ----------
-    first : int
-        The index of the first integer among all.
-
-    Yields
-    ------
-    (int, array)
-        The flat index of the first residue, and residues in C order.
+    `first` is the index of the first integer among all. Yields the flat index of the first residue, and
+    residues in C order.
     """
     rows, done = len(residues), 0
     while done < residues.shape[1]:

@@ -12,13 +12,9 @@ from rnsdask.store import PlainInfo, StoreInfo, fingerprint, locate
 def job_identity(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **parameters: Any) -> str:
     """Hash of an operation, its parameters, and its inputs as they are now.
 
-    Parameters
-    ----------
-    inputs
-        The stores that are read, by the names that the operation has for them. Changes of their metadata, and
-        of any chunk's size or time of modification, change the hash.
-    parameters
-        What else the result depends on, number systems among it; JSON can write it.
+    `inputs` are the stores that are read, by the names that the operation has for them: changes of their
+    metadata, and of any chunk's size or time of modification, change the hash. `parameters` are what else the
+    result depends on, number systems among it; JSON can write it.
     """
     stores = {name: [info.path, fingerprint(info)] for name, info in inputs.items()}
     return _hash({"operation": operation, "inputs": stores, "parameters": parameters})
@@ -27,7 +23,7 @@ def job_identity(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **
 def import_identity(source: str, **parameters: Any) -> str | None:
     """Hash of an import, with its parameters, of a file, or a folder of files, as it is now.
 
-    None for what does not tell whether it has changed, such as standard input.
+    None for an input whose changes cannot be detected, such as standard input.
     """
     if source == "-":
         return None

@@ -122,12 +122,8 @@ class InputForm:
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers of a stream, called `name` in messages, and return their range.
 
-        `advance` is called with how many more bytes are read.
-
-        Raises
-        ------
-        InputError
-            If the input is not of its kind; a wrong line of text is left to who reads it.
+        `advance` is called with how many more bytes are read. InputError if the input is not of its kind; a
+        wrong line of text is left to who reads it.
         """
         if self.kind == TEXT:
             return range_of_lines(self._lines(stream, name), name, advance=advance)
@@ -171,13 +167,7 @@ class InputForm:
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:
-    """Return the smallest number system that holds a range, signed if told or if there are negative numbers.
-
-    Raises
-    ------
-    ValueError
-        If no system holds integers of that length.
-    """
+    """Return the smallest number system that holds a range, signed if asked or if a number is negative."""
     signed = signed or found.lowest < 0
     if positional:
         longest = max(found.highest.bit_length(), (~found.lowest).bit_length() if found.lowest else 0, 1)
@@ -189,13 +179,7 @@ def system_for(found: NumberRange, *, signed: bool, positional: bool = False) ->
 
 
 def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
-    """Return chunks of an array that is filled in C order: consecutive parts of it.
-
-    Raises
-    ------
-    ValueError
-        If `chunks` does not suit, or the shape has no numbers.
-    """
+    """Return chunks of an array that is filled in C order: consecutive parts of it; or raise ValueError."""
     if shape is None:
         return layout.normalize_chunks(chunks, (0,), rows)
     if not shape or 0 in shape:
@@ -237,20 +221,9 @@ def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[t
 class Import:
     """The import of integers into a store, which is created when its first chunk is known, or continued.
 
-    Attributes
-    ----------
-    source : IntegerSource
-        The integers; their range must be that of the system.
-    path : str
-        Where the store is.
-    system : NumberSystem
-        Its number system.
-    shape : tuple of int or None
-        The shape of the array, filled in C order; one axis without it.
-    chunks : tuple of int
-        Lengths of its chunks, which :func:`consecutive_chunks` gives.
-    job_identity : str or None
-        What the integers follow from, where that is known.
+    The range of `source` must be that of the system. The array is filled in C order; without a shape it has
+    one axis. :func:`consecutive_chunks` gives its chunks. `job_identity` is what the integers follow from,
+    where known.
     """
 
     source: IntegerSource
@@ -278,20 +251,11 @@ class Import:
     ) -> Transfer:
         """Write all integers, chunk by chunk.
 
-        Parameters
-        ----------
-        resume : bool
-            Continue an incomplete store that was begun from the same integers: they are read again, and
-            compared with the chunks that are written, which stay. One that is not there is begun.
-        any_chunks : bool
-            Whether such a store may have other chunks.
-        advance : callable
-            Called with how many more bytes of the source are read.
-
-        Raises
-        ------
-        InputError
-            If the source holds no integer, or something else. The store, if it was not resumed, is removed.
+        With `resume`, an incomplete store that was begun from the same integers is continued: they are read
+        again, and compared with the chunks that are written, which stay; with `any_chunks` these may be other
+        ones. A store that is not there is begun. `advance` is called with how many more bytes of the source
+        are read. InputError if it holds no integer, or something else; the store, if it was not resumed, is
+        removed.
         """
         resume = continues(self.path, self.job_identity, overwrite=overwrite, resume=resume)
         if resume:
@@ -420,15 +384,7 @@ def _batches(
 
 
 def open_residues(path: str) -> Any:
-    """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    StoreError
-        If the Zarr array cannot be opened.
-    """
+    """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array."""
     if not Path(path).is_file():
         return store.open_any_array(path)
     try:
@@ -461,23 +417,10 @@ def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
 def import_residues(
     array: RNSArray, source: Any, name: str, path: str, identity: str | None, **options: Any
 ) -> Transfer:
-    """Write an array that was made of residues to a store.
+    """Write an array that :func:`.from_residues` made of `source`, called `name` in messages, to a store.
 
-    Parameters
-    ----------
-    array : RNSArray
-        Lazy, as :func:`.from_residues` makes it of `source`.
-    source : array
-        The residues, called `name` in messages.
-    identity : str or None
-        What the numbers follow from, as :func:`.import_identity` tells.
-    options
-        As :func:`.write_array` takes them.
-
-    Raises
-    ------
-    InputError
-        If a residue is not below its modulus.
+    `identity` is that of :func:`.import_identity`, and `options` are as :func:`.write_array` takes them.
+    InputError if a residue is not below its modulus.
     """
     try:
         done = write_array(array, path, job_identity=identity, compare_all=True, **options)

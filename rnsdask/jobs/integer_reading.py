@@ -8,7 +8,7 @@ Binary
     Records of a fixed width in bytes, little-endian or big-endian, unsigned or two's complement, without a
     header.
 
-What does not fit in a stream is an `InputError` that names the stream and the line, or the index and byte.
+Wrong input is an `InputError` that names the stream and the line, or the index and byte.
 """
 
 import os
@@ -76,17 +76,10 @@ def remaining_bytes(stream: BinaryIO) -> int | None:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some integers of a stream.
+    """Some integers of a stream: limbs of shape (integers, L), the least significant first.
 
-    Attributes
-    ----------
-    limbs : uint32 array of shape (integers, L)
-        32-bit limbs, the least significant first, in two's complement when signed; or decimal limbs, in base
-        10**9, then in ten's complement: the last one, 1 for a negative number, counts ``-10**(9 (L - 1))``.
-    signed : bool
-        Whether the limbs are in complement.
-    decimal : bool
-        Whether they are decimal.
+    They have 32 bits, in two's complement if `signed`; or are `decimal`, in base 10**9, then in ten's
+    complement: the last one, 1 for a negative number, counts ``-10**(9 (L - 1))``.
     """
 
     limbs: NDArray[np.uint32]
@@ -143,35 +136,11 @@ class Batch:
 
 
 class IntegerReader(ABC):
-    """Integers of a stream, a batch at a time, as limbs.
+    """Integers of a stream, a batch at a time, as limbs; those from `lowest` to `highest` are allowed.
 
-    Parameters
-    ----------
-    stream : binary stream
-        What is read.
-    name : str
-        The stream's name in error messages.
-    lowest, highest : int
-        The values allowed, both included.
-    signed : bool
-        Whether limbs are two's complement.
-
-    Attributes
-    ----------
-    name : str
-        The stream's name in error messages.
-    shape : tuple of int or None
-        The shape of the array, where the stream tells it.
-    nonzero : int or None
-        How many integers are not 0, at most, where the stream tells it.
-    held : int
-        Bytes that the stream takes in memory beside batches.
-    count : int
-        Integers read so far.
-    least, greatest : int
-        The smallest and the largest integer among them and 0.
-    bytes_read : int
-        Bytes that they took in the stream.
+    Where the stream tells them, `shape` is that of the array, and `nonzero` how many integers are not 0, at
+    most. `held` are bytes that the stream takes in memory beside batches. `count` integers are read so far,
+    in `bytes_read` bytes; `least` and `greatest` are the ends of these and 0.
     """
 
     def __init__(self, stream: Any, name: str, lowest: int, highest: int, signed: bool) -> None:
@@ -191,10 +160,7 @@ class IntegerReader(ABC):
     def read(self, count: int) -> Batch:
         """Return the next integers, at most `count`, and none only at the end of the stream.
 
-        Raises
-        ------
-        InputError
-            If the stream holds something else, or an integer that is not between ``lowest`` and ``highest``.
+        InputError if it holds something else, or an integer that is not between ``lowest`` and ``highest``.
         """
 
     @abstractmethod
@@ -229,14 +195,9 @@ class IntegerReader(ABC):
 class TextReader(IntegerReader):
     """Integers of a text stream; limbs are as many as the range needs, signed if it has negative numbers.
 
-    They are decimal up to the first hexadecimal line.
-
-    Parameters
-    ----------
-    strict : bool
-        Whether spaces, blank lines and a byte order mark are errors.
-    longest : int
-        Characters that an integer may have, leading zeros among them, if the range does not need more.
+    They are decimal up to the first hexadecimal line. If it is `strict`, spaces, blank lines and a byte order
+    mark are errors. An integer may have `longest` characters, leading zeros among them, if the range does not
+    need more.
     """
 
     def __init__(
@@ -365,19 +326,10 @@ class TextReader(IntegerReader):
 
 
 class BinaryReader(IntegerReader):
-    """Integers of a stream of fixed-width records, as limbs of a record's width.
+    """Integers of a stream of records of `width` bytes, as limbs of a record's width.
 
-    Parameters are those of :class:`IntegerReader`, and
-
-    width : int
-        Bytes of a record, at least 1.
-    byteorder : {"little", "big"}
-        Which byte of a record is the first: the least or the most significant one.
-
-    Raises
-    ------
-    InputError
-        If the stream is a file whose size is not a multiple of `width`.
+    The first byte in the order ``"little"`` is the least significant one. InputError if the stream is a file
+    whose size is not a multiple of the width.
     """
 
     def __init__(

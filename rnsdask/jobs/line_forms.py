@@ -45,21 +45,13 @@ def plain_lines(
     hexadecimal: bool = False,
     has_comments: bool = True,
 ) -> Readable:
-    """Return a stream of the integers of a text, one a line, without comments.
+    """Return a stream of the integers of a text, called `name` in messages, one a line, without comments.
 
-    Parameters
-    ----------
-    name : str
-        The stream's name in error messages.
-    column : str, optional
-        The number of a column, from 1, or its name, which the first line has. Columns are parted by what the
-        first line has most of outside of quotation marks, tabs, semicolons or commas, else by spaces. The
-        first line is also passed over as one of names if none of its fields begins as a number does, but
-        not where digits are hexadecimal, as names may be such.
-    hexadecimal : bool
-        Whether digits are hexadecimal also without ``0x``.
-    has_comments : bool
-        Whether what follows a ``#`` is left out.
+    `column` is the number of a column, from 1, or its name, which the first line has. Columns are parted by
+    what the first line has most of outside of quotation marks, tabs, semicolons or commas, else by spaces.
+    The first line is also passed over as one of names if none of its fields begins as a number does, but not
+    where digits are hexadecimal, as names may be such: with `hexadecimal` they are also without ``0x``. With
+    `has_comments` what follows a ``#`` is left out.
     """
     found: Readable = stream
     if column is not None:
@@ -288,15 +280,7 @@ def _shown(field: bytes) -> str:
 
 @dataclass
 class NumberRange:
-    """A range that some integers are in, and 0.
-
-    Attributes
-    ----------
-    lowest, highest : int
-        Its ends.
-    longest : int
-        Most characters of one of the integers, where they are text.
-    """
+    """A range that some integers are in, and 0; and the most characters of one of them, if they are text."""
 
     lowest: int = 0
     highest: int = 0
@@ -317,20 +301,9 @@ def range_of_lines(
 ) -> NumberRange:
     """Return the range of the integers of lines of text, up to the first line that is no integer.
 
-    Whoever reads the stream again meets that line, and tells of it.
-
-    Parameters
-    ----------
-    last_word : bool
-        Whether lines have other words before an integer, and comments, as those of Matrix Market files after
-        the line of their size.
-    advance : callable
-        Told how many more bytes are read.
-
-    Raises
-    ------
-    InputError
-        If a line is longer than any integer that can be stored.
+    Whoever reads the stream again meets that line, and tells of it. With `last_word` lines have other words
+    before an integer, and comments, as those of Matrix Market files after the line of their size. `advance`
+    is told how many more bytes are read. InputError if a line is longer than any integer that can be stored.
     """
     found = NumberRange()
     add = _add_last_words if last_word else _add_lines

@@ -26,20 +26,11 @@ def record(event: str, **fields: Any) -> None:
 
 @contextmanager
 def json_log(path: str | None, worded: Callable[[str], str] = str, **fields: Any) -> Iterator[None]:
-    """Write the events of a job to a file, from ``start`` (with these fields) to ``end``.
+    """Write the events of a job to a file, from ``start`` (with these fields) to ``end``; None for no log.
 
-    Parameters
-    ----------
-    path : str or None
-        The file, which is replaced; a new one can be read by its owner alone. None for no log.
-    worded : callable
-        Turns the message of an error into the words of the caller.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written at the start. Later, that ends the log with a line on standard error,
-        and not the job.
+    The file is replaced; a new one can be read by its owner alone. `worded` turns the message of an error
+    into the words of the caller. If the file cannot be written, that is an OSError at the start; later it
+    ends the log with a line on standard error, and not the job.
     """
     if path is None:
         yield

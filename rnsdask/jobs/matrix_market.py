@@ -44,17 +44,7 @@ def is_matrix_market(begin: bytes) -> bool:
 
 
 class Numbers:
-    """Consecutive numbers of a matrix, of which some are stored.
-
-    Parameters
-    ----------
-    count : int
-        How many.
-    places : int64 array of shape (entries,)
-        Which of them are stored; others are 0.
-    words : uint32 array of shape (rows, entries)
-        Those.
-    """
+    """`count` consecutive numbers of a matrix, of which those at some places are stored; others are 0."""
 
     def __init__(self, count: int, places: _Places, words: NDArray[np.uint32]) -> None:
         self._count, self._places, self._words = count, places, words
@@ -73,21 +63,9 @@ class MatrixMarketReader:
     """The numbers of a matrix in C order, zeros where the file has no entry.
 
     The header is read at once, entries by the first :meth:`read`; then words of all of them are in memory.
-
     Attributes are those of :class:`.IntegerReader`; `held` counts the entries, which take twice as much while
-    they are brought into order.
-
-    Parameters
-    ----------
-    system : NumberSystem
-        The number system.
-    limits : (int, int), optional
-        The least and the greatest integer allowed; without it, those of the system.
-
-    Raises
-    ------
-    InputError
-        If the header is none, or of no integers, or of a matrix without numbers.
+    they are brought into order. Without limits, those of the system hold. InputError if the header is none,
+    or of no integers, or of a matrix without numbers.
     """
 
     def __init__(
@@ -118,10 +96,7 @@ class MatrixMarketReader:
     def read(self, count: int) -> Numbers:
         """Return the next numbers, at most `count`, and none only at the end of the matrix.
 
-        Raises
-        ------
-        InputError
-            If the file holds something else than its header tells, or an integer out of range.
+        InputError if the file holds something else than its header tells, or an integer out of range.
         """
         if self._entries is None:
             self._entries = self._read_entries()
@@ -312,18 +287,7 @@ class MatrixMarketReader:
 def range_of_matrix(
     stream: BinaryIO, name: str, advance: Callable[[int], object] = lambda _: None
 ) -> NumberRange:
-    """Return the range of the integers of a Matrix Market file, those of its mirrored entries too.
-
-    Parameters
-    ----------
-    advance : callable
-        Told how many more bytes are read.
-
-    Raises
-    ------
-    InputError
-        If its header is none, as of :class:`MatrixMarketReader`.
-    """
+    """Return the range of the integers of a Matrix Market file, those of its mirrored entries too."""
     is_skew = MatrixMarketReader(stream, name, PrimeFields([2])).is_skew
     found = range_of_lines(stream, name, last_word=True, advance=advance)
     if is_skew:

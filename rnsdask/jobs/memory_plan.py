@@ -115,7 +115,7 @@ class Work:
     passes: float = 0
 
     def gpus(self, available: int) -> int:
-        """How many of so many GPUs the job should use: more than one only where that gains time."""
+        """Number of GPUs that the job should use: more than one only where that saves time."""
         computed = self.passes * self.chunks * self.chunk_bytes
         return max(1, min(available, int(computed // _BYTES_OF_A_GPU)))
 
@@ -142,7 +142,7 @@ class Work:
 
     @property
     def table_bytes(self) -> int:
-        """Bytes of tables, which threads make at the same time."""
+        """Bytes of the tables that each thread makes at the same time."""
         return _PAIR_BYTES * self.moduli**2
 
     @property
@@ -185,18 +185,10 @@ def work_of_topk(info: store.StoreInfo, k: int) -> Work:
 
 @dataclass(frozen=True)
 class Place:
-    """A process that runs tasks, and its limits.
+    """A process that runs tasks, as many as it has threads, and the bytes that it may hold.
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    threads : int
-        Tasks that it runs at one time.
-    host, device : int, int or None
-        Bytes that it may hold; `device` is None where no GPU takes part.
-    local : bool
-        Whether it is this process, which holds the job's graph, and whose threads may be fewer.
+    `device` is None where no GPU takes part. A `local` one is this process, which holds the job's graph, and
+    whose threads may be fewer.
     """
 
     name: str
@@ -206,7 +198,7 @@ class Place:
     local: bool = True
 
     def need(self, work: Work, threads: int) -> tuple[int, int]:
-        """Most bytes that a job takes with so many threads here, on the host and on the GPU."""
+        """Greatest bytes that a job takes here with a number of threads, on the host and on the GPU."""
         threads = min(threads, work.chunks)
         # A piece that waits may be a view of a chunk twice its size.
         kept = work.constants + (work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0)
@@ -218,7 +210,7 @@ class Place:
         return _GPU_PROCESS_BYTES + kept + threads * (work.moved_bytes + work.host_bytes), device
 
     def fits(self, work: Work, threads: int) -> bool:
-        """Whether a job with so many threads is within the limits."""
+        """Whether a job with that number of threads is within the limits."""
         host, device = self.need(work, threads)
         return host <= self.host and (self.device is None or device <= self.device)
 
@@ -240,25 +232,11 @@ class Place:
 def fitting(
     work: Work, client: "Client | None" = None, *, backend: str = "auto", info: store.StoreInfo | None = None
 ) -> Iterator[int | None]:
-    """Run a job within the memory there is.
+    """Run a job within the memory there is; yield the length of parts to open the store with, or None.
 
     On the threads of this process, fewer of them run at one time if need be. Where that is not enough, or
-    workers run the job, each chunk is read in parts.
-
-    Parameters
-    ----------
-    info : StoreInfo, optional
-        The store that is read, if its chunks may be read in parts.
-
-    Yields
-    ------
-    part : int or None
-        What to open the store with (:func:`.open_zarr`); None for whole chunks.
-
-    Raises
-    ------
-    JobError
-        If the job cannot fit. The message has the figures, and a chunk size that would fit.
+    workers run the job, each chunk of the store `info` is read in parts, if it is given. JobError if the job
+    cannot fit; the message has the figures, and a chunk size that would fit.
     """
     gpu = backend != "cpu" and work.operation not in _HOST_OPERATIONS
     places = [_this_process(work, gpu)] if client is None else _workers(client, gpu)

@@ -26,19 +26,10 @@ def reduce(
     checkpoint: Path | None = None,
     info: store.StoreInfo | None = None,
 ) -> "ReductionResult":
-    """Reduce a lazy array.
+    """Reduce a lazy array, which is read from the store `info`.
 
-    Parameters
-    ----------
-    checkpoint : Path, optional
-        A folder that keeps finished partial results; those that it holds already are not computed again.
-    info : StoreInfo, optional
-        With `checkpoint`: what the array is read from.
-
-    Raises
-    ------
-    JobError
-        If the checkpoint is of another job, or the input has changed; or the cluster has gone.
+    The folder `checkpoint` keeps finished partial results; those that it holds already are not computed
+    again. JobError if they are of another job, or the input has changed; or if the cluster has gone.
     """
     words = array.words
     groups = groups_of(words.npartitions)

@@ -34,28 +34,14 @@ OF_NUMBERS = store.ALL_SYSTEMS
 
 @dataclass(frozen=True)
 class Source:
-    """A store that a job reads.
-
-    Attributes
-    ----------
-    path : str
-        Where it is, as the user says it.
-    info : StoreInfo
-        Its metadata.
-    """
+    """A store that a job reads: its path, as the user says it, and its metadata."""
 
     path: str
     info: store.StoreInfo
 
     @classmethod
     def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
-        """The complete store, of one of some number systems, at a place.
-
-        Raises
-        ------
-        StoreError
-            If there is none.
-        """
+        """The complete store, of one of some number systems, at a path; StoreError if it is missing."""
         return cls(path, store.open_info(path, systems))
 
     def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
@@ -63,13 +49,7 @@ class Source:
         return creation.open_words(self.info, backend=backend, part=part)
 
     def array_with(self, method: str, **options: Any) -> Any:
-        """Open it for a job that calls a method of the array.
-
-        Raises
-        ------
-        JobError
-            If the array has no such method; it names the way out.
-        """
+        """Open it for a job that calls a method of the array; JobError, with the way out, if it has none."""
         array = self.array(**options)
         if hasattr(array, method):
             return array
@@ -117,7 +97,7 @@ def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> Non
 
 
 def check_target(path: str, sources: Iterable[Source]) -> None:
-    """Raise StoreError if what a job writes would be in the place of what it reads."""
+    """Raise StoreError if a job would overwrite its input."""
     check_targets({"the result": path}, [source.info for source in sources])
 
 
@@ -126,14 +106,7 @@ def check_targets(
 ) -> None:
     """Raise StoreError unless all that a job writes can be written to its place.
 
-    Parameters
-    ----------
-    written : mapping
-        Paths by what is written there, as messages call it.
-    read
-        The stores that the job reads.
-    new : bool
-        Whether nothing may be there.
+    `written` has paths by what is written there, as messages call it; with `new` nothing may be there.
     """
     before: dict[str, store.Location] = {}
     for what, path in written.items():

@@ -37,12 +37,8 @@ class NumpyReader(BinaryReader):
     """The integers of a NumPy file (.npy) of an integer type, in C order.
 
     The header is read at once. A file in Fortran order is read into memory. Without `lowest` and `highest`,
-    all values of the type are allowed.
-
-    Raises
-    ------
-    InputError
-        If the header is damaged, or of another type, or the file is not of its length.
+    all values of the type are allowed. InputError if the header is damaged, or of another type, or the file
+    is not of its length.
     """
 
     def __init__(
@@ -119,19 +115,9 @@ class _Values:
 class ParquetReader(IntegerReader):
     """The integers of a column of a Parquet file, whose row groups are read one after the other.
 
-    Parameters
-    ----------
-    stream : binary stream
-        What is read; it must be seekable.
-    column : str, optional
-        The column's name, or its number from 1. Without it, the only one, or that of the name "value".
-    name, lowest, highest
-        As of :class:`.IntegerReader`; any integer is allowed without limits.
-
-    Raises
-    ------
-    InputError
-        If there is no pyarrow, the file is no Parquet file, or it has no such column of integers.
+    The stream must be seekable. `column` is its name, or its number from 1; without it, it is the only one,
+    or that of the name "value". Any integer is allowed without limits. InputError if there is no pyarrow, the
+    file is no Parquet file, or it has no such column of integers.
     """
 
     def __init__(
@@ -224,28 +210,11 @@ def write_numpy(
 ) -> tuple[int, int]:
     """Write integers as a NumPy file: of int64, or of uint64 where that holds all of them and int64 does not.
 
-    Their lowest 64 bits are the same in both types, so the header can be written again at the end.
-
-    Parameters
-    ----------
-    batches : iterable of (int, numbers)
-        Some numbers at a time, at least one, in C order, with the index of the first.
-    integers : callable
-        Gives the numbers as integers.
-    limits : (int, int)
-        What is known of their range.
-    advance : callable
-        Told how many more integers are written.
-
-    Returns
-    -------
-    (integers, bytes)
-        How many are written.
-
-    Raises
-    ------
-    JobError
-        If neither type holds all integers; or if only their values tell the type, and the stream is a pipe.
+    Their lowest 64 bits are the same in both types, so the header can be written again at the end. `batches`
+    are some numbers at a time, at least one, in C order, each with the index of the first; `integers` gives
+    them as such, and `limits` are what is known of their range. Return how many integers are written, and
+    bytes. JobError if neither type holds all integers; or if only their values tell the type, and the stream
+    is a pipe.
     """
 
     def converted(batch: tuple[int, Any]) -> tuple[int, int, int, bytes]:
@@ -324,12 +293,7 @@ def write_parquet(
     """Write integers as the column of a Parquet file, of a type that holds the limits.
 
     Parameters and results are those of :func:`write_numpy`; `lines` gives the numbers as lines of decimal
-    text.
-
-    Raises
-    ------
-    JobError
-        If there is no pyarrow.
+    text. JobError if there is no pyarrow.
     """
     try:
         pyarrow_for("writing Parquet")

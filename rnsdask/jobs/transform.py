@@ -41,22 +41,8 @@ _STORES = 3
 class Transform:
     """A transform of what a store holds, checked; only its metadata have been read.
 
-    Attributes
-    ----------
-    source : Source
-        The store.
-    result : FieldArray
-        The lazy array that is to be written; in several passes, one like it.
-    axis : int
-        The axis, not negative.
-    steps : FourStep or None
-        Of a transform in several passes, how it is made.
-    backend : str
-        The processor.
-    work : Work
-        The job, as far as its memory depends on it.
-    identity : str
-        Identity of its numbers: a hash of all that they follow from.
+    `result` is the lazy array that is to be written; in several passes, which `steps` describes, one like it.
+    `identity` is a hash of all that its numbers follow from.
     """
 
     source: Source
@@ -104,13 +90,7 @@ def _left_behind(path: str) -> list[str]:
 
 
 def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:
-    """Check a transform, and decide in how many passes it goes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        What :func:`rnsdask.ntt` raises.
-    """
+    """Check a transform, as :func:`rnsdask.ntt` does, and decide in how many passes it goes."""
     function = intt if inverse else ntt
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
@@ -175,13 +155,6 @@ def write_transform(
     """Write the transform to a store, as :func:`.write_array` does.
 
     Stores between passes stay after an error, unless the disk is full.
-
-    Raises
-    ------
-    StoreError
-        If the path is taken, or is what is read, or cannot be written, or resumed.
-    JobError
-        If what is to be resumed is not of this job.
     """
     check_target(path, [transform.source])
     resume = continues(path, transform.identity, overwrite=overwrite, resume=resume)
@@ -213,12 +186,9 @@ def _remove_left_behind(transform: Transform, path: str) -> None:
 
 
 def _in_passes(transform: Transform, path: str, client: "Client | None", progress: bool) -> da.Array:
-    """All passes but the last one; those that an interrupted job has finished are not done again.
+    """Do all passes but the last one, and return what it takes: the words that the one before has written.
 
-    Returns
-    -------
-    array
-        The words of the result, made of what the last of them has written.
+    Passes that an interrupted job has finished are not done again.
     """
     steps = transform.steps
     assert steps is not None

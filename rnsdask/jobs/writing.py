@@ -27,17 +27,9 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Transfer:
-    """Totals of what a job has read and written.
+    """Totals of a job: integers, and bytes read and written.
 
-    Attributes
-    ----------
-    count : int
-        Integers.
-    bytes_read, bytes_written : int
-        Bytes of the input, and bytes of what was made of it. Of a store: its residues.
-    chunks_kept, chunks_rewritten : int
-        Of a store that was resumed: how many of the chunks that it held already were whole, and how many were
-        damaged and so written again.
+    Chunks that were kept and rewritten are those that a resumed store held already, whole and damaged.
     """
 
     count: int
@@ -75,27 +67,15 @@ def write_array(
 ) -> Transfer:
     """Compute a lazy array into a store with the same chunks.
 
-    An error of the data removes what was begun, unless it was resumed.
+    With `resume` only the chunks are written that an incomplete store at `path` still lacks, or holds
+    damaged. One that is not there is begun, and with `overwrite` also one that this job has not begun:
+    `job_identity` says what makes the array (:func:`.job_identity`). With `compare_all` all chunks that are
+    kept are compared with those of the array, not the first alone: where the identity does not tell whether
+    the operands are as they were. `label` is what progress calls it; `begun` is called when the store is
+    there, before its first chunk is computed.
 
-    Parameters
-    ----------
-    resume : bool
-        Write only the chunks that an incomplete store at `path` still lacks, or holds damaged. One that is
-        not there is begun, and with `overwrite` also one that this job has not begun.
-    label : str
-        What progress calls it.
-    job_identity : str, optional
-        What makes the array, as :func:`.job_identity` tells.
-    compare_all : bool
-        Whether all chunks that are kept are compared with those of the array, not the first alone: where the
-        identity does not tell whether the operands are as they were.
-    begun : callable
-        Called when the store is there, before its first chunk is computed.
-
-    Raises
-    ------
-    JobError, StoreError
-        If the store to resume is not one of this array, or was begun by another one.
+    An error of the data removes what was begun, unless it was resumed. JobError or StoreError if the store to
+    resume is not one of this array, or was begun by another one.
     """
     resume = continues(path, job_identity, overwrite=overwrite, resume=resume)
     source = array.with_storable_chunks()
@@ -174,16 +154,9 @@ def counts(
 ) -> list["da.Array"]:
     """Lazy arrays that, when they are computed, have the chunks at some indices written.
 
-    Parameters are those of :func:`.write_chunks`, and
-
-    counted
-        Indices of chunks that are written already, but of which the mask is to be counted.
-
-    Returns
-    -------
-    list of arrays
-        Each block is how many values of the mask hold in a group of chunks; :func:`.pieces_of` makes a job
-        of them.
+    Parameters are those of :func:`.write_chunks`, and indices of chunks that are written already, but of
+    which the mask is to be counted. Each block is how many values of the mask hold in a group of chunks;
+    :func:`.pieces_of` makes a job of them.
     """
     written = _counting_groups(write_chunks(blocks, writer, mask, mask_writer), indices)
     return written if mask is None else written + _counting_groups(count_chunks(mask), counted)
@@ -200,7 +173,7 @@ def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.A
 
 
 def continues(path: store.StorePath, job_identity: str | None, *, overwrite: bool, resume: bool) -> bool:
-    """Whether a job that may resume what is at a place does so, and not begins."""
+    """Whether a job that may resume the array at its output resumes it instead of beginning."""
     if not (resume and store.exists(path)):
         return False
     return not overwrite or store.begun_by(store.locate(path), job_identity)

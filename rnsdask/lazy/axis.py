@@ -22,11 +22,7 @@ from rnsdask.lazy.widening import by_table
 def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Numbers, Any]:
     """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
 
-    Returns
-    -------
-    (array like `x`, places)
-        Numbers and int64 indices, lazy if `x` is. If several axes are reduced, the places are no indices of
-        a lazy array.
+    These are int64 indices; if several axes are reduced, they are no indices of a lazy array.
     """
     words, system = x.words, x.system
     if isinstance(words, da.Array):
@@ -102,6 +98,22 @@ def sums(x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
 
 def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
     return system.apply("sums", to_backend(block, "auto"), axes=axes)[None]
+
+
+def divisors(x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
+    """Greatest common divisors along axes, which keep length 1: an object array of Python ints (*reduced)."""
+    words, system = x.words, x.system
+    if not isinstance(words, da.Array):
+        return _divisors_block(words, system=system, axes=axes)[0]
+    check_sizes(words)
+    partials = reduce_chunks(_divisors_block, words, axes, system=system, axes=axes)
+    found = combine_tree(partials, np.gcd.reduce, tuple(a + 1 for a in axes), "rns-gcd", split_every)
+    return LazyInts.of_ints(found)[0]
+
+
+def _divisors_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
+    # Of no axes NumPy gives the numbers as they are.
+    return abs(np.gcd.reduce(system.decode(block), axis=axes, keepdims=True))[None]
 
 
 def mean(total: Any, count: int) -> Any:

@@ -27,12 +27,7 @@ from rnsdask.lazy.promotion import in_system
 def to_machine_integers(x: Numbers, dtype: np.dtype[Any]) -> Any:
     """The numbers as integers of a type of NumPy's; lazy if the array is.
 
-    Raises
-    ------
-    TypeError
-        If it is no type of integers.
-    OverflowError
-        If a number does not fit, naming its flat index; for a lazy array when it is computed.
+    OverflowError if a number does not fit, naming its flat index; for a lazy array when it is computed.
     """
     if dtype.kind == "f":
         raise TypeError(

@@ -23,13 +23,8 @@ def as_declared(values: Any) -> Any:
 
     The type is that of machine integers and Booleans: bounds follow from it, limbs are read as of it, and
     masks and positions are taken for it. Where a chunk has other lengths, numbers would be left out, or have
-    the places of others; what is masked would count as if it were not.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is masked. Of Dask when a chunk is computed that has such a one, or another type or shape,
-        as of a function that was told others.
+    the places of others; what is masked would count as if it were not. Of Dask it is an error when such a
+    chunk is computed, as of a function that was told another type or shape.
     """
     if not isinstance(values, da.Array):
         if np.ma.is_masked(values):
@@ -63,16 +58,8 @@ def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Pla
 def checked(residues: Any, system: RNS) -> Any:
     """Check residues (n, *shape) of numbers, and that no number is greater in magnitude than the bound.
 
-    Returns
-    -------
-    NumPy, CuPy or Dask array of uint32
-        NumPy and CuPy arrays are copied, so that nobody else can write to them, but for read-only ones. Of a
-        Dask array each chunk is checked when it is computed.
-
-    Raises
-    ------
-    ValueError
-        If a residue is not below its modulus, or a number is beyond the bound; the message names the first.
+    NumPy and CuPy arrays are copied, so that nobody else can write to them, but for read-only ones. Each
+    chunk of a Dask array is checked when it is computed. ValueError for the first wrong one.
     """
     if not isinstance(residues, da.Array):
         is_private = isinstance(residues, np.ndarray) and not residues.flags.writeable
@@ -84,14 +71,7 @@ def checked(residues: Any, system: RNS) -> Any:
 def within_bound(residues: Any, system: RNS) -> Any:
     """Check that no number is greater in magnitude than the bound; each residue is below its modulus.
 
-    Returns
-    -------
-    The same NumPy or CuPy array; or a Dask array that checks each chunk when it is computed.
-
-    Raises
-    ------
-    ValueError
-        If a number is beyond the bound; the message names the first.
+    Return the same array; or a Dask array that checks each chunk when it is computed.
     """
     return map_chunks(_check_bound, residues, rows=system.rows, located=True, system=system)
 

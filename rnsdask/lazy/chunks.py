@@ -41,28 +41,16 @@ def rechunked(words: da.Array, chunks: Any) -> da.Array:
 def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None) -> Lengths:
     """The lengths of all chunks along each axis of the numbers, by the rules of Dask.
 
-    Parameters
-    ----------
-    chunks
-        What `dask.array.core.normalize_chunks` and `rechunk` take: one length for all axes, or one for each,
-        where -1 stands for the whole axis and None for what it is; the lengths of all chunks along an axis;
-        ``"auto"``, or a size in bytes such as ``"64MiB"``; a mapping from some of the axes to these.
-        ``"auto"`` of all axes is this package's (:func:`.layout.normalize_chunks`), of some of them Dask's,
-        which its setting ``array.chunk-size`` limits; of an array without numbers the whole axis.
-    shape
-        Shape of the array of numbers.
-    rows
-        Words of a number, whose bytes sizes are in.
-    current
-        The chunks that it has; without them axes that are not given are in one chunk.
+    `chunks` are what `dask.array.core.normalize_chunks` and `rechunk` take: one length for all axes, or one
+    for each, where -1 stands for the whole axis and None for what it is; the lengths of all chunks along an
+    axis; ``"auto"``, or a size in bytes such as ``"64MiB"``; a mapping from some of the axes to these.
+    ``"auto"`` of all axes is this package's (:func:`.layout.normalize_chunks`), of some of them Dask's, which
+    its setting ``array.chunk-size`` limits; of an array without numbers the whole axis. Sizes are in the
+    bytes of numbers of so many `rows`. Without the `current` chunks, axes that are not given are in one
+    chunk.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `chunks` is none of these, or does not suit the shape, or the length of an axis that gets other
-        chunks is unknown.
-    JobError
-        If there are more chunks than this process has memory for.
+    ValueError also if the length of an axis that gets other chunks is unknown; JobError if there are more
+    chunks than this process has memory for.
     """
     if not any(map(math.isnan, shape)):
         layout.check_shape(shape)
@@ -90,12 +78,8 @@ def store_chunks(
 ) -> tuple[int, ...]:
     """A chunk's length along each axis in a store whose chunks are given as `normalize_chunks` takes them.
 
-    A length that is given is kept, though the axis is shorter.
-
-    Raises
-    ------
-    ValueError
-        If chunks differ along an axis.
+    A length that is given is kept, though the axis is shorter. Chunks that differ along an axis are a
+    ValueError.
     """
     lengths = normalize_chunks(chunks, shape, rows, current)
     if not layout.are_regular(lengths):

@@ -67,9 +67,9 @@ def convolve(
     axis : int
         The axis, of the shape that the operands broadcast to.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others. Only
-        the results count, not partial sums. Of FieldArrays nothing overflows, and it is not taken.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the results count, not partial
+        sums. FieldArrays never overflow and do not take it.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def convolve(
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
         If the operands do not fit one another, one is empty along the axis, or `mode` or `overflow` is none
-        of these; AxisError, which is a ValueError, if there is no such axis.
+        of these; AxisError, a ValueError, if the axis is out of range.
 
     Notes
     -----

@@ -34,20 +34,10 @@ _RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}
 
 
 def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "floor_divide") -> Any:
-    """Divide an array by any integer or an array, or an integer by an array, rounding down.
+    """Divide an array by any integer or an array, or an integer by an array, rounding down: each of `parts`.
 
-    Returns
-    -------
-    list of arrays
-        For each of `parts`; lazy if an array is.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the operands do not fit one another, or the divisor of unsigned numbers is negative.
-    ZeroDivisionError
-        If the divisor is the integer 0. One among an array's, and a lazy one, is found when the result is
-        computed; its index is the first in its chunk.
+    ZeroDivisionError if the divisor is the integer 0. One among an array's, and a lazy one, is found when the
+    result is computed; its index is the first in its chunk.
     """
     dividend, divisor = with_arrays(dividend, divisor)
     by_array = is_number_array(divisor)

@@ -27,9 +27,9 @@ from rnsdask.lazy.elimination import checked as checked_words
 from rnsdask.lazy.elimination import joined_words, map_matrices, square
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.pieces import kept_blocks
+from rnsdask.lazy.pieces import join_blocks, kept_blocks
+from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
-from rnsdask.rns.lift import join_parts
 from rnsdask.rns.system import RNS
 
 # Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
@@ -78,13 +78,6 @@ def solve(a: Any, b: Any) -> Any:
     packed = _solutions("solve", joined, system, columns)
     numerators = packed[..., :rows, :columns]
     return numerators[..., 0] if is_vector else numerators, number(packed[..., rows, 0])
-
-
-def common_bound(a: Any, b: Any) -> RNS:
-    """The system of two arrays of the same moduli, with a bound for both."""
-    bounds = [x.system.bound for x in (a, b)]
-    system: RNS = a.system.with_bound(None if None in bounds else max(bounds))
-    return system
 
 
 def solve_modulo(a: Any, b: Any, *, factors: tuple[int, ...]) -> Any:
@@ -147,7 +140,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
         for group in groups
     )
     parts = kept_blocks(da.concatenate(list(blocks)), groups)
-    joined = combine_tree(parts, _join_blocks, (0,), f"matrix-{name}-parts")
+    joined = combine_tree(parts, join_blocks, (0,), f"matrix-{name}-parts")
     chunks = *joined.chunks[1:-1], (lengths[1],)
     return map_chunks(
         results_of_parts, joined, words, chunks=chunks, dtype=object, matched=True, located=True, **options
@@ -161,10 +154,6 @@ def groups_of_chunks(
     return prime_groups(
         name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(meta_from_array(words))]
     )
-
-
-def _join_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    return join_parts(blocks)
 
 
 def _integers(system: RNS) -> dict[str, Any]:

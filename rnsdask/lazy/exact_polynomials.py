@@ -14,17 +14,17 @@ from dask.array.utils import meta_from_array
 from dask.delayed import delayed
 
 from rnsdask.backend import Array, backend_name
-from rnsdask.core.place import Place
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import exact_polynomials
 from rnsdask.fields.geometric_points import count_beyond
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.pieces import kept_blocks, kept_calls
+from rnsdask.lazy.pieces import join_blocks, kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
+from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
-from rnsdask.rns.lift import from_parts, join_parts
+from rnsdask.rns.lift import from_parts
 from rnsdask.rns.system import RNS
 
 # Primes of a task, in two variables.
@@ -36,16 +36,18 @@ _STEPS = {"cpu": 2**32, "cuda": 2**37}
 
 def resultant(f: Any, g: Any) -> Any:
     """Resultants of polynomials in one variable: Python ints."""
-    system = _system(f, g)
+    system = common_bound(f, g)
     groups = _prime_groups(f, g, system)
     if len(groups) < 2:
-        found = map_pairs(_resultants, f, g, 1, None, system=system, dtype=object)
+        found = map_pairs(exact_polynomials.resultants, f, g, 1, None, False, system=system, dtype=object)
         return number(exact(kept_blocks(found))[..., 0])
     options = {"system": system, "dtype": object, "like": np.empty(0)}
-    parts = da.concatenate([map_pairs(_part, f, g, 2, 1, group=group, **options) for group in groups])
-    joined = combine_tree(kept_blocks(parts, groups), _joined, (0,), "resultant-parts")
+    parts = da.concatenate(
+        [map_pairs(exact_polynomials.part_of_primes, f, g, 2, 1, False, group=k, **options) for k in groups]
+    )
+    joined = combine_tree(kept_blocks(parts, groups), join_blocks, (0,), "resultant-parts")
     ends = (*joined.chunks[1:-1], (1,))
-    found = map_chunks(_integers, joined, chunks=ends, dtype=object, like=np.empty(0))
+    found = map_chunks(from_parts, joined, chunks=ends, dtype=object, like=np.empty(0))
     return number(exact(found)[..., 0])
 
 
@@ -72,7 +74,7 @@ def discriminant(f: Any) -> Any:
 
 def bivariate_resultant(f: Any, g: Any) -> Any:
     """Resultants of polynomials in two variables with respect to y: coefficients in x, Python ints."""
-    system = _system(f, g)
+    system = common_bound(f, g)
     (m, a), (n, c) = (tuple(length - 1 for length in x.words.shape[-2:]) for x in (f, g))
     length = n * a + m * c + 1
     if f.words.ndim == g.words.ndim == 3 and any(isinstance(x.words, da.Array) for x in (f, g)):
@@ -96,29 +98,6 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> Any:
         lifted(task, images, length), (1, length), meta=np.empty((0, 0), dtype=object)
     )
     return exact(found)[0]
-
-
-def _system(f: Any, g: Any) -> RNS:
-    """The system of two arrays of the same moduli, with a bound for both."""
-    bounds = [x.system.bound for x in (f, g)]
-    system: RNS = f.system
-    return system.with_bound(None if None in bounds else max(bounds))
-
-
-def _resultants(f: Array, g: Array, *, system: RNS, place: Place) -> Any:  # noqa: ARG001
-    return exact_polynomials.resultants(f, g, system)
-
-
-def _part(f: Array, g: Array, *, system: RNS, group: tuple[int, int], place: Place) -> Any:  # noqa: ARG001
-    return exact_polynomials.part_of_primes(f, g, system, group)
-
-
-def _joined(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    return join_parts(blocks)
-
-
-def _integers(block: Any) -> Any:
-    return from_parts(block)
 
 
 def _bivariate_resultants(x: Array, y: Array, *, system: RNS, length: int) -> Any:

@@ -39,18 +39,8 @@ def encoded(block: Any, *, system: NumberSystem) -> Any:
 def residues_first(residues: Any, moduli: ModuliSet | WideModuli, axis: int, chunks: Any = None) -> Any:
     """An array of residues of any integer type with its axis of residues in front, (n, *shape).
 
-    Parameters
-    ----------
-    residues : array
-        NumPy, CuPy or Dask; or another that is read by slices, which makes a lazy one, as a NumPy file that
-        is mapped into memory does if there are `chunks`.
-    axis : int
-        The axis of residues.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If type or shape is wrong.
+    An array that is read by slices makes a lazy one, as a NumPy file that is mapped into memory does if there
+    are `chunks`.
     """
     check_dense(residues, "residues")
     residues = of_any_library(residues)
@@ -152,13 +142,7 @@ def checked_limbs(limbs: Any, axis: int) -> tuple[Any, int]:
 
 
 def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
-    """An array of bytes (*shape, length), the least significant first, of such an array or a buffer.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is neither, or its size is no multiple of `length`.
-    """
+    """An array of bytes (*shape, length), the least significant first, of such an array or a buffer."""
     little = _is_little(byteorder)
     if isinstance(data, bytes | bytearray | memoryview):
         if length is None:

@@ -25,21 +25,10 @@ from rnsdask.rns.system import RNS
 def grown(
     result: Callable[..., Range], overflow: str | None, *operands: Operand
 ) -> tuple[tuple[Any, ...], str | None]:
-    """Operands of an operation, and its mode of overflow: where results extend, both as it then takes them.
+    """Operands of an operation, and its mode of overflow; where results extend, both as it then takes them.
 
-    Parameters
-    ----------
-    result : callable
-        Tells the range of the results from those of the operands.
-    overflow : str, optional
-        What the operation was called with.
-    *operands
-        Arrays of numbers, and integers.
-
-    Raises
-    ------
-    RNSOverflowError
-        If results may be longer than any moduli set holds.
+    `result` tells the range of the results from those of the operands. RNSOverflowError if they may be longer
+    than any moduli set holds.
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not extends(overflow, *arrays):
@@ -60,9 +49,9 @@ def grown(
 def extends(overflow: str | None, *arrays: Any) -> bool:
     """Whether results of an operation on arrays of numbers take more moduli where they need them."""
     systems: list[NumberSystem] = [array.system for array in arrays]
-    if not systems or chosen_mode(overflow, *systems) != "extend":
+    if not systems or not all(system.extends for system in systems):
         return False
-    return all(system.extends for system in systems)
+    return chosen_mode(overflow, *systems) == "extend"
 
 
 def grows(*arrays: Any) -> bool:

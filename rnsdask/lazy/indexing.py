@@ -35,26 +35,11 @@ class UnknownLengthError(ValueError):
 
 
 def select(words: Any, key: Any) -> Any:
-    """Select the words of the numbers that NumPy's indexing by `key` would select.
+    """Select the words (rows, *selected) of the numbers that NumPy's indexing by `key` would select.
 
-    Parameters
-    ----------
-    words : NumPy, CuPy or Dask array, shape (rows, *shape)
-        What to select from.
-    key
-        An index of an array of `shape`: whatever NumPy takes, and Dask arrays of integers or Booleans.
-
-    Returns
-    -------
-    array, shape (rows, *selected)
-        Lazy if the words or the index are; a view where NumPy's would be one.
-
-    Raises
-    ------
-    IndexError, TypeError, ValueError
-        Those of NumPy; for a Dask index some when the result is computed.
-    UnknownLengthError
-        If an axis is cut whose length is unknown.
+    A key is whatever NumPy takes, and Dask arrays of integers or Booleans. The result is lazy if the words or
+    the key are; a view where NumPy's would be one. Errors are those of NumPy; for a Dask index some when the
+    result is computed. UnknownLengthError if an axis is cut whose length is unknown.
     """
     items = [_item(k) for k in (key if isinstance(key, tuple) else (key,))]
     is_lazy = any(isinstance(item, da.Array) for item in items)
@@ -270,16 +255,10 @@ def _select_lazily(words: da.Array, parts: list[_Part]) -> da.Array:
 
 
 def _basic(parts: list[_Part], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[int], int]:
-    """An index of the words that leaves the axes of arrays whole.
+    """An index of the words that leaves the axes of arrays whole: slices, integers and None.
 
-    Returns
-    -------
-    index : tuple
-        Of slices, integers and None.
-    axes : list of int
-        Where the axes that arrays choose from lie behind it.
-    position : int
-        The axis at the first integer or array, where NumPy puts the axes of an array's shape.
+    Besides, where the axes that arrays choose from lie behind it, and the axis at the first integer or array,
+    where NumPy puts the axes of an array's shape.
     """
     index: list[Any] = [_WHOLE]
     axes: list[int] = []

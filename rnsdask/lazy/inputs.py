@@ -61,11 +61,6 @@ def readable(values: Any, axis: int | None = None) -> Any:
     """An array of NumPy, CuPy or Dask: a lazy one of any other kind, which is read by slices.
 
     Of the latter, `axis` is not cut into chunks, such as the one that runs over a number's residues.
-
-    Raises
-    ------
-    TypeError
-        If it cannot be read by slices.
     """
     if isinstance(values, np.ndarray):
         return np.asarray(values)

@@ -35,6 +35,8 @@ def with_arrays(*operands: Operand) -> tuple[Any, ...]:
     TypeError, ValueError
         As :func:`as_numbers`.
     """
+    if all(map(is_number_array, operands)):
+        return operands
     like = next(filter(is_number_array, operands), None)
     if like is None:
         return operands
@@ -44,21 +46,13 @@ def with_arrays(*operands: Operand) -> tuple[Any, ...]:
 def as_numbers(values: Any, like: Numbers) -> Any:
     """Make an array of numbers of a list, or of a plain array, as an operand beside an array of numbers.
 
-    Parameters
-    ----------
-    values : nested lists, or array of integers
-        An array of NumPy, CuPy or Dask. One of Dask is encoded chunk by chunk.
-    like : array of numbers
-        Tells the number system, which is extended for the values if it grows, and the processor unless
-        `values` are on a GPU. If it is lazy, the result has its chunks along the axes that have its lengths.
+    Values are an array of NumPy, CuPy or Dask, which is encoded chunk by chunk, or nested lists. `like` tells
+    the number system, which is extended for the values if it grows, and the processor unless they are on a
+    GPU. If it is lazy, the result has its chunks along the axes that have its lengths.
 
-    Raises
-    ------
-    TypeError
-        If a value is no integer, as floats and Booleans are none.
-    ValueError
-        If a value is out of the system's range, naming its position; of a Dask array when it is computed. If
-        lists are ragged, or values masked.
+    TypeError if a value is no integer, as floats and Booleans are none; ValueError if it is out of the
+    system's range, naming its position, of a Dask array when it is computed; or if lists are ragged, or
+    values masked.
     """
     system, meta = like.system, meta_of(like.words)
     _check_kind(values)
@@ -86,11 +80,8 @@ def as_numbers(values: Any, like: Numbers) -> Any:
 def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
     """Values of which some are out of the range of an array's system, as those inside and their sides.
 
-    Returns
-    -------
-    (inside, sides) or None
-        Object array of the values, with 0 in the place of those out of range; and int8 array, on the array's
-        processor, of -1 for those below the range, 1 for those above, else 0. None if all are inside.
+    The former is an object array with 0 in the place of those out of range; the latter an int8 array, on the
+    array's processor, of -1 for those below the range, 1 for those above, else 0. None if all are inside.
     """
     if isinstance(values, da.Array) or x.system.grows:
         return None
@@ -111,8 +102,7 @@ def _check_kind(values: Any) -> None:
     what, kind = "an operand beside an array of numbers", type(values).__name__
     if isinstance(values, np.matrix):
         raise TypeError(
-            f"{what} must be an array of which * multiplies element by element, got a NumPy matrix; "
-            "np.asarray makes one"
+            f"{what} must be an array whose * is element-wise, got a NumPy matrix; np.asarray makes one"
         )
     if getattr(values, "dtype", None) == np.bool_:
         raise TypeError(f"{what} must be integers, got Booleans; rd.where(mask, x, 0) chooses numbers")
@@ -161,24 +151,10 @@ def system_of_values(lowest: int, highest: int, system: Any) -> Any:
 
 
 def numbers_of(small: Any, like: Numbers) -> Any:
-    """An array of the integers of an array of an integer dtype.
+    """An array of the integers of an array of an integer dtype, with the bound that this gives.
 
-    Parameters
-    ----------
-    small : NumPy, CuPy or Dask array of integers
-        At most 64 bits each.
-    like : RNSArray or IntervalRNSArray
-        Whose kind, moduli set and range the result has; one that grows has moduli and a sign for the dtype.
-
-    Returns
-    -------
-    RNSArray or IntervalRNSArray, shape of `small`
-        Lazy if that is; with the bound that the dtype gives.
-
-    Raises
-    ------
-    RNSOverflowError
-        If an integer is out of range; for a Dask array when it is computed.
+    It has the kind, moduli set and range of `like`; one that grows has moduli and a sign for the dtype.
+    RNSOverflowError if an integer is out of range; for a Dask array when it is computed.
     """
     system, ends = like.system, np.iinfo(small.dtype)
     if system.grows:

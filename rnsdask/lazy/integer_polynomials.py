@@ -8,17 +8,15 @@ from typing import Any
 
 import dask.array as da
 
-from rnsdask.backend import Array
-from rnsdask.core.place import Place
 from rnsdask.fields import integer_polynomials
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks
-from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk
+from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk, point_count
+from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.widening import of_residues
-from rnsdask.rns.system import RNS
 
 Function = Callable[..., Any]
 
@@ -40,36 +38,32 @@ def by_kind(name: str, of_elements: Function, of_integers: Function, *arrays: An
 def divided(f: Any, g: Any) -> tuple[Any, Any]:
     """Quotients and remainders by polynomials with the leading coefficient 1 or -1."""
     first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
-    packed = of_pairs(_divided, f, g, first + second)
+    packed = of_pairs(integer_polynomials.divided, f, g, first + second)
     return packed[..., :first], packed[..., first:]
 
 
 def common_divisor(f: Any, g: Any) -> Any:
     """Greatest common divisors over the integers."""
-    return of_pairs(_common_divisors, f, g, max(f.words.shape[-1], g.words.shape[-1]))
+    return of_pairs(
+        integer_polynomials.common_divisors, f, g, max(f.words.shape[-1], g.words.shape[-1]), False
+    )
 
 
 def evaluate(f: Any, points: Any) -> Any:
     """Values of polynomials at integers."""
-    return of_pairs(_values, f, points, points.words.shape[-1])
+    return of_pairs(integer_polynomials.values_at, f, points, points.words.shape[-1], False)
 
 
 def interpolate(points: Any, values: Any) -> tuple[Any, Any]:
     """Polynomials of the least degree with values at points: numerators and denominators."""
-    length = points.words.shape[-1]
-    if length != values.words.shape[-1]:
-        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
-        raise ValueError(
-            f"interpolate takes as many values as points along the last axis, got shapes {shapes}"
-        )
-    return rationals(of_pairs(_interpolated, points, values, length + 1))
+    length = point_count("interpolate", points, values)
+    return rationals(of_pairs(integer_polynomials.interpolated, points, values, length + 1))
 
 
-def of_pairs(function: Function, f: Any, g: Any, length: int, **options: Any) -> Any:
-    """Python ints (*batch, length) that a function gives of the chunks of two arrays."""
-    bounds = [x.system.bound for x in (f, g)]
-    system = f.system.with_bound(None if None in bounds else max(bounds))
-    found = map_pairs(function, f, g, length, None, system=system, dtype=object, **options)
+def of_pairs(function: Function, f: Any, g: Any, length: int, located: bool = True, **options: Any) -> Any:
+    """Python ints (*batch, length) that a function gives of two arrays' chunks, as :func:`map_pairs`."""
+    system = common_bound(f, g)
+    found = map_pairs(function, f, g, length, None, located, system=system, dtype=object, **options)
     return exact(kept_blocks(found))
 
 
@@ -84,22 +78,3 @@ def of_each(function: Function, f: Any, length: int, **options: Any) -> Any:
 def rationals(packed: Any) -> tuple[Any, Any]:
     """Numerators (*batch, length) and denominators (*batch), which are last in packed ones."""
     return packed[..., :-1], number(packed[..., -1])
-
-
-# ---- chunks -----------------------------------------------------------------------------------------------
-
-
-def _divided(f: Array, g: Array, *, system: RNS, place: Place) -> Any:
-    return integer_polynomials.divided(f, g, system, place)
-
-
-def _common_divisors(f: Array, g: Array, *, system: RNS, place: Place) -> Any:  # noqa: ARG001
-    return integer_polynomials.common_divisors(f, g, system)
-
-
-def _values(f: Array, points: Array, *, system: RNS, place: Place) -> Any:  # noqa: ARG001
-    return integer_polynomials.values_at(f, points, system)
-
-
-def _interpolated(points: Array, values: Array, *, system: RNS, place: Place) -> Any:
-    return integer_polynomials.interpolated(points, values, system, place)

@@ -15,16 +15,9 @@ from rnsdask.lazy.operands import Numbers, made_like
 def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tuple[int, int]) -> Any:
     """Convolution of elements of a Fermat field, which are lazy, in chunks of a power of two along the axis.
 
-    There are roots of unity for transforms of :func:`transform_length`.
-
-    Parameters
-    ----------
-    x, y : FieldArray
-        With as many axes, in any chunks; the other axes broadcast.
-    mode : str
-        As :func:`rnsdask.convolve` has it.
-    window : (first, stop)
-        Which elements are wanted.
+    Both have as many axes, in any chunks; all but `axis` broadcast. There are roots of unity for transforms
+    of :func:`transform_length`. `mode` is as :func:`rnsdask.convolve` has it; `window` is which elements are
+    wanted.
     """
     negacyclic, count = mode == "negacyclic", int(x.words.shape[axis + 1])
     length = transform_length(x.system, (count, int(y.words.shape[axis + 1])), mode)

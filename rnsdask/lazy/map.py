@@ -113,7 +113,9 @@ def map_chunks(
     NumPy or CuPy array, or a lazy Dask array if a block is one
     """
     if blocks and not any(isinstance(block, da.Array) for block in blocks):
-        result = function(*blocks, **({"place": ALONE} if located else {}), **options)
+        if located:
+            options["place"] = ALONE
+        result = function(*blocks, **options)
         return result if rows is not None else result[0]
     dtype = np.dtype(_type_of_words(options) if dtype is None else dtype)
     lengths, pairs = _aligned(blocks, matched)
@@ -168,16 +170,8 @@ def array_of_tasks(
 ) -> da.Array:
     """Make a Dask array of one task for each chunk, which may name chunks of other arrays by their keys.
 
-    Parameters
-    ----------
-    name : str
-        The array's name, which tells it from all others.
-    tasks : mapping
-        By the index of a chunk, in C order, the tuple of a function and its arguments.
-    chunks, meta
-        As of any Dask array.
-    *sources : Dask arrays
-        All arrays whose chunks are named.
+    `tasks` are, by the index of a chunk, in C order, tuples of a function and its arguments; `sources` are
+    all arrays whose chunks they name. `name` tells the array from all others.
     """
     if not PLANS_QUERIES:
         layer: dict[Any, Any] = {(name, *index): task for index, task in tasks.items()}
@@ -207,12 +201,15 @@ def _name_of(
 ) -> str:
     """The name of what a call makes of arguments, which begins with a token or the function's name."""
     named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
+    system, operation = call.options.get("system"), call.options.get("operation")
+    if token is None and isinstance(system, NumberSystem) and operation is not None:
+        token = f"{type(system).__name__.lower()}-{operation}"
     token = token or f"rns-{call.function.__name__.strip('_')}"
     return f"{token}-{tokenize(call, chunks, dtype, named)}"
 
 
 def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
-    system = options.get("system")
+    system = options.get("system", options.get("fields"))
     return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
 
 
@@ -291,14 +288,7 @@ def map_values(
 ) -> da.Array:
     """Apply a function to each chunk of a Dask array of plain values, such as a lazy integer.
 
-    Parameters
-    ----------
-    located : bool
-        Whether it is also called with ``place=``, the :class:`.Place` of its chunk.
-    like : array, optional
-        Of the library whose arrays it returns, if that is not NumPy.
-    chunks : lengths of chunks along each axis, optional
-        Those of the result, if not those of the values.
+    All else is as of :func:`map_chunks`, but that results are NumPy's without `like`.
     """
     call = Call(function, options, Grid.of(values.chunks) if located else None, has_index=located)
     pairs: list[tuple[Any, Any]] = [(values, tuple(range(values.ndim)))]

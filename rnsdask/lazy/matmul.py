@@ -44,9 +44,9 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
         Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast. One
         of them may be a nested list, or a plain array, of integers that the other's system holds.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others. Only
-        the results count, not partial sums.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the results count, not partial
+        sums.
 
     Returns
     -------

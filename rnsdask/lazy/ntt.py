@@ -35,15 +35,7 @@ def chunk_length(length: int, longest: int) -> int:
 def transform_in_chunks(
     words: da.Array, system: FiniteFields, axis: int, chunk: int, inverse: bool, negacyclic: bool
 ) -> da.Array:
-    """Transform an array (n, *shape) along an axis of the numbers, which gets chunks of a length.
-
-    Parameters
-    ----------
-    chunk : int
-        The length of chunks, what :func:`chunk_length` gives at least.
-    inverse, negacyclic : bool
-        As :class:`.FourStep` takes them.
-    """
+    """Transform an array (n, *shape) along an axis, which gets chunks of at least :func:`chunk_length`."""
     steps = FourStep(system, words.shape[axis + 1], chunk, inverse, negacyclic)
     parts = divided(words, axis, steps)
     for step in ("columns", "rows"):
@@ -124,7 +116,7 @@ def ntt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
         If `f` is no FieldArray, or `negacyclic` no bool.
     ValueError
         If the length is no power of two, or does not divide p - 1 for each prime p, with `negacyclic` twice
-        the length (the message names the first); AxisError, which is one, if there is no such axis.
+        the length (the message names the first); AxisError, a ValueError, if the axis is out of range.
     """
     return _transformed("ntt", f, axis, negacyclic, inverse=False)
 

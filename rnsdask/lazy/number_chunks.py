@@ -39,18 +39,10 @@ def _number_chunk(rows: list[Array], *, make: Make, system: NumberSystem) -> Any
 def words_of(
     numbers: da.Array, system: NumberSystem, like: Array, words_in: Callable[..., Array]
 ) -> da.Array:
-    """Return the words of a Dask array whose chunks are arrays of numbers.
+    """Return the words of a Dask array whose chunks are arrays of numbers, as :func:`numbers_of` makes it.
 
-    Parameters
-    ----------
-    numbers : Dask array
-        As :func:`numbers_of` makes it.
-    system : NumberSystem
-        What the words mean.
-    like : array
-        Of the library that holds the words.
-    words_in : callable
-        Called with a chunk and ``place=``, the :class:`.Place` of it; it returns the chunk's words.
+    `like` is of the library that holds the words. `words_in` is called with a chunk and ``place=``, the
+    :class:`.Place` of it; it returns the chunk's words.
     """
     grid = Grid.of(numbers.chunks)
     tasks = {

@@ -6,10 +6,9 @@ each axis of the common length or of length 1. :func:`.map_chunks` applies it.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
 import numpy as np
@@ -47,8 +46,7 @@ class Numbers(Protocol):
 Operand: TypeAlias = Any
 
 
-@dataclass(frozen=True)
-class Operands:
+class Operands(NamedTuple):
     """Operands that fit one another.
 
     Attributes
@@ -59,20 +57,10 @@ class Operands:
         (rows, 1, ..., 1) on every processor.
     system : NumberSystem
         The system of the first array, whose numbers are those of all, with the source of any of them.
-    bounds : tuple of int or None
-        An upper bound of each operand's magnitude, where its system knows one; of a Python int the magnitude
-        itself, of a lazy one None.
     """
 
     blocks: tuple[Any, ...]
     system: Any
-    bounds: tuple[int | None, ...]
-
-    @property
-    def bound(self) -> int | None:
-        """An upper bound of the magnitude of all operands, or None if one of them has none."""
-        known = [bound for bound in self.bounds if bound is not None]
-        return max(known) if len(known) == len(self.bounds) else None
 
 
 def is_number_array(operand: Operand) -> TypeGuard[Numbers]:
@@ -87,13 +75,7 @@ def _is_number_type(kind: type) -> bool:
 
 
 def scalar(operand: Operand) -> int:
-    """Return an operand that is a single integer as a Python int.
-
-    Raises
-    ------
-    TypeError
-        If it is anything else.
-    """
+    """Return an operand that is a single integer as a Python int; TypeError if it is anything else."""
     if isinstance(operand, da.Array):
         raise TypeError(
             "an operand must be an RNSArray or an integer, which may be lazy, got a Dask array of shape "
@@ -139,29 +121,17 @@ def integer_of(block: Any) -> int:
 
 
 def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
-    """Check operands against one another and broadcast their shapes.
+    """Check operands, at least one an array, against one another, and broadcast their shapes.
 
-    Parameters
-    ----------
-    *operands
-        Arrays of numbers, or integers of the common range, lazy ones too; at least one array.
-    masks : sequence of Boolean arrays
-        Further inputs without words, broadcast with the operands.
-
-    Raises
-    ------
-    TypeError
-        If an operand is neither, no operand is an array, a mask is not Boolean, or arrays are on different
-        processors.
-    ValueError
-        If moduli sets, ranges or shapes disagree, or an integer is out of range.
+    They are arrays of numbers, or integers of the common range, lazy ones too. `masks` are Boolean arrays,
+    broadcast with the operands. TypeError for anything else, and for arrays on different processors;
+    ValueError if moduli sets, ranges or shapes disagree, or an integer is out of range.
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
-        bounds = tuple([array.system.bound for array in arrays])
-        return Operands(tuple([array.words for array in arrays]), common_system(*arrays), bounds)
+        return Operands(tuple([array.words for array in arrays]), common_system(*arrays))
     operands = in_common_system(*operands)
     arrays = [operand for operand in operands if is_number_array(operand)]
     system = common_system(*arrays)
@@ -173,20 +143,15 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     check_same_processor([*masks, *words])
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
-    known: list[int | None] = []
     remaining = iter(words)
     for operand in operands:
         if is_number_array(operand):
             blocks.append(with_axes(next(remaining), len(shape)))
-            known.append(operand.system.bound)
         elif is_lazy_integer(operand):
             blocks.append(lazy_column(operand, system, len(shape)))
-            known.append(None)
         else:
-            value = scalar(operand)
-            blocks.append(system.column(value, len(shape)))
-            known.append(abs(value))
-    return Operands(tuple(blocks), system, tuple(known))
+            blocks.append(system.column(scalar(operand), len(shape)))
+    return Operands(tuple(blocks), system)
 
 
 def _are_alike(arrays: Sequence[Numbers]) -> bool:
@@ -217,12 +182,7 @@ def _column_block(integer: Any, *, system: Any, ndim: int) -> Any:
 def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
     """Arrays in one system: those of residues in their common one, all others as they are.
 
-    Raises
-    ------
-    ValueError
-        If they have none, or differ in their system.
-    TypeError
-        If they are on different processors.
+    ValueError if they have none, or differ in their system; TypeError if they are on different processors.
     """
     check_same_processor([array.words for array in arrays])
     return in_common_system(*arrays)
@@ -242,13 +202,7 @@ def in_common_system(*operands: Operand) -> tuple[Any, ...]:
 
 
 def ends_of(integer: Operand) -> tuple[int, ...]:
-    """Integers between which an operand is that is one, also a lazy one; none if nothing is known of it.
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
-    """
+    """Integers between which an operand is that is one, also a lazy one; none if nothing is known of it."""
     return getattr(integer, "known_range", None) or () if is_lazy_integer(integer) else (scalar(integer),)
 
 
@@ -262,7 +216,7 @@ def _check_same_numbers(*arrays: Numbers) -> None:
 
 def common_system(*arrays: Numbers) -> Any:
     """The system of the first array, which has the source of numbers of the others if its own have none."""
-    return with_source_of(*(array.system for array in arrays))
+    return with_source_of(*[array.system for array in arrays])
 
 
 def find_lengths(*arrays: Numbers) -> None:
@@ -289,23 +243,11 @@ def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ..
 
 
 def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what: str) -> tuple[Any, ...]:
-    """Blocks of operands and then an array of machine integers, with axes that broadcast.
+    """Blocks of operands (:class:`Operands`) and then an array of machine integers, with axes that broadcast.
 
-    Parameters
-    ----------
-    blocks : sequence of arrays
-        Those of :class:`Operands`, of known lengths.
-    words : array
-        The block of an array of numbers, whose processor counts.
-    integers : array, or nested lists
-        NumPy, CuPy, Dask, or of another library.
-    what : str
-        What errors call the integers.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are of another type, masked, on another processor or of a shape that does not broadcast.
+    The integers, which errors call `what`, are an array of any library, or nested lists; the processor is
+    that of `words`. TypeError or ValueError if they are of another type, masked, on another processor or of a
+    shape that does not broadcast.
     """
     integers = of_any_library(integers)
     if not hasattr(integers, "dtype"):
@@ -369,11 +311,6 @@ def filled_like(words: Any, value: int, dtype: DTypeLike) -> Any:
 
     A lazy array stays in the graph, for it may raise when it is computed, and what is left out of a graph
     must not be able to.
-
-    Returns
-    -------
-    NumPy or CuPy array, or a lazy Dask array if `words` is one
-        Shape `shape`.
     """
     if not isinstance(words, da.Array):
         return np.full_like(words[0], value, dtype=dtype)

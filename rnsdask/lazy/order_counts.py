@@ -17,14 +17,9 @@ from rnsdask.lazy.tree import boxed, combine_tree
 
 @dataclass(frozen=True)
 class OrderCounts:
-    """Counts of the numbers of one array by how they compare with those of another.
+    """Counts of the numbers of one array that are less than, equal to or greater than those of another.
 
-    Attributes
-    ----------
-    less, equal, greater : int
-        How many numbers of the first are less than, equal to or greater than those of the second.
-    first_difference : int or None
-        Flat (C order) index of the first that are not equal.
+    `first_difference` is the flat (C order) index of the first that are not equal.
     """
 
     less: int
@@ -34,14 +29,9 @@ class OrderCounts:
 
 
 def count_orders(a: Numbers, b: Operand) -> da.Array:
-    """Compare a lazy array with another of the same shape, or with any integer, in one pass.
+    """Compare a lazy array with another of the same shape, or with any integer: a lazy :class:`OrderCounts`.
 
     Each chunk's order, a byte a number, lives in one task only.
-
-    Returns
-    -------
-    lazy array of one item
-        A :class:`OrderCounts`.
     """
     order = compare(a, b)[None]  # with an axis in front, as blocks of residues have
     partials = reduce_chunks(_count_block, order, located=True)

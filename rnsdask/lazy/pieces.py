@@ -13,6 +13,8 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 
+from rnsdask.rns.lift import join_parts
+
 Keep = Callable[[list[Delayed], str], list[Any]]
 """Computes pieces: NumPy arrays, in their order. A text says how the computation is cut into them."""
 
@@ -49,3 +51,8 @@ def kept_blocks(array: Any, cut: Any = None) -> Any:
     for index, block in zip(np.ndindex(array.numblocks), found, strict=True):
         whole[tuple(slice(end[i], end[i + 1]) for end, i in zip(ends, index, strict=True))] = block
     return da.from_array(whole, chunks=array.chunks)
+
+
+def join_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
+    """Join parts of integers from different primes, as :func:`.combine_tree` calls it."""
+    return join_parts(blocks)

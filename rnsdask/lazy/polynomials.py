@@ -15,6 +15,7 @@ from rnsdask.fields import polynomial_values, rational_functions
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import check_one_kind
+from rnsdask.lazy.elimination import number_or_array
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
     broadcast_shape,
@@ -64,32 +65,28 @@ def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
 
 
 def map_pairs(
-    function: Callable[..., Any], f: Any, g: Any, length: int, rows: int | None, **options: Any
+    function: Callable[..., Any],
+    f: Any,
+    g: Any,
+    length: int,
+    rows: int | None,
+    located: bool = True,
+    /,
+    **options: Any,
 ) -> Any:
-    """Words (rows, *batch, length) that a function gives of the chunks of two arrays."""
+    """Words (rows, *batch, length) that a function gives of the chunks of two arrays.
+
+    If it is `located`, it is also called with ``place=``, the :class:`.Place` of its chunk.
+    """
     x, y, batch = side_by_side(f, g)
     chunks = None if batch is None else (*batch, (1,), (length,))
     token = f"poly-{function.__name__}"
-    options = {
-        "rows": rows,
-        "chunks": chunks,
-        "token": token,
-        "located": True,
-        "of_pair": function,
-        **options,
-    }
-    return map_chunks(_pair_block, x, y, **options)[..., 0, :]
+    how: dict[str, Any] = {"rows": rows, "chunks": chunks, "token": token, "located": located}
+    return map_chunks(_pair_block, x, y, of_pair=function, **how, **options)[..., 0, :]
 
 
-def _pair_block(x: Array, y: Array, *, of_pair: Callable[..., Array], place: Place, **options: Any) -> Array:
-    return of_pair(x[..., 0], y[..., 0, :], place=place, **options)[..., None, :]
-
-
-def number_or_array(x: Any, words: Any) -> Any:
-    """An array of words (rows, *batch) like another, or without a batch an integer, lazy if they are."""
-    if words.ndim > 1:
-        return made_like((x,), words, x.system, "raise")
-    return made_like((x,), words[:, None], x.system, "raise")[0]
+def _pair_block(x: Array, y: Array, *, of_pair: Callable[..., Array], **options: Any) -> Array:
+    return of_pair(x[..., 0], y[..., 0, :], **options)[..., None, :]
 
 
 # ---- pairs ------------------------------------------------------------------------------------------------
@@ -97,7 +94,7 @@ def number_or_array(x: Any, words: Any) -> Any:
 
 def resultant(f: Any, g: Any) -> Any:
     """Resultants of polynomials over fields: a FieldArray, of one pair an integer."""
-    return number_or_array(f, map_pairs(_resultants, f, g, 1, f.system.rows, system=f.system)[..., 0])
+    return number_or_array(f, map_pairs(_resultants, f, g, 1, f.system.rows, False, system=f.system)[..., 0])
 
 
 def discriminant(f: Any) -> Any:
@@ -116,7 +113,7 @@ def one_chunk(f: Any) -> Any:
 def common_divisor(f: Any, g: Any) -> Any:
     """Greatest common divisors, monic."""
     length = max(f.words.shape[-1], g.words.shape[-1])
-    words = map_pairs(_common_divisors, f, g, length, f.system.rows, system=f.system)
+    words = map_pairs(_common_divisors, f, g, length, f.system.rows, False, system=f.system)
     return made_like((f,), words, f.system, "raise")
 
 
@@ -132,18 +129,20 @@ def divided(f: Any, g: Any) -> tuple[Any, Any]:
 
 def evaluate(f: Any, points: Any) -> Any:
     """Values of polynomials at points of any fields."""
-    words = map_pairs(_values, f, points, points.words.shape[-1], f.system.rows, system=f.system)
+    words = map_pairs(
+        polynomial_values.values_at, f, points, points.words.shape[-1], f.system.rows, False, fields=f.system
+    )
     return made_like((f,), words, f.system, "raise")
 
 
 def interpolate(points: Any, values: Any) -> Any:
     """Polynomials of the least degree with values at points of any fields."""
-    length, system = _point_count("interpolate", points, values), points.system
-    words = map_pairs(_interpolated, points, values, length, system.rows, system=system)
+    length, system = point_count("interpolate", points, values), points.system
+    words = map_pairs(polynomial_values.interpolated, points, values, length, system.rows, fields=system)
     return made_like((points,), words, system, "raise")
 
 
-def _point_count(name: str, points: Any, values: Any) -> int:
+def point_count(name: str, points: Any, values: Any) -> int:
     """Count points; ValueError unless there are as many values."""
     if points.words.shape[-1] != values.words.shape[-1]:
         shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
@@ -155,10 +154,18 @@ def rational_interpolate(
     points: Any, values: Any, numerator: int | None, denominator: int | None, confirm: int | None
 ) -> tuple[Any, Any]:
     """Numerators and denominators of rational functions with values at points of any fields."""
-    count, system = _point_count("rational_interpolate", points, values), points.system
+    count, system = point_count("rational_interpolate", points, values), points.system
     degrees = _degrees(count, numerator, denominator, confirm)
     length = sum(degrees) + 2
-    words = map_pairs(_rational, points, values, length, system.rows, system=system, degrees=degrees)
+    words = map_pairs(
+        rational_functions.rational_interpolated,
+        points,
+        values,
+        length,
+        system.rows,
+        fields=system,
+        degrees=degrees,
+    )
     first = degrees.numerator + 1
     numerators, denominators = (
         made_like((points,), part, system, "raise") for part in (words[..., :first], words[..., first:])
@@ -192,7 +199,7 @@ def _degrees(
 # ---- chunks -----------------------------------------------------------------------------------------------
 
 
-def _resultants(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001
+def _resultants(f: Array, g: Array, *, system: FiniteFields) -> Array:
     found: Array = system.apply("resultants", f, g)
     return found[..., None]
 
@@ -202,7 +209,7 @@ def _discriminants(f: Array, *, system: FiniteFields) -> Array:
     return found[..., None]
 
 
-def _common_divisors(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001
+def _common_divisors(f: Array, g: Array, *, system: FiniteFields) -> Array:
     found: Array = system.apply("common_divisors", f, g)
     return found
 
@@ -210,22 +217,3 @@ def _common_divisors(f: Array, g: Array, *, system: FiniteFields, place: Place) 
 def _divided(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:
     found: Array = system.apply("divided", f, g, place=place)
     return found
-
-
-def _values(f: Array, points: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001
-    return polynomial_values.values_at(f, points, system)
-
-
-def _interpolated(points: Array, values: Array, *, system: FiniteFields, place: Place) -> Array:
-    return polynomial_values.interpolated(points, values, system, place)
-
-
-def _rational(
-    points: Array,
-    values: Array,
-    *,
-    system: FiniteFields,
-    degrees: rational_functions.Degrees,
-    place: Place,
-) -> Array:
-    return rational_functions.rational_interpolated(points, values, system, degrees, place)

@@ -7,12 +7,9 @@ from typing import Any, SupportsIndex
 
 import dask.array as da
 
-from rnsdask.backend import Array
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.place import Place
 from rnsdask.fields import integer_polynomials, power_series
-from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy import functions
 from rnsdask.lazy.integer_polynomials import by_kind, of_each, of_pairs, rationals
 from rnsdask.lazy.map import map_chunks
@@ -28,7 +25,7 @@ def derivative(f: Any, *, overflow: str | None = None) -> Any:
     f : FieldArray, RNSArray, IntervalRNSArray or PositionalArray, shape (..., A)
         Coefficients, ascending.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        As of :func:`.multiply`, for coefficient k is multiplied by k.
+        As in :func:`.multiply`, for coefficient k is multiplied by k.
 
     Returns
     -------
@@ -38,7 +35,7 @@ def derivative(f: Any, *, overflow: str | None = None) -> Any:
     Raises
     ------
     RNSOverflowError, TypeError, ValueError
-        As of :func:`.multiply`; ValueError if there are no coefficients.
+        As in :func:`.multiply`; ValueError if there are no coefficients.
     """
     (f,) = checked_operands("derivative", f)
     length = f.shape[-1]
@@ -60,9 +57,9 @@ def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
     Returns
     -------
     FieldArray, shape (..., length)
-        Of a FieldArray; lazy if it is.
+        For a FieldArray; lazy if it is.
     object array, shape (..., length)
-        Of integers: Python ints of any size. Lazy if `f` is.
+        For integers: Python ints of any size. Lazy if `f` is.
 
     Raises
     ------
@@ -72,7 +69,7 @@ def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
         If a constant term of integers is neither 1 nor -1, for then the inverse is not of integers; it is a
         ValueError. On Dask when it is computed.
     TypeError, ValueError
-        If `f` is no such array, has no coefficients, or `length` is less than 1.
+        If `f` is not such an array, has no coefficients, or `length` is less than 1.
 
     Notes
     -----
@@ -80,7 +77,7 @@ def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
     primes are taken as this needs. Where a better bound is known, it is quicker over `PrimeFields` of as many
     primes, and ``lift(signed=True)`` makes integers.
     """
-    return _of_series("inverse_series", _inverses, integer_polynomials.inverses, f, length)
+    return _of_series("inverse_series", power_series.inverses, integer_polynomials.inverses, f, length)
 
 
 def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
@@ -89,25 +86,25 @@ def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
     Parameters
     ----------
     f, length
-        As of :func:`inverse_series`. Primes of fields are at least `length`.
+        As in :func:`inverse_series`. Primes of fields are at least `length`.
 
     Returns
     -------
     FieldArray, shape (..., length)
-        Of a FieldArray; lazy if it is.
+        For a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., length) and (...)
-        Of integers: Python ints, of which the quotients are the coefficients. Each series has one
-        denominator, the least, positive; it divides the least common multiple of 1 to length - 1.
+        For integers: Python ints, whose quotients are the coefficients. Each series has one denominator, the
+        least, positive; it divides the least common multiple of 1 to length - 1.
 
     Raises
     ------
     NumberError
         If a constant term is not 1; it names its index. On Dask when it is computed.
     TypeError, ValueError
-        As of :func:`inverse_series`; ValueError if a prime is less than `length`, for coefficient k is
+        As in :func:`inverse_series`; ValueError if a prime is less than `length`, for coefficient k is
         divided by k.
     """
-    return _of_series("log_series", _logarithms, integer_polynomials.logarithms, f, length)
+    return _of_series("log_series", power_series.logarithms, integer_polynomials.logarithms, f, length)
 
 
 def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
@@ -116,12 +113,12 @@ def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
     Parameters
     ----------
     f, length
-        As of :func:`log_series`.
+        As in :func:`log_series`.
 
     Returns
     -------
     FieldArray, shape (..., length)
-        Of a FieldArray; lazy if it is.
+        For a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., length) and (...)
         Of integers, as of :func:`log_series`; a denominator divides the factorial of length - 1.
 
@@ -130,9 +127,9 @@ def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
     NumberError
         If a constant term is not 0; it names its index. On Dask when it is computed.
     TypeError, ValueError
-        As of :func:`log_series`.
+        As in :func:`log_series`.
     """
-    return _of_series("exp_series", _exponentials, integer_polynomials.exponentials, f, length)
+    return _of_series("exp_series", power_series.exponentials, integer_polynomials.exponentials, f, length)
 
 
 def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
@@ -148,12 +145,12 @@ def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
     Returns
     -------
     FieldArray or object array, shape (..., length)
-        Of integers Python ints of any size. Lazy if an operand is.
+        For integers Python ints of any size. Lazy if an operand is.
 
     Raises
     ------
     TypeError, ValueError
-        As of :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
+        As in :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
     """
 
     def whole(x: Any, y: Any) -> int:
@@ -162,12 +159,14 @@ def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
 
     def of_elements(x: Any, y: Any) -> Any:
         count = whole(x, y)
-        words = map_pairs(_compositions, x, y, count, x.system.rows, system=x.system, count=count)
+        words = map_pairs(
+            power_series.compositions, x, y, count, x.system.rows, False, fields=x.system, length=count
+        )
         return made_like((x,), words, x.system, "raise")
 
     def of_integers(x: Any, y: Any) -> Any:
         count = whole(x, y)
-        return of_pairs(_integer_compositions, x, y, count, count=count)
+        return of_pairs(integer_polynomials.compositions, x, y, count, False, count=count)
 
     return by_kind("compose", of_elements, of_integers, f, g)
 
@@ -184,21 +183,21 @@ def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: Support
     g : array of the same kind, shape (..., C), optional
         The moduli; the other axes broadcast. Over the integers their leading coefficients are 1 or -1.
     length : int, optional
-        In the place of `g`: the modulus is x**length.
+        Instead of `g`: the modulus is x**length.
 
     Returns
     -------
     FieldArray or object array, shape (..., max(C - 1, 1)) or (..., length)
-        Of integers Python ints of any size. Lazy if an operand is.
+        For integers Python ints of any size. Lazy if an operand is.
 
     Raises
     ------
     ZeroDivisionError
         If a modulus is 0 in a field; it names its index and the prime. On Dask when it is computed.
     NumberError
-        If over the integers a leading coefficient is another one.
+        If over the integers a leading coefficient is another one, or results may have more than 2**25 bits.
     TypeError, ValueError
-        As of :func:`compose`; if both or none of `g` and `length` are given, or `exponent` is negative.
+        As in :func:`compose`; if both or none of `g` and `length` are given, or `exponent` is negative.
     """
     power = as_integer(exponent, "exponent")
     if power < 0:
@@ -208,15 +207,25 @@ def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: Support
     if (g is None) == (length is None):
         raise ValueError("power_mod takes either a modulus g or a length")
     if g is None:
-        return _of_series("power_mod", _powers, _integer_powers, f, length, exponent=power)
+        return _of_series(
+            "power_mod",
+            power_series.powers,
+            integer_polynomials.powers,
+            f,
+            length,
+            exponent=power,
+            located=False,
+        )
 
     def of_elements(x: Any, y: Any) -> Any:
         count, system = max(y.words.shape[-1] - 1, 1), x.system
-        words = map_pairs(_powers_modulo, x, y, count, system.rows, system=system, exponent=power)
+        words = map_pairs(power_series.powers_modulo, x, y, count, system.rows, fields=system, exponent=power)
         return made_like((x,), words, system, "raise")
 
     def of_integers(x: Any, y: Any) -> Any:
-        return of_pairs(_integer_powers_modulo, x, y, max(y.words.shape[-1] - 1, 1), exponent=power)
+        return of_pairs(
+            integer_polynomials.powers_modulo, x, y, max(y.words.shape[-1] - 1, 1), exponent=power
+        )
 
     return by_kind("power_mod", of_elements, of_integers, f, g)
 
@@ -233,8 +242,8 @@ def _of_series(
         count, words = _checked_length(length, x.words.shape[-1]), one_chunk(x)
         _check_characteristic(name, x.system, count)
         chunks = (*words.chunks[1:-1], (count,)) if isinstance(words, da.Array) else None
-        own = {"rows": x.system.rows, "chunks": chunks, "located": True, "token": f"poly-{name}"}
-        found = map_chunks(elements, words, system=x.system, length=count, **own, **options)
+        own = {"rows": x.system.rows, "chunks": chunks, "token": f"poly-{name}", "located": True, **options}
+        found = map_chunks(elements, words, fields=x.system, length=count, **own)
         return made_like((x,), found, x.system, "raise")
 
     def of_integers(x: Any) -> Any:
@@ -267,39 +276,3 @@ def _check_characteristic(name: str, fields: Any, length: int) -> None:
             f"{name} of {length} coefficients divides by 1 to {length - 1}, but {least} is 0 modulo {least}; "
             f"take primes of at least {length}"
         )
-
-
-def _inverses(f: Array, *, system: FiniteFields, length: int, place: Place) -> Array:
-    return power_series.inverses(f, length, system, place)
-
-
-def _logarithms(f: Array, *, system: FiniteFields, length: int, place: Place) -> Array:
-    return power_series.logarithms(f, length, system, place)
-
-
-def _exponentials(f: Array, *, system: FiniteFields, length: int, place: Place) -> Array:
-    return power_series.exponentials(f, length, system, place)
-
-
-def _powers(f: Array, *, system: FiniteFields, length: int, exponent: int, place: Place) -> Array:  # noqa: ARG001
-    return power_series.powers(f, exponent, length, system)
-
-
-def _integer_powers(f: Array, *, system: Any, count: int, exponent: int, place: Place) -> Any:  # noqa: ARG001
-    return integer_polynomials.powers(f, system, exponent, count)
-
-
-def _compositions(f: Array, g: Array, *, system: FiniteFields, count: int, place: Place) -> Array:  # noqa: ARG001
-    return power_series.compositions(f, g, count, system)
-
-
-def _integer_compositions(f: Array, g: Array, *, system: Any, count: int, place: Place) -> Any:  # noqa: ARG001
-    return integer_polynomials.compositions(f, g, system, count)
-
-
-def _powers_modulo(f: Array, g: Array, *, system: FiniteFields, exponent: int, place: Place) -> Array:
-    return power_series.powers_modulo(f, g, exponent, system, place)
-
-
-def _integer_powers_modulo(f: Array, g: Array, *, system: Any, exponent: int, place: Place) -> Any:
-    return integer_polynomials.powers_modulo(f, g, system, exponent, place)

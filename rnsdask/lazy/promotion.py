@@ -18,10 +18,7 @@ from rnsdask.rns.system import RNS
 def in_system(x: Any, system: RNS) -> Any:
     """An array of residues in another system, with a bound if one is known.
 
-    Raises
-    ------
-    RNSOverflowError
-        If the system does not hold a number; if the array is lazy, when it is computed.
+    RNSOverflowError if the system does not hold a number; if the array is lazy, when it is computed.
     """
     own: RNS = x.system
     if own.same_numbers(system):
@@ -34,6 +31,13 @@ def in_system(x: Any, system: RNS) -> Any:
         return type(x)(_cut(x.words, count), target)
     options: dict[str, Any] = {"system": own, "target": system}
     return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
+
+
+def common_bound(a: Any, b: Any) -> RNS:
+    """The system of two arrays of the same moduli, with a bound for both."""
+    bounds = [x.system.bound for x in (a, b)]
+    system: RNS = a.system.with_bound(None if None in bounds else max(bounds))
+    return system
 
 
 def _converted(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:

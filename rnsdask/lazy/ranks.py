@@ -57,23 +57,24 @@ INDEX_ROWS = 2
 # Chunks of the result that are made together; of more than the square of this, the root.
 _TOGETHER = 16
 
-# Samples of a chunk, for each chunk, and at most: with so many, a chunk of the result is cut out of some
-# fewer than 1.5 times as many numbers.
+# Samples of a chunk, for each chunk, and at most.
 _SAMPLES_A_CHUNK = 8
 _MOST_SAMPLES = 2**14
 
+MOST_CANDIDATES = 1.5
+"""Numbers that a chunk of the result is cut out of, for each of its own: fewer, with so many samples."""
+
+
+def chunks_together(count: int) -> int:
+    """How many of `count` chunks are made together."""
+    return min(count, max(_TOGETHER, math.isqrt(max(count - 1, 0)) + 1))
+
 
 def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
-    """The words of sorted numbers with their indices, uint32 (rows + 2, N), in the chunks of `words`.
-
-    Parameters
-    ----------
-    words : Dask array of uint32, shape (rows, N)
-        In chunks of known lengths.
-    """
+    """The words of sorted numbers with their indices, uint32 (rows + 2, N), in chunks of `words`."""
     ends = (0, *accumulate(words.chunks[1]))
     count = words.numblocks[1]
-    together = max(_TOGETHER, math.isqrt(count - 1) + 1)
+    together = chunks_together(count)
     options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS, "located": True}
     # Each part begins with a column that says how many numbers of its chunk come before it.
     chunks = (tuple(length + 1 for length in words.chunks[1]),)
@@ -112,15 +113,10 @@ def with_indices(words: Array, indices: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Numbers between which those of each chunk of the result are.
+    """Sorted numbers (rows + 2, m), in NumPy, between which those of each chunk of the result are.
 
-    Attributes
-    ----------
-    words : array of uint32, shape (rows + 2, m)
-        Sorted numbers, in NumPy.
-    first, last : arrays of int64, one for each chunk
-        The chunk's numbers come not before the first of these, -1 where there is none, and before the last
-        one, m if there is none.
+    These come not before the `first` one of the chunk, -1 where there is none, and before the `last`, m if
+    there is none.
     """
 
     words: NDArray[np.uint32]

@@ -187,13 +187,7 @@ def tile(words: Any, reps: Any) -> Any:
 
 
 def pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
-    """The widths before and after each axis, given as ``numpy.pad`` takes them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are no integers, negative, or not as many as the axes.
-    """
+    """The widths before and after each axis, given as ``numpy.pad`` takes them."""
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu":
         raise TypeError(f"pad_width must be integers, got {widths.dtype}")

@@ -23,7 +23,7 @@ from rnsdask.rns.sort import positions, taken
 
 
 def sort(x: Any, axis: int | None = -1) -> Any:
-    """The numbers sorted along an axis, the least first, as ``numpy.sort``.
+    """Sort along an axis, the least number first, as ``numpy.sort``.
 
     Parameters
     ----------
@@ -35,29 +35,29 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. One of one axis keeps its chunks, and is made, or read, several times where it has
-        many (docs/operations.md, "Order"); along one of several axes each chunk has all numbers.
+        Lazy if `x` is. One of one axis keeps its chunks, and an array of many chunks is computed, or read,
+        several times (docs/operations.md, "Order"). Along one of several axes, a chunk has whole lines.
 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
-        AxisError, which is one, if there is no such axis.
+        AxisError, a ValueError, if the axis is out of range.
     """
     words, axis = _along("sort", x, axis)
     return made_like((x,), sorted_along(words, x.system, axis), x.system, "raise")
 
 
 def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:  # noqa: ARG001
-    """Indices that sort an array along an axis, as ``numpy.argsort``; of equal numbers, the lowest first.
+    """Indices that sort an array along an axis, as ``numpy.argsort``; equal numbers keep their order.
 
     Parameters
     ----------
     x, axis
         As :func:`sort` takes them.
     stable : bool, optional
-        There for NumPy's sake: each sort is stable here.
+        Ignored: each sort is stable. NumPy passes it.
 
     Returns
     -------
@@ -71,6 +71,16 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
     """
     words, axis = _along("argsort", x, axis)
     return sorted_along(words, x.system, axis, indices=True)
+
+
+def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
+    """How often the chunks of a lazy array are read to be sorted, and how many numbers wait for others."""
+    count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
+    if x.ndim > 1 or count < 2:
+        return 1, 0
+    together = ranks.chunks_together(count)
+    parts = math.ceil(together * length * ranks.MOST_CANDIDATES * (1 + ranks.INDEX_ROWS / x.system.rows))
+    return 1 + (math.ceil(count / together) if together < count else 0), parts
 
 
 def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
@@ -132,15 +142,15 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     Returns
     -------
     int or fractions.Fraction, or object array of them
-        Of an even count of numbers it is the mean of the two in the middle: an int, or where their sum is odd
-        a Fraction. Of all numbers alone; on Dask a lazy array that computes to it.
+        For an even count of numbers it is the mean of the middle two: an int, or a Fraction where their sum
+        is odd. For all numbers together, a single one; on Dask a lazy array that computes to it.
 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
-        If there are no numbers along the axes; AxisError, which is one, if there is no such axis.
+        If there are no numbers along the axes; AxisError, a ValueError, if the axis is out of range.
     """
     entry_of("ordering", x, name="median")
     find_lengths(x)

@@ -19,18 +19,9 @@ from rnsdask.lazy.tree import boxed, combine_tree, moved_to_reduce, reduce_words
 
 @dataclass(frozen=True)
 class Summary:
-    """Exact facts about some integers.
+    """Exact facts about some integers; the least and the greatest are None without numbers.
 
-    Attributes
-    ----------
-    count : int
-        How many they are.
-    minimum, maximum : int or None
-        None without numbers.
-    total : int
-        Their sum.
-    lengths : tuple of int
-        At index b, how many have a magnitude of b bits.
+    `lengths` has at index b how many have a magnitude of b bits.
     """
 
     count: int
@@ -49,13 +40,7 @@ _NOTHING = Summary(0, None, None, 0, ())
 
 
 def summarize(x: Numbers, *, backend: str = "auto") -> da.Array:
-    """Summarize a lazy array of integers, each chunk in one task.
-
-    Returns
-    -------
-    lazy array of one item
-        A :class:`Summary`.
-    """
+    """Summarize a lazy array of integers, each chunk in one task: a lazy :class:`Summary`."""
     partials = reduce_chunks(_summary_block, x.words, system=x.system, backend=backend)
     return combine_tree(partials, _combine_blocks, tuple(range(x.words.ndim)), "rns-summary")
 

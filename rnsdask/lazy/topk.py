@@ -69,10 +69,7 @@ def along_axis(
 ) -> Any:
     """The k greatest numbers of each line along an axis, the best first; for k < 0 the least.
 
-    Returns
-    -------
-    array, with min(abs(k), length) along the axis
-        Python ints for the field ``"values"``, else int64 indices along the axis. Lazy if the words are.
+    They are Python ints for the field ``"values"``, else int64 indices along the axis.
     """
     best = _best(words, system, k, axis, split_every)
     if field == "values":

@@ -38,21 +38,11 @@ def tree_reduce(
     split_every: int | None = None,
     backend: str = "auto",
 ) -> da.Array:
-    """Reduce a Dask array of words to one :class:`.ReductionResult`, or to one `field` of it.
+    """Reduce a Dask array of words to a lazy :class:`.ReductionResult`, or to one `field`, a lazy integer.
 
     Reading a chunk, moving it to a GPU and reducing it fuse into one task. The result does not depend on
-    chunks, `split_every`, processors or workers.
-
-    Returns
-    -------
-    dask.array.Array, shape (), dtype object
-        Lazy; computes to a ReductionResult, or to a :class:`.ScalarInt`.
-
-    Raises
-    ------
-    ValueError
-        If there are no numbers (whose sum alone is known, 0), or `operation` or `backend` is unknown. Of
-        chunks of unknown sizes, without numbers when it is computed.
+    chunks, `split_every`, processors or workers. ValueError if there are no numbers (whose sum alone is
+    known, 0); of chunks of unknown sizes when it is computed.
     """
     _check(words, operation, backend)
     options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
@@ -205,13 +195,9 @@ def combine_tree(
 ) -> da.Array:
     """Combine the partial results of chunks along axes with one associative function.
 
-    Parameters
-    ----------
-    combine : callable
-        ``combine(blocks, axis, keepdims)`` of neighbouring blocks, concatenated. The axes keep length 1 if
-        `keepdims` says so, as it always does but for the last call. Chunks that are alone stay as they are.
-    split_every : int, optional
-        How many results one task combines; without it Dask's setting, or 16.
+    ``combine(blocks, axis, keepdims)`` has neighbouring blocks, concatenated. The axes keep length 1 if
+    `keepdims` says so, as it always does but for the last call. Chunks that are alone stay as they are. A
+    task combines as many results as `split_every`, or else Dask's setting, says, or 16.
     """
     # Only axes of more than one chunk take part in the fan-in.
     split = [axis for axis in axes if partials.numblocks[axis] > 1]

@@ -43,23 +43,7 @@ class ProductTree:
         return exact(found)[(0,) * found.ndim]
 
     def remainders(self, value: Any) -> Any:
-        """Remainders of one integer by each number, as Python's ``value % x``.
-
-        Parameters
-        ----------
-        value : int
-            An integer of any size and sign, which may be lazy.
-
-        Returns
-        -------
-        PositionalArray
-            Like the array of the numbers.
-
-        Raises
-        ------
-        TypeError
-            If `value` is no integer.
-        """
+        """Remainders ``value % x`` of one integer, of any size and sign, which may be lazy."""
         if is_lazy_integer(value):
             return self._leaves((value,), None, divisors=False)
         number = int(as_integer(value, "value"))
@@ -152,6 +136,7 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
     -----
     D. Bernstein, "Scaled remainder trees" (2004).
     """
+    entry_of("product_tree", x, name="remainder_tree")
     return ProductTree(x).remainders(value)
 
 

@@ -53,16 +53,10 @@ def through_rns(
 ) -> Function:
     """Make a function of arrays of another system, such as IntervalRNSArrays, of one of RNSArrays.
 
-    Parameters
-    ----------
-    function : callable
-        Takes arrays of numbers among its arguments, and gives such arrays, tuples and lists of them, or
-        anything else.
-    bits : callable, optional
-        Tells from the arguments how many bits every exact result takes, so that none is out of range on the
-        way. Without it, results are no longer than the numbers.
-    overflows : bool
-        Whether the function takes ``overflow=``. Else results out of range are an error.
+    It takes arrays of numbers among its arguments, and gives such arrays, tuples and lists of them, or
+    anything else. `bits` tells from the arguments how many every exact result takes, so that none is out of
+    range on the way; without it, results are no longer than the numbers. Unless the function takes
+    ``overflow=`` (`overflows`), results out of range are an error.
     """
 
     @wraps(function)

@@ -77,19 +77,9 @@ def write_chunks(
 ) -> da.Array:
     """A lazy array that, when it is computed, writes each chunk and counts where the mask holds in it.
 
-    Parameters
-    ----------
-    blocks : array (rows, *shape)
-        With one chunk along the first axis, which is what the writer expects of a chunk: residues, or one
-        row of other values.
-    mask : Boolean array (1, *shape), optional
-        With the same chunks; written by `mask_writer` if there is one.
-    first : sequence of int, optional
-        Index, in what is written, of the first of these chunks.
-
-    Returns
-    -------
-    int64 array, of one number for each chunk
+    `blocks` (rows, *shape) have one chunk along the first axis, which is what the writer expects of a chunk:
+    residues, or one row of other values. The mask (1, *shape), with the same chunks, is written by
+    `mask_writer` if there is one. `first` is the index, in what is written, of the first of these chunks.
     """
     masks = () if mask is None else (mask,)
     chunks = [(1,) * len(axis) for axis in blocks.chunks[1:]]

@@ -20,7 +20,7 @@ from rnsdask.positional.system import Positional
 from rnsdask.rns.axis import reduced_shape, rows_along
 from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.convert import limbs_to_ints
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
+from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, common_divisor
 from rnsdask.rns.scan import Fold, Scan, better
 from rnsdask.rns.sort import Ordering
 
@@ -84,6 +84,8 @@ def reduce_words(operation: str, words: Array, system: Positional) -> ReductionR
     matrix = as_matrix(words)
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
+    if operation == "gcd":
+        return common_divisor(matrix, system)
     index = None
     if operation == "sum":
         value = _sum(matrix, system)

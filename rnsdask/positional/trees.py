@@ -33,16 +33,10 @@ _MOST_ERROR = 256
 
 @dataclass(frozen=True, eq=False)
 class Root:
-    """The top of a tree.
+    """The top of a tree: the product (limbs, 1) of all numbers.
 
-    Attributes
-    ----------
-    product : array (limbs, 1)
-        Product of all numbers.
-    cofactors : array (limbs, 1)
-        Sum of all products of all numbers but one, if it was asked for.
-    limbs : int
-        Limbs of the root's fraction that give all remainders.
+    `cofactors` is the sum of all products of all numbers but one, if it was asked for; `limbs` are those of
+    the root's fraction that give all remainders.
     """
 
     product: Array
@@ -53,10 +47,7 @@ class Root:
 class Tree:
     """Tree of the products of all numbers of a chunk (k, *shape), which must be positive.
 
-    Raises
-    ------
-    ValueError
-        If a number is not positive, naming the index that `locate` makes of the first one.
+    ValueError if one is not, naming the index that `locate` makes of the first one.
     """
 
     def __init__(self, words: Array, *, system: Positional, locate: Locate = int) -> None:

@@ -1,22 +1,25 @@
-"""MAX, MIN, SUM and a tight bound of a chunk of numbers, and how results of chunks combine.
+"""MAX, MIN, SUM, GCD and a tight bound of a chunk of numbers, and how results of chunks combine.
 
 A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
 2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
 keys cannot tell apart are decided by their limbs. The bounds are derived in docs/mathematics.md.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.integer_text import number_text
 from rnsdask.core.layout import as_matrix
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns import exact
-from rnsdask.rns.blocks import batches
+from rnsdask.rns.blocks import EXACT_RESIDUES, batches
 from rnsdask.rns.bounds import measured_bound, narrowed
 from rnsdask.rns.order import are_near_top, comparable_limbs, greatest
 from rnsdask.rns.system import RNS
@@ -27,6 +30,9 @@ _FLAG_BLOCK = 2**26
 # Residues whose first few numbers are looked at before all are, and how many numbers these are.
 _WORTH_A_GLANCE = 2**18
 _FIRST = 8
+
+# Numbers whose common divisor is found first, for it is 1 as a rule; then of twice as many each time.
+_FIRST_DIVIDED = 64
 
 # Sums of residues and of half keys stay below 2**64.
 _SUM_BLOCK = 2**31
@@ -39,7 +45,8 @@ class ReductionResult:
     Attributes
     ----------
     value : int
-        The maximum, minimum or sum, exact, of any size; or the bound (:func:`.measured_bound`).
+        The maximum, minimum, sum or greatest common divisor, exact, of any size; or the bound
+        (:func:`.measured_bound`).
     index : int or None
         Of a maximum or minimum: the smallest flat (C order) index that holds it.
     count : int
@@ -281,6 +288,23 @@ def _combine_sums(a: ReductionResult, b: ReductionResult) -> ReductionResult:
     return _join(a, b, ReductionResult(a.value + b.value, None, 0, 0, ""))
 
 
+# ---- GCD --------------------------------------------------------------------------------------------------
+
+
+def common_divisor(words: Array, system: NumberSystem) -> ReductionResult:
+    """Greatest common divisor of the numbers of words (rows, N) of any system: at least 0, and 0 of none."""
+    divisor, start, step, count = 0, 0, _FIRST_DIVIDED, words.shape[1]
+    while start < count and divisor != 1:
+        values = system.decode(words[:, start : start + step]).tolist()
+        divisor = int(gmpy2.gcd(divisor, *values))
+        start, step = start + step, min(2 * step, max(1, EXACT_RESIDUES // len(words)))
+    return ReductionResult(divisor, None, count, 0, backend_name(words))
+
+
+def _combine_divisors(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, ReductionResult(math.gcd(a.value, b.value), None, 0, 0, ""))
+
+
 # ---- bound ------------------------------------------------------------------------------------------------
 
 
@@ -297,6 +321,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "max": Reduction("max", _maximum, _combine_maxima),
     "min": Reduction("min", _minimum, _combine_minima),
     "sum": Reduction("sum", _sum, _combine_sums, identity=0),
+    "gcd": Reduction("gcd", common_divisor, _combine_divisors, identity=0),
     "bound": Reduction("bound", _bound, _combine_bounds, identity=0),
 }
 """The reductions by name."""

@@ -1,6 +1,6 @@
 """SparseMatrix: a sparse matrix of integers or of elements of prime fields, and its products."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -75,7 +75,7 @@ class SparseMatrix:
         Raises
         ------
         TypeError, ValueError
-            If `fields` are none, or not those of the matrix.
+            If `fields` are not PrimeFields, or not those of the matrix.
         """
         values = self.residues(self.check_fields(fields).moduli)
         words = np.zeros((fields.rows, *self.shape), np.uint32)
@@ -283,12 +283,16 @@ def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
 
 def _integers(values: Any) -> NDArray[Any]:
     """Integers as int64, or as objects if one needs more bits."""
+    if not isinstance(values, Iterable):
+        kind = type(values).__name__
+        raise TypeError(f"values must be integers or a FieldArray, got {values!r:.80} of type {kind}")
     given = np.asarray(values) if isinstance(values, np.ndarray) else np.array(list(values), object)
     if given.dtype.kind == "b" or (given.dtype.kind in "iu" and given.dtype != np.uint64):
         return given.astype(np.int64)
     if given.dtype == object:
-        given = np.array([as_integer(v, f"value {i}") for i, v in enumerate(given.ravel())], object)
-    elif given.dtype != np.uint64:
+        integers = [as_integer(v, f"value {i}") for i, v in enumerate(given.ravel())]
+        given = np.array(integers, object).reshape(given.shape)
+    elif given.size and given.dtype != np.uint64:
         raise TypeError(f"values must be integers, got {given.dtype}")
     if given.size == 0 or max(-int(given.min()) - 1, int(given.max())) < 2**63:
         return given.astype(np.int64)
@@ -296,17 +300,21 @@ def _integers(values: Any) -> NDArray[Any]:
 
 
 def _checked_places(given: Any, count: int, length: int, name: str) -> NDArray[np.int64]:
-    found = np.asarray(given)
-    if found.size == 0 and not isinstance(given, np.ndarray):
+    found = np.asarray(list(given) if isinstance(given, Iterator) else given)
+    if found.size == 0:
         found = found.astype(np.int64)
-    if found.dtype.kind not in "iu":
+    elif found.dtype == object:
+        found = _integers(found)
+    if found.dtype != object and found.dtype.kind not in "iu":
         raise TypeError(f"{name} must be integers, got {found.dtype}")
     if found.shape != (count,):
         raise ValueError(f"{name} must have shape ({count},) as values have, got {found.shape}")
     outside = (found < 0) | (found >= length)
     if outside.any():
         first = int(outside.argmax())
-        raise ValueError(f"{name}[{first}] is {found[first]}, out of the {length} {name} of shape")
+        raise ValueError(
+            f"{name}[{first}] is {abbreviate(int(found[first]))}, out of the {length} {name} of shape"
+        )
     return found.astype(np.int64)
 
 

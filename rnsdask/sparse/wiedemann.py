@@ -144,14 +144,10 @@ def _solved(
 def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int) -> Array:
     """Solutions (n, C, K) of A x = b (n, R, K), each checked by substitution.
 
-    Square matrices are tried as they are. Else, for diagonal matrices D and E drawn at random, D A' E A x =
-    D A' E b has the solutions of A x = b, if there are any. If there are none, y = E (A x - b) has A' y = 0,
-    and mostly y b is not 0, which proves it.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If there is proved to be no solution; or neither was found, since a prime is too small.
+    Square matrices are tried as they are. Else, for diagonal matrices D and E drawn at random, D A' E A x = D
+    A' E b has the solutions of A x = b, if there are any. If there are none, y = E (A x - b) has A' y = 0,
+    and mostly y b is not 0, which proves it. LinAlgError if there is proved to be no solution; or neither was
+    found, since a prime is too small.
     """
     x = np.zeros_like(b, shape=(len(moduli), a.shape[1], b.shape[2]), order="C")
     pending = (~_is_zero(b)).nonzero()[0]
@@ -269,12 +265,7 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
 
     The recurrence of A D, for a random diagonal matrix D, divides the characteristic polynomial: of full
     degree it is that, and its value at 0 the determinant of A D but for the sign. If it is 0 at 0, A D is
-    singular.
-
-    Raises
-    ------
-    NumberError
-        If a prime is too small for one of these to happen.
+    singular. NumberError if a prime is too small for one of these to happen.
     """
     length = a.shape[0]
     found = np.zeros(len(moduli), np.uint32)

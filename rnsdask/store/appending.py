@@ -35,16 +35,9 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
     Codecs and other metadata are those of the old store `info`; `system` has a bound that holds for what is
     appended too. The chunks that are whole along the axis are there; the others are to be written.
 
-    Raises
-    ------
-    ValueError
-        If the array gets too large.
-    ChangedStoreError
-        If the store was overwritten since it was opened.
-    CorruptChunkError
-        If a chunk is missing, or they are not those that it was completed with.
-    StoreError
-        If it is a group of an older version, or cannot be written.
+    ValueError if the array gets too large; ChangedStoreError if the store was overwritten since it was
+    opened; CorruptChunkError if a chunk is missing, or they are not those that it was completed with;
+    StoreError if it is a group of an older version, or cannot be written.
     """
     location = info.location.check_writable()
     if isinstance(info, GroupInfo):

@@ -83,13 +83,7 @@ def _source_fields(source: WideModuli | None) -> dict[str, Any]:
 
 
 def system_of(attribute: dict[str, Any]) -> NumberSystem:
-    """The number system that a checked attribute names.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no such system.
-    """
+    """The number system that a checked attribute names; TypeError or ValueError if there is none."""
     if attribute["format"] == FIELDS_FORMAT:
         return _system_of_format_2(attribute)
     moduli, source = ModuliSet(attribute["moduli"]), _source_of(attribute.get("source"))
@@ -162,15 +156,7 @@ def begun_attribute(system: NumberSystem, writer: str, job_identity: str | None)
 
 
 def complete_attribute(metadata: dict[str, Any], system: NumberSystem, content: str) -> dict[str, Any]:
-    """Make the value of the attribute of a store that is complete, with checksums.
-
-    Parameters
-    ----------
-    metadata
-        The store's metadata document.
-    content
-        Hash of the checksums of all chunks.
-    """
+    """Make the value of the attribute of a store that is complete, with a hash of all chunks' checksums."""
     attribute = {**_system_fields(system), "complete": True}
     attribute["checksum"] = _checksum(attribute, metadata)
     attribute["content"] = content
@@ -281,13 +267,7 @@ def way_on(attribute: dict[str, Any]) -> str:
 def check_job_identity(
     location: Location, job_identity: str | None, attribute: str = ATTRIBUTE
 ) -> str | None:
-    """Check that an incomplete array is of the same job, if both are known, and return what the array names.
-
-    Raises
-    ------
-    StoreError
-        If it is of another one.
-    """
+    """Check that an incomplete array is of the same job, if both are known; return what it names."""
     found = _read_field(location, attribute, "recipe")
     if None not in (found, job_identity) and found != job_identity:
         raise StoreError(

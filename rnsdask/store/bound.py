@@ -23,28 +23,11 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     """Replace the bound of a complete local store, at once or not at all; its chunks stay.
 
     Readers must reopen the store: reading a chunk is a ChangedStoreError from then on. A job that is
-    appending to it fails.
+    appending to it fails. `info` is the store as it was opened before its numbers were looked at, and the
+    bound is not checked; what the store is then is returned.
 
-    Parameters
-    ----------
-    info
-        The store, as it was opened before its numbers were looked at.
-    bound
-        Upper bound of the absolute value of every number, which is not checked.
-
-    Returns
-    -------
-    info : StoreInfo
-        The store as it is then.
-
-    Raises
-    ------
-    ValueError
-        If the bound is not within the range of the moduli set.
-    ChangedStoreError
-        If the store was overwritten, or its metadata changed, since it was opened.
-    StoreError
-        If it is remote; :class:`.StoreAccessError` if it cannot be written.
+    ValueError if the bound is not within the range of the moduli set; ChangedStoreError if the store was
+    overwritten, or its metadata changed, since it was opened; StoreError if it is remote.
     """
     location = info.location
     check_bound_is_writable(location)

@@ -31,7 +31,6 @@ from rnsdask.backend import (
     gpu_to_file,
     kernels_of,
     padded,
-    to_backend,
 )
 from rnsdask.backend.cpu import exceeds, read_checked
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
@@ -102,13 +101,7 @@ _buffers = _BufferPool(_IDLE_BUFFERS)
 
 @contextmanager
 def open_regular(file: Path) -> Iterator[BufferedReader]:
-    """Open a file to read it, unless it is a pipe or a device, which might never end.
-
-    Raises
-    ------
-    OSError
-        If it is one, or cannot be opened.
-    """
+    """Open a file to read it; OSError if it is a pipe or a device, which might never end."""
 
     # A pipe without a writer would not even open.
     def opener(path: str, flags: int) -> int:
@@ -137,31 +130,14 @@ def read_chunk_file(
     name: str,
     columns: slice | None = None,
 ) -> tuple[NDArray[np.uint32], bool]:
-    """Read a chunk, or part of all its rows, and check the whole of it.
+    """Read a chunk, or part of all its rows, and check the whole of it, which messages call `name`.
 
-    Parameters
-    ----------
-    shape
-        Shape of a whole chunk of residues: n, then the chunk's length along each axis.
-    last
-        The greatest residue of each row; None to read words of another kind.
-    name
-        What error messages call the chunk.
-    columns
-        Return only these numbers of the chunk, in C order, as an array (n, their number). All of the file is
-        read for its checksum, but only they are held in memory.
+    `shape` is that of a whole chunk of residues, and `last` the greatest residue of each row; None to read
+    words of another kind. With `columns` only these numbers of the chunk are returned, in C order, as an
+    array (n, their number): all of the file is read for its checksum, but only they are held in memory.
+    Return them, and whether each residue is known to be at most its row's `last`.
 
-    Returns
-    -------
-    residues, valid
-        The chunk, or the part of it; and whether each residue of it is known to be at most its row's `last`.
-
-    Raises
-    ------
-    CorruptChunkError
-        If the file is missing, has a wrong size, or does not match its checksum.
-    StoreAccessError
-        If it cannot be read.
+    CorruptChunkError if the file is missing, has a wrong size, or does not match its checksum.
     """
     file_size = chunk_file_size(shape)
     with _naming_errors(name), open_regular(file) as stream:
@@ -313,23 +289,10 @@ def write_chunk_file(
 ) -> None:
     """Write a whole chunk, padded with zeros up to `shape`, so that it appears at once or not at all.
 
-    Parameters
-    ----------
-    residues
-        Residues of `shape`, or less at the edge of the array; those of a GPU come back piece by piece, each
-        while the one before is written.
-    name
-        What error messages call the chunk.
-    check
-        Called when the file is written under another name; it may raise, and then the file does not appear.
-    place
-        Folder of the file while it is written, made if need be in a folder that is there; the one of `file`
-        by default. Once its content is removed, the file appears no more.
-
-    Raises
-    ------
-    StoreAccessError
-        If it cannot be written.
+    Residues of a GPU come back piece by piece, each while the one before is written. `check` is called when
+    the file is written under another name; it may raise, and then the file does not appear. Meanwhile it is
+    in the folder `place`, made if need be in a folder that is there, or else in that of `file`; once the
+    folder's content is removed, the file appears no more.
     """
     residues = contiguous(residues)
     is_on_gpu = backend_name(residues) == "cuda"
@@ -363,10 +326,7 @@ def write_file(
 def link_file(file: Path, source: Path, name: str, check: Callable[[], object], place: Path | None) -> None:
     """Hard-link a file, or copy it where that cannot be done; as `write_chunk_file` does.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
+    FileNotFoundError if there is no such file.
     """
     if not source.exists():
         raise FileNotFoundError(source)
@@ -457,7 +417,7 @@ def _checksum_of_zeros(count: int) -> int:
 def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
     """Write a chunk of a GPU's array; the GPU computes the checksum."""
     checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
-    if checksum == _checksum_of_zeros(words.nbytes) and not to_backend(words, "cpu").any():
+    if checksum == _checksum_of_zeros(words.nbytes) and not words.any():
         _write_zeros(stream, words.nbytes)
         return
     gpu_to_file(stream.fileno(), words)

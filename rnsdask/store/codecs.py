@@ -100,10 +100,7 @@ class ChunkCodecs:
     def of(cls, document: Mapping[str, Any]) -> "ChunkCodecs":
         """Read them from a metadata document as Zarr writes it.
 
-        Raises
-        ------
-        ValueError
-            If they are not ``bytes``, then at most one compressor, then ``crc32c``.
+        ValueError if they are not ``bytes``, then at most one compressor, then ``crc32c``.
         """
         names = [codec["name"] for codec in document["codecs"]]
         compressors = names[1:-1]
@@ -134,10 +131,8 @@ class ChunkCodecs:
     def decode(self, encoded: bytes) -> NDArray[Any]:
         """Decode a whole chunk, which then is in memory of its own.
 
-        Raises
-        ------
-        ValueError, OSError, EOFError, RuntimeError, zlib.error
-            If it does not match its checksum, or is not what the codecs make of a chunk.
+        Some error, each codec has its own, if it does not match its checksum, or is not what the codecs make
+        of a chunk.
         """
         if not CHECKSUM_BYTES < len(encoded) <= self.longest:
             raise ValueError(f"it has {len(encoded)} bytes, of {self.longest} at most")
@@ -157,23 +152,10 @@ class ChunkCodecs:
 def decode_chunk(
     location: Location, metadata: bytes, key: str, name: str, selection: tuple[slice, ...]
 ) -> NDArray[Any]:
-    """Fetch the bytes of a chunk, and decode them as Zarr's codecs would.
+    """Fetch the bytes of a chunk, which messages call `name`, and decode them as Zarr's codecs would.
 
-    Parameters
-    ----------
-    location, metadata
-        Where a Zarr array is, and its metadata document.
-    key, name
-        The chunk's file within the array, and what error messages call it.
-    selection
-        The part of the array that the chunk covers.
-
-    Raises
-    ------
-    CorruptChunkError
-        If the chunk is missing or cannot be decoded.
-    StoreAccessError
-        If it cannot be read.
+    `selection` is the part of the array that the chunk covers. CorruptChunkError if it is missing or cannot
+    be decoded.
     """
     codecs = codecs_of(metadata)
     try:

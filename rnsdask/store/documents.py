@@ -120,7 +120,7 @@ def with_fields(metadata: bytes, attribute: str, **fields: Any) -> bytes:
 
 
 def document_of(location: Location) -> dict[str, Any] | None:
-    """The metadata document of an array or group; None if there is none."""
+    """The metadata document of an array or group, or None."""
     try:
         metadata = location.read_metadata()
     except FileNotFoundError:
@@ -141,10 +141,7 @@ def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
 def parse_document(metadata: bytes) -> dict[str, Any]:
     """Parse the metadata document of an array or a group.
 
-    Raises
-    ------
-    ValueError
-        If it is no JSON object, is nested too deeply, or names a field twice.
+    ValueError if it is no JSON object, is nested too deeply, or names a field twice.
     """
     try:
         document = json.loads(metadata, object_pairs_hook=_fields)
@@ -167,11 +164,8 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def array_document(metadata: bytes) -> dict[str, Any]:
     """Read the metadata document of an array as Zarr understands it.
 
-    Raises
-    ------
-    ValueError
-        If it is the document of a group, or Zarr cannot read it, or the array's shape or chunks are beyond
-        what can be. The message is one line.
+    ValueError, in one line, if it is that of a group, or Zarr cannot read it, or the array's shape or chunks
+    are beyond what can be.
     """
     try:
         metadata = revealed(metadata)
@@ -217,13 +211,7 @@ def _one_line(text: str) -> str:
 
 
 def check_lengths(shape: Sequence[int], chunks: Sequence[int], itemsize: int) -> None:
-    """Check the shape of an array and of its chunks.
-
-    Raises
-    ------
-    ValueError
-        If there are too many axes, bytes or chunks, or a chunk without values.
-    """
+    """Raise ValueError for too many axes, bytes or chunks of an array, or a chunk without values."""
     if len(shape) > _MOST_AXES:
         raise ValueError(f"it must have at most {_MOST_AXES} axes, got {len(shape)}")
     for what, lengths, least in (("shape", shape, 0), ("chunk shape", chunks, 1)):

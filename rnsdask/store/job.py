@@ -29,12 +29,7 @@ _LONGEST = 4096
 def write_job(target: Target, job: str | None, metadata: bytes, content: str) -> None:
     """Name the job of an array that is about to be complete, unless it has none.
 
-    Parameters
-    ----------
-    metadata
-        The metadata document with which it will be complete.
-    content
-        Hash of the checksums of all chunks.
+    It will be complete with the document `metadata`; `content` is a hash of the checksums of all chunks.
     """
     if job is None or job.startswith(APPEND):
         return
@@ -64,12 +59,8 @@ def begun_by(location: Location, job: str | None) -> bool:
 def is_completed_by(location: Location, job: str | None, *, overwrite: bool = False) -> bool:
     """Whether a job has completed what is at a place, and nothing has changed that since.
 
-    False says that the job is to begin there, or to go on.
-
-    Raises
-    ------
-    StoreError
-        If something else is complete there, unless it may be overwritten.
+    False says that the job is to begin there, or to go on. StoreError if something else is complete there,
+    unless it may be overwritten.
     """
     settle(location.check_writable())
     if begun_by(location, job) or state_at(location) != "whole":

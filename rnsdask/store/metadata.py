@@ -31,15 +31,10 @@ DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
 
 @dataclass(frozen=True)
 class Opened:
-    """A metadata document as it was when a reader opened it.
+    """A metadata document as a reader opened it: a hash of it, and what tells when it was written.
 
-    Attributes
-    ----------
-    digest : str
-        Hash of its content.
-    written : tuple or None
-        What tells when it was written, where the content alone does not tell one store from another: in
-        those of versions of the package that kept no hash of the chunks in it.
+    The latter is None where the content alone tells one store from another, as it does but in those of
+    versions of the package that kept no hash of the chunks in it.
     """
 
     digest: str

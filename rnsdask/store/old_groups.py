@@ -32,10 +32,7 @@ _KIND = "mpint"
 class GroupInfo(StoreInfo):
     """Metadata of an old group, as of a store of the same numbers.
 
-    Attributes
-    ----------
-    parts : tuple of (name, metadata document)
-        Its arrays, that of the residues first.
+    `parts` are the names and metadata documents of its arrays, that of the residues first.
     """
 
     parts: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
@@ -144,15 +141,7 @@ def _check_tied(path: str, attribute: Mapping[str, Any], documents: Mapping[str,
 
 
 def decode_group_chunk(info: GroupInfo, index: Sequence[int]) -> NDArray[np.uint32]:
-    """Read a chunk of every array, and make words of them (n + 6, ...), whose values are not checked.
-
-    Raises
-    ------
-    CorruptChunkError
-        If a chunk is missing, or cannot be decoded.
-    StoreAccessError
-        If one cannot be read.
-    """
+    """Read a chunk of every array, and make words of them (n + 6, ...), whose values are not checked."""
     selection, found = chunk_slices(index, info.shape, info.chunks), {}
     for name, metadata in info.parts:
         key = info.part_chunk_key(name, index)

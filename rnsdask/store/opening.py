@@ -17,28 +17,17 @@ ALL_SYSTEMS: tuple[type[NumberSystem], ...] = (RNS, IntervalRNS, Positional, Fin
 
 
 def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> StoreInfo:
-    """Read and check what a complete store says about itself.
+    """Read and check what a complete store of one of some number systems says about itself.
 
-    Parameters
-    ----------
-    path
-        Anything that `rnsdask.store.locate` takes.
-    systems
-        The number systems that the caller knows.
-
-    Raises
-    ------
-    IncompleteStoreError
-        If the store is still being written, or its writing was interrupted.
-    StoreError
-        If there is no store, or it breaks a rule of the format; the message names the rule and the value.
+    IncompleteStoreError if the store is still being written, or its writing was interrupted; StoreError if
+    there is none, or it breaks a rule of the format: the message names the rule and the value.
     """
     info, complete = load_any(locate(path))
     if not complete:
         raise incomplete_error(info.path, "store", {"recipe": read_job_identity(info.location)})
     if not isinstance(info.system, systems):
         raise StoreError(
-            f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; "
+            f"{info.path}: it holds {_elements_of(info.system)}, which this does not take; "
             f"{_way_out(info.system)}"
         )
     return info

@@ -19,22 +19,10 @@ StorePath: TypeAlias = str | os.PathLike[str] | Store | Location
 def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) -> Location:
     """Return the place that a path, a URL or a store of Zarr's stands for.
 
-    Parameters
-    ----------
-    path
-        A local path; any URL of fsspec; or Zarr's ``LocalStore``, ``FsspecStore`` or ``ObjectStore``. A place
-        stays what it is.
-    storage_options
-        Of fsspec, for a URL: credentials, the endpoint, and the like.
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
-    ValueError
-        If the path is empty, or `storage_options` are given for anything but a URL.
-    StoreError
-        If the URL's file system is unknown, or the package for it is not installed.
+    That is a local path; any URL of fsspec, with its `storage_options`: credentials, the endpoint, and the
+    like; or Zarr's ``LocalStore``, ``FsspecStore`` or ``ObjectStore``. A place stays what it is. TypeError if
+    it is something else; ValueError if the path is empty, or options are given for anything but a URL;
+    StoreError if the URL's file system is unknown, or the package for it is not installed.
     """
     if not isinstance(storage_options, Mapping | None):
         raise TypeError(f"storage_options must be a mapping, got {type(storage_options).__name__}")
@@ -85,13 +73,7 @@ def _from_file_system(zarr_store: FsspecStore) -> Location:
 
 
 def component_of(root: Location, component: str | None) -> Location:
-    """The place of an array by its path within a Zarr group, such as ``"a/b"``; without one, the root itself.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no such path.
-    """
+    """The place of an array by its path in a Zarr group, such as ``"a/b"``; without one, the root."""
     location = root
     for name in _names_in(component):
         location = location.child(name)
@@ -99,13 +81,7 @@ def component_of(root: Location, component: str | None) -> Location:
 
 
 def create_parents(root: Location, component: str | None) -> None:
-    """Make Zarr groups of the root, and of what lies between it and an array, where nothing is yet.
-
-    Raises
-    ------
-    StoreError
-        If something else than a Zarr group is there.
-    """
+    """Make Zarr groups of the root, and of what lies between it and an array, where nothing is yet."""
     location = root
     for name in _names_in(component):
         _create_group(location)

@@ -38,15 +38,7 @@ _DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
 @dataclass(frozen=True)
 class PlainInfo(ArrayInfo):
-    """Metadata of a plain array.
-
-    Attributes
-    ----------
-    dtype : numpy.dtype
-        Boolean, or integers of a sign.
-    codecs : tuple of str
-        The codecs that make bytes of a chunk, in the order of encoding.
-    """
+    """Metadata of a plain array, of Booleans or of integers of a sign."""
 
     dtype: np.dtype[Any]
     codecs: tuple[str, ...]
@@ -99,12 +91,8 @@ def load_plain(location: Location) -> tuple[PlainInfo, bool]:
 def open_plain(path: StorePath) -> PlainInfo:
     """Read and check what a complete plain array says about itself.
 
-    Raises
-    ------
-    IncompleteStoreError
-        If its writing did not finish.
-    StoreError
-        If there is no such array, or it breaks a rule of the format.
+    IncompleteStoreError if its writing did not finish; StoreError if there is no such array, or it breaks a
+    rule of the format.
     """
     info, complete = load_plain(locate(path))
     if info.dtype.name not in _DTYPES:
@@ -132,10 +120,7 @@ def _decoded(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
 def open_any_array(path: str) -> zarr.Array[Any]:
     """Open a Zarr array that any program has written, to be read by slices.
 
-    Raises
-    ------
-    StoreError
-        If there is none, or it cannot be read, or it is one of rnsdask's that is not whole.
+    StoreError if there is none, or it cannot be read, or it is one of rnsdask's that is not whole.
     """
     try:
         array = zarr.open_array(path, mode="r")

@@ -39,10 +39,8 @@ _BATCH = 16
 def belonging(location: Location, opened: Opened) -> Iterator[None]:
     """Make sure that the chunks that are read in this context belong to the metadata document of a reader.
 
-    Raises
-    ------
-    ChangedStoreError
-        If the document has changed since it was opened, also where a chunk cannot be read for that reason.
+    ChangedStoreError if that has changed since it was opened, also where a chunk cannot be read for that
+    reason.
     """
     try:
         yield
@@ -53,31 +51,11 @@ def belonging(location: Location, opened: Opened) -> Iterator[None]:
 
 
 def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
-    """Read a chunk and check it.
+    """Read the chunk at an index of ``info.grid``, cut at the array's edge, and check it.
 
-    Parameters
-    ----------
-    info
-        The store.
-    index
-        Index of the chunk in ``info.grid``.
-
-    Returns
-    -------
-    residues : ndarray
-        ``uint32``, shape ``(n, ...)``: the chunk, cut at the array's edge; C-contiguous and writable.
-
-    Raises
-    ------
-    IndexError
-        If the grid has no such chunk.
-    CorruptChunkError
-        If the chunk is missing, truncated, or does not match its checksum, or a residue is not below its
-        modulus.
-    ChangedStoreError
-        If the store was overwritten or removed since `info` was read.
-    StoreAccessError
-        If it cannot be read.
+    The residues (n, ...) are C-contiguous and writable. CorruptChunkError if the chunk is missing, truncated,
+    or does not match its checksum, or a residue is not below its modulus; ChangedStoreError if the store was
+    overwritten or removed since `info` was read.
     """
     residues, valid = _read_whole(info, index)
     _check_residues(info, index, residues, valid=valid)
@@ -135,15 +113,8 @@ def _check_residues(
 def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     """Read a chunk into the memory of this process's GPU, by pinned memory of the host, and check it.
 
-    Parameters
-    ----------
-    info
-        A store whose chunks are files (``info.has_chunk_files``).
-    index
-        Index of the chunk in ``info.grid``.
-
-    Returns, Raises
-        As :func:`read_chunk`, but a CuPy array; GPUMemoryError if it does not fit into the GPU's memory.
+    It is one of a store whose chunks are files. All is as of :func:`read_chunk`; GPUMemoryError if it does
+    not fit.
     """
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
@@ -178,17 +149,8 @@ def split_axis(chunks: Sequence[int]) -> int:
 def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> NDArray[np.uint32]:
     """Read part of a chunk in the memory of that part alone, and check the whole chunk.
 
-    Parameters
-    ----------
-    info
-        A store whose chunks are files (``info.has_chunk_files``).
-    index
-        Index of the chunk in ``info.grid``.
-    start, stop
-        The part of the chunk along :func:`split_axis`; cut at the array's edge.
-
-    Returns, Raises
-        As :func:`read_chunk`.
+    It is one of a store whose chunks are files, and the part is along :func:`split_axis`. All else is as of
+    :func:`read_chunk`.
     """
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
@@ -217,23 +179,13 @@ def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ..
 
 
 def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:
-    """Read every chunk of a store, and describe whatever is wrong with it.
+    """Read every chunk of a store, and yield one line for each fault.
 
-    Parameters
-    ----------
-    info
-        The store.
-    map_chunks
-        What applies a function to all chunks. The ``map`` of an executor does so in parallel, each worker
-        with one chunk in memory.
-
-    Yields
-    ------
-    problem : str
-        One line that names the store, the file or chunk, and what is wrong: a file that does not belong to
-        the store (HTTP servers tell of none); a chunk that is missing, has a wrong size, or does not match
-        its checksum; the first residue of each row that is not below its modulus, with its position in the
-        array; the first number of a chunk that is greater in magnitude than the store's bound.
+    `map_chunks` applies a function to all chunks: the ``map`` of an executor does so in parallel, each worker
+    with one chunk in memory. A line names the store, the file or chunk, and the fault: a file that does not
+    belong to the store (HTTP servers tell of none); a chunk that is missing, has a wrong size, or does not
+    match its checksum; the first residue of each row that is not below its modulus, with its position in the
+    array; the first number of a chunk that is greater in magnitude than the store's bound.
     """
     keys = info.location.versions().keys() - {METADATA_KEY, JOB_KEY}
     for key in sorted(key for key in keys if not info.holds(key)):
@@ -306,7 +258,7 @@ def _version(location: Location, key: str) -> tuple[Any, ...] | None:
 
 
 def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
-    """Read a chunk, and describe what is wrong with it."""
+    """Read a chunk, and describe its faults."""
     try:
         residues = read_chunk(info, index)
     except ChangedStoreError:

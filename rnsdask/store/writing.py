@@ -62,28 +62,14 @@ def create(
 ) -> "StoreWriter":
     """Create a store without chunks; it is incomplete until its writer has finished.
 
-    Parameters
-    ----------
-    path, chunks, codecs
-        Anything that `rnsdask.store.locate` takes; chunk lengths as `rnsdask.core.layout.normalize_chunks`
-        takes them; one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or none, which is fastest.
-    shape
-        Shape of the array of numbers. A one-dimensional array may grow, from length 0 on.
-    overwrite
-        Whether to replace a Zarr array that `path` holds, or that another job writes there, and nothing else.
-    job_identity
-        Hash of what the numbers follow from, by which `resume` recognises the job.
-    with_room
-        Whether chunks that are longer than the array stay so, for what will be appended.
-    nonzero
-        Most numbers that are not 0, where that is known: zeros take no room on the disk.
+    `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.normalize_chunks` take them,
+    and `codecs` one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or none, which is fastest. A
+    one-dimensional array may grow, from length 0 on. `overwrite` replaces a Zarr array that `path` holds, or
+    that another job writes there, and nothing else. `resume` recognises the job by `job_identity`, a hash of
+    what the numbers follow from. `with_room` keeps chunks that are longer than the array, for what will be
+    appended. At most `nonzero` numbers are not 0: zeros take no room on the disk.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is wrong.
-    StoreError
-        If `path` is taken, or cannot be written, or its disk has no room for the chunks.
+    StoreError if `path` is taken, or cannot be written, or its disk has no room for the chunks.
     """
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
@@ -147,12 +133,8 @@ def resume(
     """Open an incomplete store, to write the chunks that it still lacks; it is this writer's from now on.
 
     `check` is called before anything changes, and may raise. With `any_job` another job may have begun the
-    store, because its caller compares all chunks that are there.
-
-    Raises
-    ------
-    StoreError
-        If there is no valid store, or it is complete, or was created by another job, or cannot be written.
+    store, because its caller compares all chunks that are there. StoreError if there is no valid store, or it
+    is complete, or was created by another job, or cannot be written.
     """
     location = locate(path)
     begun = find_begun(location)
@@ -174,13 +156,6 @@ class ArrayWriter(ABC):
 
     A writer that finds another's token in the array stops with an error. So two jobs never mix their chunks,
     and a task that outlives its job publishes nothing.
-
-    Attributes
-    ----------
-    info : ArrayInfo
-        The array as it is now.
-    target : Target
-        Where it is written, and this writer's right to it.
     """
 
     info: ArrayInfo
@@ -204,15 +179,8 @@ class ArrayWriter(ABC):
     def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
         """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all.
 
-        Raises
-        ------
-        IndexError
-            If the grid has no such chunk.
-        TypeError, ValueError
-            If the block has another type or shape, or holds a word of no number, such as a residue that is
-            not below its modulus.
-        StoreError
-            If it cannot be written, or another writer has begun to write the array.
+        TypeError or ValueError if the block has another type or shape, or holds a word of no number, such as
+        a residue that is not below its modulus; StoreError if another writer has begun to write the array.
         """
 
     @abstractmethod
@@ -221,7 +189,7 @@ class ArrayWriter(ABC):
 
     @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:
-        """Read a chunk, and describe what is wrong with it."""
+        """Read a chunk, and describe its faults."""
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
@@ -240,13 +208,7 @@ class ArrayWriter(ABC):
         return [index for index, found in zip(written, problems, strict=True) if found]
 
     def finish(self) -> object:
-        """Declare the array complete, and put it in its place.
-
-        Raises
-        ------
-        StoreError
-            If a chunk is not written, or another writer has begun to write the array.
-        """
+        """Declare the array complete, and put it in its place; StoreError if a chunk is not written."""
         self._finish(lambda _: {"complete": True})
         return None
 
@@ -271,7 +233,7 @@ class ArrayWriter(ABC):
         return content_of(self.info.location, self.info.chunk_keys())
 
     def discard(self) -> None:
-        """Remove what is written, unless it is another writer's by now."""
+        """Remove the unfinished array, unless another writer has taken it over."""
         self.target.discard()
 
 
@@ -310,10 +272,7 @@ class StoreWriter(ArrayWriter):
     def resize(self, shape: Sequence[SupportsIndex]) -> None:
         """Make a one-dimensional array longer, for numbers whose count is not known beforehand.
 
-        Raises
-        ------
-        ValueError
-            If the array has more axes, would become shorter, or its last chunk is written and partly filled.
+        ValueError if it would become shorter, or its last chunk is written and partly filled.
         """
         info = self.info
         if len(info.shape) != 1 or len(shape) != 1:
@@ -343,11 +302,8 @@ class StoreWriter(ArrayWriter):
     def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
         """Declare the store complete, put it in its place, and return what it says about itself then.
 
-        Parameters
-        ----------
-        bound
-            Upper bound of the absolute value of every number, where it became known in writing; None keeps
-            the one that the store was created with. ValueError if it is beyond the range of the moduli set.
+        A bound that became known in writing replaces the one that the store was created with; ValueError if
+        it is beyond the range of the moduli set.
         """
         system = self.info.system if bound is None else with_exact_bound(self.info.system, bound)
 

@@ -1,5 +1,6 @@
 """Reductions, selections and scans: of all numbers, along axes, and up to each number."""
 
+import math
 from itertools import accumulate
 from random import Random
 from typing import Any
@@ -155,15 +156,16 @@ def check_running_extrema(case: Case, rng: Random) -> int:
 @operation("reduce reports")
 def check_reduce_reports(case: Case, rng: Random) -> int:
     """`reduce` reports the right facts beside the value."""
-    (x,), name = case.take(rng), rng.choice(("max", "min", "sum"))
+    (x,), name = case.take(rng), rng.choice(("max", "min", "sum", "gcd"))
     flat = x.values.reshape(-1).tolist()
     if not flat:
         return 0
     result = x.array.reduce(name)
     result = result.compute() if hasattr(result, "compute") else result
-    expected = {"max": max, "min": min, "sum": sum}[name](flat)
+    functions = {"max": max, "min": min, "sum": sum, "gcd": lambda values: math.gcd(*values)}
+    expected = functions[name](flat)
     require((result.value, result.count) == (expected, len(flat)), f"{name}: {result}")
-    if name != "sum":
+    if name in ("max", "min"):
         require(result.index == flat.index(expected), f"{name}: index {result.index}")
     return len(flat)
 

@@ -54,6 +54,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sign": np.sign,
     "equal to any size": lambda x: np.not_equal(10**40, x),
     "maximum.reduce along an axis": lambda x: np.maximum.reduce(x, axis=1, keepdims=True),
+    "gcd.reduce along an axis": np.gcd.reduce,
+    "gcd.reduce": lambda x: np.gcd.reduce(x * 6, axis=None),
     "matmul": lambda x: np.matmul(x, x.T),
     "max along an axis": lambda x: np.max(x, axis=0),
     "amin": lambda x: np.amin(x, axis=1, keepdims=True),

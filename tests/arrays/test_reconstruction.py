@@ -168,12 +168,16 @@ def test_errors() -> None:
     for confirm in (0, 2, -1):
         with pytest.raises(ValueError, match=f"confirm must be from 1 to 1, .* got {confirm}$"):
             rd.rational_reconstruct(x, confirm=confirm)
-    with pytest.raises(ValueError, match="confirm must be from 1 to 0"):
+    with pytest.raises(ValueError, match="takes both bounds or two moduli, got 1 modulus"):
         rd.rational_reconstruct(rd.from_ints([1], rd.PrimeFields([101]), chunks=None))
     with pytest.raises(ValueError, match="denominator_bound must be at least 1, got 0"):
         rd.rational_reconstruct(x, denominator_bound=0)
     with pytest.raises(TypeError, match="moduli= is for plain residues; a FieldArray has its own"):
         rd.rational_reconstruct(x, [7, 11])
+    with pytest.raises(TypeError, match="moduli must be a ModuliSet, got 101 of type int"):
+        rd.rational_reconstruct(x.residues, 101)
+    found = rd.rational_reconstruct(x.residues, iter([7, 11]), numerator_bound=2, denominator_bound=2)
+    assert found.numerators.tolist() == [1, 2]
     with pytest.raises(TypeError, match="takes residues with moduli="):
         rd.rational_reconstruct(x.residues)
     with pytest.raises(TypeError, match="prime fields, an RNSArray or residues, got a PositionalArray"):

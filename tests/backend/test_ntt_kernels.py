@@ -71,15 +71,9 @@ def test_long_transforms_of_the_cpu(length: int, rng: np.random.Generator) -> No
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("log_length", "runs"), [(15, 131), (16, 67), (18, 17), (19, 9), (20, 7)])
-def test_many_transforms_of_two_passes(
-    log_length: int, runs: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_transforms_of_two_passes(log_length: int, runs: int, rng: np.random.Generator) -> None:
     """More than the memory between passes holds at a time, in place too."""
     import cupy
-
-    from rnsdask.backend.cuda import ntt
-
-    monkeypatch.setattr(ntt, "OVERLAP_PASSES", True)
 
     length = 2**log_length
     for moduli in SETS[1:]:
@@ -94,14 +88,8 @@ def test_many_transforms_of_two_passes(
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("log_length", "runs"), [(22, 3), (24, 1)])
-def test_many_transforms_of_three_passes(
-    log_length: int, runs: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_transforms_of_three_passes(log_length: int, runs: int, rng: np.random.Generator) -> None:
     import cupy
-
-    from rnsdask.backend.cuda import ntt
-
-    monkeypatch.setattr(ntt, "OVERLAP_PASSES", True)
 
     length = 2**log_length
     primes = primes_below(2**31, length)

@@ -297,7 +297,7 @@ def test_reductions_of_intervals() -> None:
         if name != "sum":
             assert found["index"] == S.index(value)
     assert as_json("bound", "g.zarr")["bits"] == max(map(abs, S)).bit_length()
-    assert "--write is of stores of residues" in fail("bound", "g.zarr", "--write")
+    assert "--write is for stores of residues" in fail("bound", "g.zarr", "--write")
 
 
 def test_compare_intervals() -> None:
@@ -362,7 +362,7 @@ FAULTS: list[tuple[list[Any], int, str]] = [
     (["convert", "x.zarr", "o"], 2, r"Missing option '--to'"),
     (["convert", "x.zarr", "o", "--to", "rns"], 2, r"convert of x.zarr: it is a store of residues already"),
     (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is a store of intervals already"),
-    (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are of --to rns"),
+    (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are for --to rns"),
     (
         ["concat", "u.zarr", "s.zarr", "-o", "o"],
         2,
@@ -445,6 +445,39 @@ def test_faults(args: list[Any], status: int, message: str) -> None:
     assert not Path("o").exists()
 
 
+# ---- order ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_sort(count: int, rng: np.random.Generator) -> None:
+    values = [int(v) ** 3 for v in rng.integers(-50, 50, 20 * count)]
+    arrays = {
+        "rns": rd.from_ints(values, chunks=20),
+        "interval": rd.from_ints(values, rd.IntervalRNS(MS), chunks=20),
+        "limbs": rd.from_ints(values, rd.Positional(40, signed=True), chunks=20),
+    }
+    for name, x in arrays.items():
+        x.to_zarr(name)
+        done = as_json("sort", name, f"{name}-sorted")
+        found = rd.open_zarr(f"{name}-sorted")
+        assert found.compute().tolist() == sorted(values)
+        assert found.chunks == x.chunks
+        # For samples, and of more than 16 chunks again for each 16.
+        assert done["bytes_read"] == x.nbytes * (1 if count <= 16 else 1 + 3)
+
+
+def test_sort_along_an_axis(rng: np.random.Generator) -> None:
+    values = rng.integers(-99, 99, (6, 9))
+    rd.from_ints(values, chunks=(2, 4)).to_zarr("table.zarr")
+    succeed("sort", "table.zarr", "rows.zarr")
+    succeed("sort", "table.zarr", "columns.zarr", "--axis", 0)
+    assert rd.open_zarr("rows.zarr").compute().tolist() == np.sort(values).tolist()
+    assert rd.open_zarr("columns.zarr").compute().tolist() == np.sort(values, axis=0).tolist()
+    assert "axis 2 is out of bounds" in fail("sort", "table.zarr", "y.zarr", "--axis", 2, status=2)
+    rd.from_ints([1, 2], rd.PrimeFields([7])).to_zarr("field.zarr")
+    assert "field.zarr" in fail("sort", "field.zarr", "y.zarr")
+
+
 # ---- jobs that go on --------------------------------------------------------------------------------------
 
 
@@ -459,6 +492,7 @@ JOBS: dict[str, list[Any]] = {
     "powmod": ["powmod", "p.zarr", -3, 509, "-o", "out.zarr"],
     "rechunk": ["rechunk", "s.zarr", "out.zarr", "--chunks", "5,256"],
     "reshape": ["reshape", "rows.zarr", "out.zarr", "60,128"],
+    "sort": ["sort", "x.zarr", "out.zarr"],
 }
 
 

@@ -167,7 +167,11 @@ def test_a_selection_of_unknown_size(rng: np.random.Generator) -> None:
 
 def test_arguments_of_other_kinds() -> None:
     x = rd.from_ints([3, 5], rd.ModuliSet.for_bits(64), chunks=None)
-    for name, function in (("batch_gcd", rd.batch_gcd), ("product_tree", rd.product_tree)):
+    for name, function in (
+        ("batch_gcd", rd.batch_gcd),
+        ("product_tree", rd.product_tree),
+        ("remainder_tree", lambda x: rd.remainder_tree(7, x)),
+    ):
         with pytest.raises(TypeError, match=f"^{name} takes no RNSArray"):
             function(x)
         with pytest.raises(TypeError, match=f"^{name} takes at least one array of numbers, got list"):

@@ -80,6 +80,12 @@ def test_entries_of_one_place_are_added() -> None:
         assert (a @ x == [0, 100 * total]).all()
 
 
+def test_iterators() -> None:
+    a = rd.sparse.from_entries(iter([0, 1]), (k for k in (1, 0)), iter([2, 3]), (2, 2))
+    assert a.to_dense(FIELDS).tolist() == [[0, 2], [3, 0]]
+    assert rd.sparse.from_entries(np.array([]), np.array([]), np.array([]), (2, 2)).nnz == 0
+
+
 def test_numbers_of_any_integer_type() -> None:
     x = rd.from_ints([1, 10], FIELDS, chunks=None)
     for kind in (np.bool_, np.int8, np.uint8, np.uint64, object):
@@ -160,6 +166,10 @@ def test_what_is_refused() -> None:
         (ValueError, "shape must be a pair", ([], [], [], (2,))),
         (ValueError, r"rows and columns must be from 0 to 2\*\*31 - 1", ([], [], [], (2, 2**31))),
         (ValueError, "values must have one axis, got 2", ([0], [0], np.ones((1, 1), int), (2, 2))),
+        (ValueError, "values must have one axis, got 2", ([0, 1], [0, 1], [[1], [2]], (2, 2))),
+        (ValueError, "values must have one axis, got 2", ([0], [0], np.ones((1, 1), object), (2, 2))),
+        (TypeError, "values must be integers or a FieldArray, got 5 of type int", ([0], [0], 5, (2, 2))),
+        (ValueError, r"rows\[1\] is 0x40.*, out of the 2 rows", ([0, 2**70], [0, 0], [1, 1], (2, 2))),
     ):
         with pytest.raises(error, match=message):
             make(*arguments)

@@ -157,6 +157,24 @@ def test_compositions_and_powers(
         )
 
 
+@pytest.mark.parametrize("exponent", [10**12, 10**30])
+def test_powers_of_integers_that_may_be_too_long(exponent: int) -> None:
+    f, g = (rd.from_ints(values, chunks=None) for values in ([1, 1], [1, 0, 1]))
+    for call in (lambda: rd.poly.power_mod(f, exponent, g), lambda: rd.poly.power_mod(f, exponent, length=2)):
+        with pytest.raises(rd.RNSError, match=r"power_mod: .* more than 33554432 bits; over rd.PrimeFields"):
+            call()
+    one = rd.from_ints([1], chunks=None)
+    assert rd.poly.power_mod(one, exponent, length=2).tolist() == [1, 0]
+    assert rd.poly.power_mod(one * 0, exponent, g).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["inverse_series", "log_series", "exp_series"])
+def test_series_of_integers_that_may_be_too_long(name: str) -> None:
+    f = rd.from_ints([0, 1] if name == "exp_series" else [1, 1], chunks=None)
+    with pytest.raises(rd.RNSError, match=f"{name}: .* more than 33554432 bits"):
+        getattr(rd.poly, name)(f, 10**9)
+
+
 def test_large_exponents() -> None:
     """Modulo an irreducible polynomial of degree 2 over the field of p elements, x**(p * p) is x."""
     p = 2**31 - 1

@@ -1,6 +1,7 @@
 """Products, elimination and inverses of matrices of residues."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -84,6 +85,36 @@ def products_joined_at_once(kernels: Any, place: Place) -> list[Any]:
             results += [out, image[:, :, :, :columns]]
         results.append(out)
     return results
+
+
+@check
+def products_by_blocks(kernels: Any, place: Place) -> list[Any]:
+    """Splitting and joining by blocks of all sides, with the host's products between."""
+    moduli, (rows, terms, columns) = ModuliSet([2**32, 4294967291, 3]), (70, 150, 45)
+    a, b, c = (
+        np.stack([np.random.default_rng(n).integers(0, m, (2, *sides), dtype=np.uint64) for m in moduli])
+        for n, sides in enumerate(((rows, terms), (terms, columns), (rows, columns)))
+    )
+    a, b, c = (x.astype(np.uint32) for x in (a, b, c))
+    if not kernels.__name__.endswith("cuda.kernels"):
+        found = np.empty_like(c)
+        kernels.matmul(a, b, moduli, found)
+        sizes = np.array(list(moduli), dtype=np.int64)[:, None, None, None]
+        return [((c.astype(np.int64) - found) % sizes).astype(np.uint32)] * 2
+    results = []
+    on_host = {"_is_joined_at_once": lambda *_: False, "_multiply_int8": multiply_on_host}
+    blocks = {"INT8_ROWS": 32, "INT8_TERMS": 64, "INT8_COLUMNS": 20, "INT8_WORKSPACE": 1}
+    for sizes in ({}, blocks):
+        parts = [Part.whole(place(x)) for x in (a, b, c)]
+        with patch.multiple(int8_product, **on_host, **sizes):
+            int8_product.multiply(*parts[:2], moduli, parts[2], (rows, terms, columns), SUBTRACT)
+        results.append(parts[2].words)
+    return results
+
+
+def multiply_on_host(x: Any, y: Any, sums: Any) -> None:
+    """Compute what a library does on a GPU: products of 8-bit matrices and transposed ones."""
+    sums[...] = np.matmul(x.astype(np.int32), y.astype(np.int32).swapaxes(-1, -2))
 
 
 def turned_difference(factors: list[Part], part: Part, moduli: ModuliSet) -> list[Any]:
