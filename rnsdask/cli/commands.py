@@ -113,7 +113,7 @@ def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     watched, told = os.pipe()
     os.set_blocking(told, False)
-    # Told by the system, not by Python, which would wait until the main thread has left a library.
+    # The system writes to the pipe, not Python, which would wait until the main thread leaves a library.
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     is_tidy = threading.Event()
 

@@ -133,7 +133,7 @@ def explained_by_workers(client: "Client") -> Iterator[None]:
     except SchedulerLostError:
         raise
     except Exception as error:
-        # These name what is wrong with what the user gave, or with files.
+        # These errors name what is wrong with the user's input or with files.
         if not isinstance(error, ValueError | OSError) and client.status == "running":
             with suppress(SchedulerLostError):
                 check_workers(client)

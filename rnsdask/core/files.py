@@ -13,7 +13,7 @@ from rnsdask.core.errors import JobError
 
 _PRIVATE = 0o600
 
-# What file systems say that have no hard links, and those that cannot be told to write to the disk.
+# Errors of file systems without hard links, and of those that cannot flush to the disk.
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 

@@ -147,7 +147,7 @@ _WEIGHT_BITS = 8
 
 _AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
 
-# Solutions of which one part in so many digits would do are found by as many.
+# Solutions that would need only one part in this many of the digits are found by that part.
 _TRIAL = 8
 
 
