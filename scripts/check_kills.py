@@ -38,6 +38,9 @@ INPUTS = (
     "random line --count 8192 --bits 64 --seed 7 --chunk 1024",
     "random square --shape 60,24,24 --bits 64 --seed 8 --chunk 4,24,24",
     "random polynomial --shape 40,30 --bits 64 --seed 9 --chunk 4,30",
+    "random many --shape 60,8,8,3 --bits 64 --seed 10 --chunk 4,8,8,3",
+    "random wide --shape 60,12,20 --bits 64 --seed 11 --chunk 4,12,20",
+    "random right --shape 60,12,2 --bits 64 --seed 12 --chunk 4,12,2",
     "random fields --primes 998244353 --count 65536 --seed 1 --chunk 4096",
 )
 OUTPUT, STATE = "OUTPUT", "STATE"
@@ -53,6 +56,7 @@ TO_STORES = {
     "cummax": f"cummax x {OUTPUT}",
     "cummin": f"cummin x {OUTPUT}",
     "powmod": f"powmod limbs 65537 1000003 -o {OUTPUT}",
+    "batchgcd": f"batchgcd limbs -o {OUTPUT}",
     "convolve": f"convolve line line -o {OUTPUT} --overflow wrap",
     "ntt": f"ntt fields -o {OUTPUT}",
     "convert": f"convert x {OUTPUT} --to interval",
@@ -64,6 +68,11 @@ TO_STORES = {
     "reshape": f"reshape x {OUTPUT} 4,-1",
     "rechunk": f"rechunk x {OUTPUT} --chunks 3000",
     "det -o": f"det square -o {OUTPUT}",
+    "det --variables 1 -o": f"det many --variables 1 -o {OUTPUT}",
+    "charpoly -o": f"charpoly square -o {OUTPUT}",
+    "solve -o": f"solve square square -o {OUTPUT} --denominators {OUTPUT}-d --bits 8000",
+    "solve --any -o": f"solve wide right --any -o {OUTPUT} --denominators {OUTPUT}-d --bits 8000",
+    "solve --modulo -o": f"solve square square --modulo {2**61 - 1} -o {OUTPUT}",
     "rank -o": f"rank square -o {OUTPUT}",
     "resultant -o": f"resultant polynomial polynomial -o {OUTPUT}",
 }
@@ -74,8 +83,12 @@ CHECKPOINTED = {
     "gcd": f"gcd x --checkpoint {STATE}",
     "bound": f"bound x --checkpoint {STATE}",
     "det": f"det square --checkpoint {STATE}",
+    "det --variables 1": f"det many --variables 1 --checkpoint {STATE}",
+    "rank": f"rank square --checkpoint {STATE}",
     "charpoly": f"charpoly square --checkpoint {STATE}",
     "solve": f"solve square square --checkpoint {STATE}",
+    "solve --any": f"solve wide right --any --checkpoint {STATE}",
+    "solve --modulo": f"solve square square --modulo {2**61 - 1} --checkpoint {STATE}",
     "resultant": f"resultant polynomial polynomial --checkpoint {STATE}",
 }
 AGAIN = {"export": f"export x {OUTPUT}.txt --overwrite"}

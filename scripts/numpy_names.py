@@ -263,7 +263,7 @@ OWN = {
     ),
     "rd.linalg": "lu rref nullspace charpoly",
     "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "
-    "log_series exp_series compose power_mod",
+    "log_series exp_series compose power_mod rational_interpolate",
     "rd.sparse": "SparseMatrix from_entries from_scipy read solve det rank minpoly",
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "

@@ -93,7 +93,8 @@ class NumberCollection(DaskMethodsMixin):
         """
         # Assigning to items of a Dask array changes it: here, a copy.
         # Arrays that are expressions cannot be assigned to.
-        return self._words.copy() if self._is_lazy and not PLANS_QUERIES else self._words
+        words = self._words
+        return words.copy() if isinstance(words, da.Array) and not PLANS_QUERIES else words
 
     @property
     def system(self) -> Any:

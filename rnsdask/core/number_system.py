@@ -68,9 +68,10 @@ class NumberSystem(ABC):
 
     def apply(self, row: str, *blocks: Any, **options: Any) -> Any:
         """Apply an operation of the table to chunks of words, (rows, *shape) each."""
-        if row not in self.table:
+        entry = self.table.get(row)
+        if entry is None:
             raise TypeError(f"{row} takes no numbers of {self!r}: {self.ways_out}")
-        return self.table[row].function(*blocks, system=self, **options)
+        return entry.function(*blocks, system=self, **options)
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -149,18 +150,19 @@ class NumberSystem(ABC):
         It must have the type :attr:`word_dtype`, a row for each word, and an axis of numbers, and not be
         masked.
         """
-        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
-            raise TypeError(
-                f"{self.words_are} must be a NumPy, CuPy or Dask array, got {type(words).__name__}"
-            )
-        if words.dtype != self.word_dtype:
-            raise TypeError(f"{self.words_are} must have dtype {self.word_dtype}, got {words.dtype}")
-        if np.ma.is_masked(words):
+        try:
+            dtype, shape, ndim = words.dtype, words.shape, words.ndim
+        except AttributeError:
+            kind = type(words).__name__
+            raise TypeError(f"{self.words_are} must be a NumPy, CuPy or Dask array, got {kind}") from None
+        if dtype != self.word_dtype:
+            raise TypeError(f"{self.words_are} must have dtype {self.word_dtype}, got {dtype}")
+        if isinstance(words, np.ma.MaskedArray) and np.ma.is_masked(words):
             raise ValueError(f"{self.words_are} are masked; fill them first")
-        if words.ndim < 2 or words.shape[0] != self.rows:
+        if ndim < 2 or shape[0] != self.rows:
             raise ValueError(
                 f"{self.words_are} of {self!r} must have {self.rows} rows (axis 0) and at least one axis of "
-                f"numbers, got shape {words.shape}"
+                f"numbers, got shape {shape}"
             )
 
     @abstractmethod

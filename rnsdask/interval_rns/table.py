@@ -35,8 +35,8 @@ def _of_moduli(function: Callable[..., Array]) -> Callable[..., Array]:
     """Adapt a function that takes moduli to one that takes the system, whose errors name its ways out."""
 
     def of_system(*blocks: Array, system: IntervalRNS, **how: Any) -> Array:
-        with system.naming_ways_out():
-            return function(*blocks, moduli=system.moduli, **how)
+        result: Array = system.naming_ways_out(function, *blocks, moduli=system.moduli, **how)
+        return result
 
     return of_system
 
@@ -96,8 +96,7 @@ def _axis_factors(block: Array, *, system: IntervalRNS, mode: str, axes: tuple[i
 
 
 def _product(factors: Factors, *, system: IntervalRNS, mode: str) -> Any:
-    with system.naming_ways_out():
-        return products.result_of(factors, system, mode)
+    return system.naming_ways_out(products.result_of, factors, system, mode)
 
 
 def _wide_system(system: IntervalRNS, bits: int | None) -> RNS:

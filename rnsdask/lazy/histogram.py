@@ -42,7 +42,8 @@ def histogram(
         are rounded up to integers, which leaves the counts as they are.
     range : (int, int), optional
         With a number of bins: the first and the last edge; without it the exact minimum and maximum. Numbers
-        outside are not counted.
+        outside are not counted. As in NumPy, a range of one number is a half wider on both sides, and then
+        the last edge, which is rounded up, is in no bin.
     density, weights
         There for NumPy: None.
 
@@ -73,10 +74,12 @@ def histogram(
     if count < 1:
         raise ValueError(f"bins must be at least 1, got {count}")
     if range is not None:
-        edges = even_edges(*_ends(range), count)
-    elif isinstance(words, da.Array) and 0 not in words.shape:
+        low, high = _ends(range)
+        edges = even_edges(low, high, count)
+        return _counts(words, system, edges, closed=low != high), _as_array(edges)
+    if isinstance(words, da.Array) and 0 not in words.shape:
         return _lazy_histogram(words, system, count)
-    elif 0 in words.shape:
+    if 0 in words.shape:
         edges = even_edges(0, 1, count)
     else:
         lowest, highest = (reduce_words(name, words, system).value for name in ("min", "max"))
@@ -125,9 +128,9 @@ def _as_array(edges: list[int]) -> NDArray[np.object_]:
 # ---- counting ----------------------------------------------------------------------------------------------
 
 
-def _counts(words: Any, system: NumberSystem, edges: list[int]) -> Any:
-    """How many numbers are in each bin between known edges."""
-    options: dict[str, Any] = {"system": system, "edges": tuple(edges)}
+def _counts(words: Any, system: NumberSystem, edges: list[int], closed: bool = True) -> Any:
+    """How many numbers are in each bin between known edges; the last is in the last bin if it is `closed`."""
+    options: dict[str, Any] = {"system": system, "starts": (*edges[:-1], edges[-1] + closed)}
     return _summed(words, len(edges) - 1, **options)
 
 
@@ -162,12 +165,13 @@ def _summed(words: Any, bins: int, *edges: Any, **options: Any) -> Any:
 
 
 def _counts_block(
-    block: Array, lazy_edges: Any = None, *, system: NumberSystem, edges: tuple[int, ...] = ()
+    block: Array, lazy_edges: Any = None, *, system: NumberSystem, starts: tuple[int, ...] = ()
 ) -> NDArray[np.int64]:
     """How many numbers of a chunk are in each bin: int64 (bins, 1, ..., 1) on the host."""
-    edges = edges or lazy_edges.item()
-    # Of integers, the last bin with its right edge is one without the next integer.
-    starts = [*edges[:-1], edges[-1] + 1]
+    if not starts:
+        edges = lazy_edges.item()
+        # Of integers, the last bin with its right edge is one without the next integer.
+        starts = (*edges[:-1], edges[-1] + 1)
     lowest, highest = system.known_range
     below = sum(edge < lowest for edge in starts)
     inside = [edge for edge in starts if lowest <= edge <= highest]

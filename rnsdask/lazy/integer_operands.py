@@ -35,6 +35,8 @@ def with_arrays(*operands: Operand) -> tuple[Any, ...]:
     TypeError, ValueError
         As :func:`as_numbers`.
     """
+    if all(map(is_number_array, operands)):
+        return operands
     like = next(filter(is_number_array, operands), None)
     if like is None:
         return operands

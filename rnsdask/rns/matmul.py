@@ -153,13 +153,9 @@ def measure_sums(
 ) -> tuple[tuple[RNS, RNS], ModuliSet, int]:
     """Moduli that hold all sums of at most `terms` products of a number of `a` and one of `b`.
 
-    Systems are those of :func:`exact_product`; with `differences` products are subtracted too.
-
-    Returns
-    -------
-    systems, moduli, reach
-        The systems with bounds that may be better; the moduli of :func:`enlarged` for `reach`; and that,
-        which no sum is above in magnitude.
+    Systems are those of :func:`exact_product`; with `differences` products are subtracted too. Return the
+    systems with bounds that may be better; the moduli of :func:`enlarged` for a reach; and that reach, which
+    no sum is above in magnitude.
     """
     system = systems[0]
     bounds = [known.known_magnitude for known in systems]

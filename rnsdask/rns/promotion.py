@@ -35,11 +35,7 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, neste
     does not grow, that one counts; several of these must have the same moduli, and if their signs differ the
     signed one counts, provided that the others' bounds show that it holds their numbers. If they may be
     `nested`, as results that were extended are, sets may also be the first moduli of the longest one.
-
-    Raises
-    ------
-    ValueError
-        If there is no such system.
+    ValueError if there is no such system.
     """
     fixed = [system for system in systems if not system.grows]
     if not fixed:

@@ -132,7 +132,7 @@ def check_any_equations(case: Case, rng: Random) -> int:
 
 @operation("matrices modulo integers")
 def check_modulo(case: Case, rng: Random) -> int:
-    """Inverses modulo primes, powers and products, or the common divisor."""
+    """Inverses and solutions modulo primes, powers and products, or the common divisor."""
     n = rng.randint(1, 4)
     a = case.fresh(rng, (n, n), "a")
     factors = rng.sample(
@@ -143,16 +143,64 @@ def check_modulo(case: Case, rng: Random) -> int:
     modulo = factors if rng.random() < 0.5 else modulus
     common = math.gcd(det, modulus)
     x = in_one_chunk(a.array, a.values)
+    b = case.fresh(rng, (n, rng.randint(1, 3)), "b")
     if common != 1:
         call = lambda: computed(rd.linalg.inv(x, modulo=modulo))  # noqa: E731
         error = must_fail(call, np.linalg.LinAlgError, "no inverse")
         require(common > 10**15 or str(error).endswith(f" is {common}"), f"another divisor: {error}")
-        return 1
-    got = computed(rd.linalg.inv(x, modulo=modulo))
-    require(bool(((got >= 0) & (got < modulus)).all()), "an element is no residue")
-    return same_array(
-        matrix_product(a.values, got) % modulus, np.eye(n, dtype=object) % modulus, "a @ inv(a)"
+        must_fail(lambda: rd.linalg.solve(x, b.array, modulo=modulo), np.linalg.LinAlgError, "no inverse")
+        return 2
+    for got, right in (
+        (rd.linalg.inv(x, modulo=modulo), np.eye(n, dtype=object)),
+        (rd.linalg.solve(x, b.array, modulo=modulo), b.values),
+    ):
+        values = computed(got)
+        require(bool(((values >= 0) & (values < modulus)).all()), "an element is no residue")
+        same_array(matrix_product(a.values, values) % modulus, right % modulus, "a @ solution")
+    return n * n
+
+
+@operation("matrices of polynomials")
+def check_polynomial_determinants(case: Case, rng: Random) -> int:
+    """Determinants of matrices of polynomials by their values at more points than they have coefficients."""
+    n, length = rng.randint(1, 3), rng.randint(1, 3)
+    a = case.fresh(rng, (n, n, length), "a")
+    got = computed(rd.linalg.det(in_one_chunk(a.array, a.values), variables=1)).tolist()
+    require(len(got) == n * (length - 1) + 1, f"{len(got)} coefficients")
+    for x in range(-1, len(got)):
+        powers = objects(x**k for k in range(length))
+        exact = determinant(matrix_product(a.values.reshape(-1, length), powers).reshape(n, n).tolist())
+        require(sum(c * x**k for k, c in enumerate(got)) == exact, f"another value at {x}")
+    return len(got)
+
+
+@operation("fields: equations of any shape", ANY)
+def check_any_field_equations(case: Case, rng: Random) -> int:
+    """Solutions that are 0 without a pivot in each field, or an error that names a prime without any."""
+    field, size = prime_fields(rng)
+    shape, width = (rng.randint(1, 5), rng.randint(1, 5)), rng.randint(1, 3)
+    values = of_low_rank(rng, size, shape)
+    right = matrix_product(
+        values, objects((element(rng, size) for _ in range(shape[1] * width)), (shape[1], width))
     )
+    if rng.random() < 0.3:
+        right = objects((element(rng, size) for _ in range(shape[0] * width)), (shape[0], width))
+    case.note("field", repr(field))
+    case.note("matrix, right", (values.tolist(), right.tolist()))
+    a, b = (array_of(case, rng, field, v % size, whole_axes=k) for v, k in ((values, 2), (right, 0)))
+    joined = np.concatenate([values, right], axis=1).tolist()
+    forms = {p: (reduced(values.tolist(), p)[1], reduced(joined, p)[1]) for p in field.primes}
+    without = [p for p, (own, both) in forms.items() if own != both]
+    call = lambda: computed(rd.linalg.solve(a, b, unique=False))  # noqa: E731
+    if without:
+        error = must_fail(call, np.linalg.LinAlgError, "equations without a solution")
+        require(any(f"modulo {p}" in str(error) for p in without), f"another prime: {error}")
+        return 1
+    got = call().to_ints()
+    for p, (pivots, _) in forms.items():
+        free = sorted(set(range(shape[1])) - set(pivots))
+        require(not (got[free] % p).any(), f"a free variable is not 0 modulo {p}")
+    return same_array(matrix_product(values, got) % size, right % size, "a @ solve(a, b, unique=False)")
 
 
 @operation("fields: matrices", ANY)

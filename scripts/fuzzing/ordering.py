@@ -1,9 +1,12 @@
 """Sorting, medians, the k greatest along axes, distinct numbers, searching and membership."""
 
+import math
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from random import Random
+from typing import Any
 
+import gmpy2
 import numpy as np
 
 import rnsdask as rd
@@ -103,3 +106,51 @@ def check_search(case: Case, rng: Random) -> int:
     held = set(y.values.reshape(-1).tolist())
     same_array(rd.isin(x.array, y.array), mapped(held.__contains__, x.values, dtype=bool), "isin of numbers")
     return max(x.values.size + y.values.size, 1)
+
+
+@operation("histogram")
+def check_histogram(case: Case, rng: Random) -> int:
+    """Counts in bins whose edges are given, or of equal width, as the number of bins says."""
+    (x,) = case.take(rng)
+    flat = x.values.reshape(-1).tolist()
+    if not flat:
+        return 0
+    bins, ends = rng.randint(1, 9), (min(flat), max(flat))
+    options: dict[str, Any] = {"bins": bins}
+    if rng.random() < 0.3:
+        low, high = sorted(rng.choice((case.number(rng), rng.choice(flat))) for _ in range(2))
+        ends = options["range"] = low, high
+    first, last = map(Fraction, ends)
+    if first == last:
+        first, last = first - Fraction(1, 2), last + Fraction(1, 2)
+    exact = [first + (last - first) * k / bins for k in range(bins + 1)]
+    if rng.random() < 0.4:
+        exact = sorted(Fraction(rng.choice((*flat[:5], case.number(rng)))) for _ in range(bins + 1))
+        options = {"bins": [int(edge) for edge in exact]}
+    case.note("options", options)
+    counts, edges = rd.histogram(x.array, **options)
+    same_array(edges, objects(map(math.ceil, exact)), "edges")
+    places = [bisect_right(exact, v) - 1 for v in flat if exact[0] <= v <= exact[-1]]
+    expected = [0] * (len(exact) - 1)
+    for place in places:
+        expected[min(place, len(expected) - 1)] += 1
+    return same_array(counts, np.array(expected), "counts")
+
+
+@operation("logarithms and decimals")
+def check_logarithms(case: Case, rng: Random) -> int:
+    """Logarithms to the base 2, compared with GMP's, and texts of numbers of any length."""
+    (x,) = case.take(rng)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.asarray(computed(rd.log2(x.array))).reshape(-1).tolist()
+    flat = x.values.reshape(-1).tolist()
+    with gmpy2.context(gmpy2.get_context(), precision=120):
+        for value, got in zip(flat, found, strict=True):
+            if value <= 0:
+                require(got == -math.inf if value == 0 else math.isnan(got), f"log2({value}) is {got}")
+                continue
+            wanted = gmpy2.log2(value)
+            require(abs(got - wanted) <= abs(wanted) * 2.0**-50, f"log2 of {hex(value)} is {got}")
+    value = rng.choice(flat or [0])
+    require(rd.to_decimal(value) == gmpy2.mpz(value).digits(), "another text")
+    return max(len(flat), 1)

@@ -32,6 +32,8 @@ OPERATION_MODULES = (
     "fields",
     "linear_algebra",
     "polynomials",
+    "series",
+    "sparse",
     "pipelines",
     "files",
 )

@@ -83,6 +83,15 @@ def test_numbers_of_bins_are_numpys(bins: int, chunks: int | None) -> None:
     assert counts_of(x, bins, range=(-4, 1))[0] == counted(a.tolist(), counts_of(x, bins, (-4, 1))[1])
 
 
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize("bins", [1, 2, 3, 4])
+def test_a_range_of_one_number(bins: int, chunks: int | None) -> None:
+    a = [4, 5, 5, 6]
+    counts, edges = counts_of(rd.from_ints(a, chunks=chunks), bins, (5, 5))
+    assert counts == np.histogram(a, bins, (5, 5))[0].tolist()
+    assert (edges[0], edges[-1]) == (5, 6)
+
+
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_processor(name: str, on_each_processor: Processor) -> None:
     values = [k * (-3) ** k for k in range(150)]
