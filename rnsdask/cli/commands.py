@@ -271,7 +271,7 @@ class Command(click.Command):
 
 
 class ComparingCommand(Command):
-    """A command whose status 1 is an answer, as that of ``cmp``, so that each failure is 2."""
+    """A command whose status 1 is an answer, as for ``cmp``, so that failures are 2."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""

@@ -20,7 +20,7 @@ _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name only when it is whole, and on the disk.
+    """Open a file for writing that gets its name only when it is complete and on disk.
 
     Until then it has a temporary unique name beside it. A symbolic link is followed, as ``cp`` does: what it
     points to is replaced, and the link stays. A device or a named pipe is written directly. With `overwrite`

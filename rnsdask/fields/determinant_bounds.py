@@ -129,7 +129,7 @@ def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
 
 
 def hadamard(matrices: Elements) -> int:
-    """No determinant of the square matrices is greater: the products of the rows' or of the columns' lengths.
+    """Hadamard's bound of the determinants: the product of the rows' or of the columns' lengths.
 
     J. Hadamard (1893). It is the greatest for any of the matrices.
     """
