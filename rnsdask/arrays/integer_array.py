@@ -219,7 +219,7 @@ class IntegerArray(NumberArray):
         )
 
     def measure_bound(self, *, backend: str = "auto") -> int:
-        """A tight bound, by one pass over the words: for :meth:`.RNSArray.with_bound`, with ``trusted=True``.
+        """A tight bound, measured in one pass, for :meth:`.RNSArray.with_bound` with ``trusted=True``.
 
         Computes a lazy array. A bound that an RNSArray has is relied on:
         ``x.with_bound(None).measure_bound()`` looks at all residues. Other arrays have none: stored intervals

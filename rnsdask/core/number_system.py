@@ -86,7 +86,7 @@ class NumberSystem(ABC):
 
     @property
     def words32(self) -> int:
-        """Words of a number, counted in 32 bits: what the sizes of chunks are reckoned by."""
+        """Words of a number in units of 32 bits, from which the sizes of chunks are computed."""
         return self.rows * self.word_dtype.itemsize // 4
 
     @property
@@ -180,7 +180,7 @@ class NumberSystem(ABC):
         """The error of an exact result out of range, at a flat index of the array."""
 
     def check_wraps(self) -> None:
-        """Raise ValueError if results modulo M would be modulo moduli that the user has not given."""
+        """Raise ValueError if wrapping would reduce modulo moduli that the user did not give."""
         if self.source is not None:
             raise ValueError(
                 f'overflow="wrap" would take results modulo the moduli that replaced the {self.source!r}, '

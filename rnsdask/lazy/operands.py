@@ -45,7 +45,7 @@ class Numbers(Protocol):
         """Find out unknown chunk sizes, in place."""
 
 
-# Also gmpy2's and NumPy's integers: whatever has __index__ and is no bool. And Dask arrays of one integer.
+# Integers also of gmpy2 and NumPy: anything with __index__ but bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
 
 
