@@ -161,4 +161,5 @@ def test_zeros_are_stored_exactly(
     type(array)(words, array.system).to_zarr("y")
     assert np.array_equal(rd.open_zarr("y").to_ints().astype(np.int64), values)
     assert list(store.verify(store.open_info("y", (rd.RNS, rd.Positional)))) == []
-    assert bytes_on_disk("y/c") <= (2**16 if at is None else 4 * 2**20)
+    if at is None or xp is np:  # a GPU's chunk is zeros as a whole, or written as a whole
+        assert bytes_on_disk("y/c") <= (2**16 if at is None else 4 * 2**20)
