@@ -4,6 +4,7 @@ import os
 import secrets
 import zlib
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -76,6 +77,12 @@ def in_this_thread() -> Iterator[None]:
     """Compute lazy arrays in the thread of the test: as quick as can be where they are small."""
     with dask.config.set(scheduler="sync"):
         yield
+
+
+@pytest.fixture
+def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

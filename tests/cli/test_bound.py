@@ -1,6 +1,5 @@
 """The command ``bound``."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import fsspec
 import pytest
 import zarr
-from commands import fail, succeed, without_measures
+from commands import as_json, fail, succeed, without_measures
 from strategies import BOTH_RANGES, MODULI_SETS
 from zarr.codecs import ZstdCodec
 
@@ -21,13 +20,7 @@ DATA = Path(__file__).parents[1] / "data" / "format1"
 MODULI = MODULI_SETS["top"]
 
 
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-def as_json(*args: object) -> dict[str, Any]:
-    return dict(json.loads(succeed(*args, "--json")))
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def write(values: list[int], bound: int | None = None, path: str = "x.zarr", signed: bool = False) -> None:

@@ -15,8 +15,7 @@ from typing import Any
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from commands import contents
+from commands import as_json, call, contents, fail, succeed
 from strategies import BOTH_RANGES
 
 import rnsdask as rd
@@ -29,35 +28,7 @@ VALUES = [0, 1, 2**100, 17, 2**128 - 1, 5] + [i**13 for i in range(600)]
 SIGNED_VALUES = [0, -1, 2**100, -(2**100), 2**127 - 1, -(2**127)] + [(-i) ** 13 for i in range(600)]
 
 
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-def run(*args: str | int, stdin: bytes | None = None) -> Any:
-    return CliRunner().invoke(main, [str(arg) for arg in args], input=stdin, prog_name="rnsdask")
-
-
-def succeed(*args: str | int, stdin: bytes | None = None) -> str:
-    """Run a command that must succeed and say nothing on stderr; return its output."""
-    result = run(*args, stdin=stdin)
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    return str(result.stdout)
-
-
-def fail(*args: str | int, stdin: bytes | None = None, status: int = 1) -> str:
-    """Run a command that must fail, with one line on stderr; return the message."""
-    result = run(*args, stdin=stdin)
-    assert result.exit_code == status, result.output
-    match = re.fullmatch(r"rnsdask: error: (.*)\n", result.stderr)
-    assert match, result.output
-    return match[1]
-
-
-def as_json(*args: str | int, stdin: bytes | None = None) -> dict[str, Any]:
-    output = succeed(*args, "--json", stdin=stdin)
-    assert output.count("\n") == 1
-    return dict(json.loads(output))
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def text(values: list[int]) -> bytes:
@@ -227,7 +198,7 @@ def test_wrong_usage(args: list[str], message: str) -> None:
 
 
 def test_debug_shows_the_traceback() -> None:
-    result = run("max", "none.zarr", "--debug")
+    result = call("max", "none.zarr", "--debug")
     assert result.exit_code == 1
     assert result.stderr.startswith("Traceback (most recent call last):\n")
     assert result.stderr.splitlines()[-1].startswith("rnsdask: error: ")
@@ -526,7 +497,7 @@ def test_random_without_a_seed_tells_a_new_one() -> None:
     arguments = ["--count", 300, "--bits", 100, "--chunk", 128]
     seeds = []
     for path in ("a.zarr", "b.zarr"):
-        done = run("random", path, *arguments, "--json")
+        done = call("random", path, *arguments, "--json")
         told = re.fullmatch(r"rnsdask: seed (\d+)\n", done.stderr)
         assert told
         seeds.append(int(told[1]))
@@ -616,13 +587,13 @@ def test_damage_is_named() -> None:
     data[1000] ^= 1
     chunk.write_bytes(data)
     Path("x.zarr/c/0/1").unlink()
-    result = run("verify", "x.zarr")
+    result = call("verify", "x.zarr")
     assert result.exit_code == 1
     assert result.stderr == "rnsdask: error: x.zarr: 2 problems found\n"
     first, second = result.stdout.splitlines()
     assert "x.zarr: chunk c/0/1 is missing" in first
     assert "x.zarr: chunk c/0/3 " in second
-    result = run("verify", "x.zarr", "--json")
+    result = call("verify", "x.zarr", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["problems"] == [first, second]
     for command in (["max", "x.zarr"], ["sum", "x.zarr"], ["export", "x.zarr", "out"]):
@@ -634,7 +605,7 @@ def test_residue_out_of_range_is_named() -> None:
     import_values()
     edit_metadata("x.zarr", lambda attribute: attribute["moduli"].__setitem__(2, 1009))
     edit_metadata("x.zarr", lambda attribute: attribute.update(bound=None))
-    result = run("verify", "x.zarr")
+    result = call("verify", "x.zarr")
     assert result.exit_code == 1
     assert all("modulus 1009 (row 2)" in line for line in result.stdout.splitlines())
 
@@ -682,7 +653,7 @@ def test_progress_is_shown_on_stderr_when_forced() -> None:
         ["topk", "2", "x.zarr"],
         ["cummax", "x.zarr", "p.zarr"],
     ):
-        result = run(*command, "--json", "--progress")
+        result = call(*command, "--json", "--progress")
         assert result.exit_code == 0
         assert "100%" in result.stderr
         json.loads(result.stdout)

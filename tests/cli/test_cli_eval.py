@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from commands import call, fail, succeed
+from commands import call, fail, succeed, values_in
 
 import rnsdask as rd
 from rnsdask import store
@@ -65,10 +65,6 @@ def as_json(*args: str, warned: str = "") -> dict[str, Any]:
     assert (result.exit_code, warned in result.stderr) == (0, True), result.output
     assert warned or not result.stderr
     return dict(json.loads(result.stdout))
-
-
-def values_in(path: str) -> list[int]:
-    return list(rd.open_zarr(path).to_ints())
 
 
 def plain_in(path: str) -> list[Any]:

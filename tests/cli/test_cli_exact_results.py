@@ -12,7 +12,7 @@ from typing import Any
 import flint
 import numpy as np
 import pytest
-from commands import call, fail, succeed
+from commands import as_json, call, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
@@ -25,9 +25,7 @@ MODULI = rd.ModuliSet.for_bits(200)
 PRIMES = [4294967291, 2147483647, 65537]
 
 
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def drawn(rng: np.random.Generator, *shape: int, bits: int = 100) -> Any:
@@ -41,10 +39,6 @@ def stored(path: str, values: Any, chunks: Any = "auto") -> None:
 
 def flint_of(matrix: Any) -> flint.fmpz_mat:
     return flint.fmpz_mat([[int(value) for value in row] for row in matrix])
-
-
-def as_json(*args: object) -> dict[str, Any]:
-    return dict(json.loads(succeed(*args, "--json")))
 
 
 def lines(text: str) -> dict[tuple[int, ...], str]:

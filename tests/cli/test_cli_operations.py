@@ -1,7 +1,6 @@
 """The commands that compute over stores: what they print, write, read and refuse."""
 
 import functools
-import json
 import os
 import re
 import subprocess
@@ -17,7 +16,7 @@ import dask
 import numpy as np
 import pytest
 import zarr
-from commands import call, fail, succeed
+from commands import as_json, call, fail, succeed, values_in
 from distributed import LocalCluster
 
 import rnsdask as rd
@@ -60,14 +59,6 @@ def all_chunks(*names: str, times: int = 1) -> Counter[tuple[str, tuple[int, ...
     found = Counter({(name, i): times for name in names for i in store.open_info(name).indices()})
     assert len(found) > 1
     return found
-
-
-def as_json(*args: str | int, status: int = 0) -> dict[str, Any]:
-    return dict(json.loads(succeed(*args, "--json", status=status)))
-
-
-def values_in(path: str) -> list[int]:
-    return list(rd.open_zarr(path).to_ints())
 
 
 # ---- eval: reductions -------------------------------------------------------------------------------------

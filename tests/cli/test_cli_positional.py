@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import fail, succeed
+from commands import fail, succeed, values_in
 
 import rnsdask as rd
 
@@ -24,10 +24,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text("".join(f"{v}\n" for v in NUMBERS), encoding="ascii")
     succeed("import", "in.txt", "p.zarr", "--positional", "--bits", "200", "--signed", "--chunks", "128")
-
-
-def values_in(path: str) -> Any:
-    return rd.open_zarr(path).to_ints().tolist()
 
 
 @pytest.mark.parametrize("bits", [4096, 4097, 2**17])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import contents, fail, succeed
+from commands import as_json, contents, fail, succeed, values_in
 
 import rnsdask as rd
 from rnsdask import store
@@ -41,14 +41,6 @@ def stores(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies of them, of which a test may change any."""
     shutil.copytree(made, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
-
-
-def as_json(*args: object, status: int = 0) -> dict[str, Any]:
-    return dict(json.loads(succeed(*args, "--json", status=status)))
-
-
-def values_in(path: str) -> Any:
-    return rd.open_zarr(path).to_ints().tolist()
 
 
 # ---- convolution ------------------------------------------------------------------------------------------

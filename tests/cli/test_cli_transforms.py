@@ -1,6 +1,5 @@
 """The command ``ntt``: in one pass and in four, continued after each, against transforms in memory."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from commands import contents, fail, succeed
+from commands import as_json, contents, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
@@ -41,10 +40,6 @@ def drawn_digits(rng: np.random.Generator, field: rd.FermatField, *shape: int) -
 
 def words_in(path: str) -> np.ndarray:
     return np.asarray(rd.open_zarr(path).words)
-
-
-def as_json(*args: object) -> dict[str, Any]:
-    return dict(json.loads(succeed(*args, "--json")))
 
 
 @pytest.mark.parametrize("options", [[], ["--inverse"], ["--negacyclic"], ["--inverse", "--negacyclic"]])

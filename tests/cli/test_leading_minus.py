@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from commands import call, fail, succeed
+from commands import call, fail, succeed, values_in
 
 import rnsdask as rd
 
@@ -19,10 +19,6 @@ def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, values in (("a", A), ("h", H)):
         rd.from_ints(values, MS, True, chunks=4).to_zarr(f"{name}.zarr")
     rd.from_ints(A, rd.Positional(256, True)).to_zarr("limbs.zarr")
-
-
-def values_in(path: str) -> list[int]:
-    return list(rd.open_zarr(path).to_ints())
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,7 @@ import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.core.file_formats import format_of_begin
 
-
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def saved(function: Any, *args: Any, **options: Any) -> bytes:

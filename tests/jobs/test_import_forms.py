@@ -51,9 +51,7 @@ DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
 EACH = pytest.mark.parametrize("suffix", COMPRESS)
 
 
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def imported(*args: object, stdin: bytes | None = None) -> list[int]:

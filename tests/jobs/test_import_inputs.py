@@ -22,9 +22,7 @@ from rnsdask.jobs.line_forms import range_of_lines
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main()"]
 
 
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def imported(data: bytes | str, *options: object, name: str = "n") -> list[Any]:

@@ -19,10 +19,7 @@ from rnsdask.jobs.matrix_market import MatrixMarketReader
 from rnsdask.rns.system import RNS
 from rnsdask.store import StoreWriter
 
-
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def matrix(rows: int, columns: int, symmetry: str, filled: float, seed: int) -> Any:

@@ -19,10 +19,7 @@ from rnsdask import store
 from rnsdask.core.errors import JobError
 from rnsdask.jobs.exporting import export_residues
 
-
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def as_json(*args: object) -> dict[str, Any]:

@@ -21,9 +21,7 @@ pd = pytest.importorskip("pandas")
 WIDE = rd.ModuliSet.for_bits(600)
 
 
-@pytest.fixture(autouse=True)
-def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
 
 def stored(kind: str, values: list[Any], signed: bool = True, chunks: Any = 128) -> str:
