@@ -101,6 +101,10 @@ class NumberCollection(DaskMethodsMixin):
         """The number system: what the words mean."""
         return self._system
 
+    def _measured_system(self) -> Any:
+        """The system with all that is known of the numbers, for results that do not depend on it."""
+        return self._system
+
     @property
     def moduli(self) -> ModuliSet:
         """The moduli set."""
@@ -235,7 +239,7 @@ class NumberCollection(DaskMethodsMixin):
             )
 
     def rechunk(self, chunks: layout.Chunks = "auto") -> Self:
-        """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
+        """Change the chunks along the axes of the numbers; an array in memory becomes a Dask array.
 
         Parameters
         ----------
@@ -327,7 +331,7 @@ class NumberCollection(DaskMethodsMixin):
             return self._with_words(self._words.persist(**kwargs)) if self._is_lazy else self
 
     def compute_chunk_sizes(self) -> Self:
-        """Compute unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
+        """Compute unknown chunk sizes in place, as Dask's method does, after selecting by a Boolean array.
 
         Operations that need the lengths call this themselves: indices, ``len``, :meth:`rechunk` and others
         (docs/operations.md).

@@ -162,7 +162,7 @@ def lazy_ints(x: Any) -> LazyInts:
 
 
 def as_array(x: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-    """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
+    """Convert to a NumPy array of Python ints, so that no bit is lost."""
     name = with_article(type(x))
     if dtype is not None and np.dtype(dtype) != object:
         raise TypeError(

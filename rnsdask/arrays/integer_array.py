@@ -213,13 +213,13 @@ class IntegerArray(NumberArray):
             If a maximum or minimum is asked of an empty array, or an argument is not one of those above.
         """
         if not self._is_lazy:
-            return tree.reduce_words(operation, self._words, self._system)
+            return reductions.reduce_in_memory(self, operation)
         return tree.tree_reduce(
             self._words, self._system, operation, split_every=split_every, backend=backend
         )
 
     def measure_bound(self, *, backend: str = "auto") -> int:
-        """A tight bound, by one pass over the words: for :meth:`.RNSArray.with_bound`, with ``trusted=True``.
+        """A tight bound, measured in one pass, for :meth:`.RNSArray.with_bound` with ``trusted=True``.
 
         Computes a lazy array. A bound that an RNSArray has is relied on:
         ``x.with_bound(None).measure_bound()`` looks at all residues. Other arrays have none: stored intervals

@@ -113,7 +113,7 @@ def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     watched, told = os.pipe()
     os.set_blocking(told, False)
-    # Told by the system, not by Python, which would wait until the main thread has left a library.
+    # The system writes to the pipe, not Python, which would wait until the main thread leaves a library.
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     is_tidy = threading.Event()
 
@@ -271,7 +271,7 @@ class Command(click.Command):
 
 
 class ComparingCommand(Command):
-    """A command whose status 1 is an answer, as that of ``cmp``, so that each failure is 2."""
+    """A command whose status 1 is an answer, as for ``cmp``, so that failures are 2."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""

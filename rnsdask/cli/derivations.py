@@ -44,7 +44,7 @@ def derive(
     of_fields: bool = False,
     **about: Any,
 ) -> None:
-    """Write what is made of the arrays of some stores, also those of fields, to a new one; tell of it."""
+    """Write an array made from the arrays of stores to a new store, and report it."""
     check_store_path(path)
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured

@@ -314,7 +314,7 @@ def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
     """Count the exact fallbacks of all reductions; None if there was no reduction of numbers."""
     from rnsdask.jobs.evaluation_run import REDUCTION_OF
 
-    # A maximum and its index are of one reduction.
+    # A maximum and its index come from the same reduction.
     reductions = {
         (name, REDUCTION_OF[option]): result
         for name, outcome in done.items()

@@ -153,7 +153,7 @@ def import_(
 
 
 def check_input(source: str, *, of_residues: bool = False) -> None:
-    """Raise an error of an input that is not there, or is a folder, before other options are looked at."""
+    """Raise an error for an input that is missing or a folder, before other options are checked."""
     if source == "-" or (of_residues and "://" in source):
         return
     if not Path(source).exists():

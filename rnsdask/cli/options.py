@@ -273,7 +273,7 @@ def with_mode(command: _Function) -> _Function:
 
 
 def with_creation(command: _Function) -> _Function:
-    """Give a command the options of a new store: `signed`, `chunks`, and `mode` (what of an old one)."""
+    """Give a command the options of a new store: `signed`, `chunks`, and `mode` (:func:`with_mode`)."""
 
     @_creation_options
     @with_mode
@@ -425,7 +425,7 @@ residue_options = joined(
 
 
 def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -> "ModuliSet | WideModuli":
-    """Make of a list or a file the moduli of residues, which may be greater than those of a moduli set."""
+    """Read the moduli of residues from a list or a file; they may exceed those of a moduli set."""
     from rnsdask.core.integer_text import read_moduli
     from rnsdask.core.wide_moduli import moduli_of_residues
 

@@ -42,7 +42,7 @@ def connect(
     gpus: int | Literal["all"] | None = None,
     security: "Security | None" = None,
 ) -> Iterator["Client | None"]:
-    """Connect to where a job shall run, and check its workers.
+    """Connect to the cluster that a job runs on, and check its workers.
 
     Without parameters that is the client that is active in this process, as in a notebook; else the scheduler
     of Dask's setting ``scheduler-address`` (``DASK_SCHEDULER_ADDRESS`` in the environment); else the threads

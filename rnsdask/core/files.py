@@ -13,14 +13,14 @@ from rnsdask.core.errors import JobError
 
 _PRIVATE = 0o600
 
-# What file systems say that have no hard links, and those that cannot be told to write to the disk.
+# Errors of file systems without hard links, and of those that cannot flush to the disk.
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name only when it is whole, and on the disk.
+    """Open a file for writing that gets its name only when it is complete and on disk.
 
     Until then it has a temporary unique name beside it. A symbolic link is followed, as ``cp`` does: what it
     points to is replaced, and the link stays. A device or a named pipe is written directly. With `overwrite`

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -85,7 +86,7 @@ class NumberSystem(ABC):
 
     @property
     def words32(self) -> int:
-        """Words of a number, counted in 32 bits: what the sizes of chunks are reckoned by."""
+        """Words of a number in units of 32 bits, from which the sizes of chunks are computed."""
         return self.rows * self.word_dtype.itemsize // 4
 
     @property
@@ -106,9 +107,10 @@ class NumberSystem(ABC):
         """Return the same system with the bound that ranges of numbers give, if it knows one."""
         if not self.extends:
             return self
-        bound = max(abs(end) for ends in ranges for end in ends)
         low, high = self.value_range
-        return self.with_bound(bound if bound < max(-low, high) else None)
+        greatest = max(map(abs, chain.from_iterable(ranges)))
+        bound = greatest if greatest < max(-low, high) else None
+        return self if bound == self.bound else self.with_bound(bound)
 
     def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
         """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""
@@ -178,7 +180,7 @@ class NumberSystem(ABC):
         """The error of an exact result out of range, at a flat index of the array."""
 
     def check_wraps(self) -> None:
-        """Raise ValueError if results modulo M would be modulo moduli that the user has not given."""
+        """Raise ValueError if wrapping would reduce modulo moduli that the user did not give."""
         if self.source is not None:
             raise ValueError(
                 f'overflow="wrap" would take results modulo the moduli that replaced the {self.source!r}, '

@@ -157,7 +157,7 @@ def lcm(a: Range, b: Range) -> Range:
 
 
 def matmul(a: Range, b: Range, terms: int) -> Range:
-    """Sums of so many products."""
+    """Range of sums of a number of products."""
     low, high = multiply(a, b)
     return terms * low, terms * high
 

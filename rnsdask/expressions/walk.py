@@ -22,7 +22,7 @@ Key: TypeAlias = tuple[int | slice | EllipsisType, ...]
 
 
 class Meaning(Protocol[V]):
-    """Operations on the values of an expression that are no integers.
+    """Operations on the values of an expression that are not integers.
 
     What a method raises, a TypeError, ValueError, IndexError or ZeroDivisionError, is told with the column of
     the node.

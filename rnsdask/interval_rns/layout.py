@@ -222,7 +222,7 @@ def check_columns(columns: Any, moduli: ModuliSet) -> None:
         )
 
 
-# Numbers looked at a time: they bound the memory beside a chunk.
+# Numbers examined at a time, which bounds the memory beside a chunk.
 _BLOCK = 2**16
 
 # Exponents of intervals that have anything in common differ by less.

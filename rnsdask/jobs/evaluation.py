@@ -234,7 +234,7 @@ def _work(
         tuple(max(1, int(length)) for length in largest.chunksize[1:]),
         stores=len(opened),
         direct=all(operand.has_chunk_files for operand in opened.values()),
-        # Operands in other moduli are alive beside those that are read.
+        # Extended operands are in memory beside those that are read.
         arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
         words=steps,
         passes=sum(evaluation.passes for evaluation in evaluations.values()),

@@ -255,7 +255,7 @@ def export_residues(
     Unless it is the last axis, the stream must be one of a file, for rows are written piece by piece, and not
     one that was opened to append to it; else it is a JobError, as where the chunks are not consecutive parts
     of the array. A number out of the range of the moduli is a ValueError, unless they may `wrap`: then others
-    have the same residues. `advance` is told how many more integers are written.
+    have the same residues. `advance` is called with the number of integers written since its last call.
     """
     layout.check_consecutive(info.path, info.shape, info.chunks)
     axis = axis_index(axis, len(info.shape) + 1)

@@ -196,7 +196,7 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
     system = systems[0]
     reach = terms * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(system, reach) and (mode != "negacyclic" or system.signed)
-    # What is out of range raises, so a bound of what is left holds for every result.
+    # Results out of range raise an error, so the bound holds for every result that remains.
     is_known = reach < system.greatest_magnitude and (overflows == "raise" or is_safe)
     if x.shape[k + 1] < y.shape[k + 1]:
         x, y, systems = y, x, systems[::-1]
@@ -249,7 +249,7 @@ def _map(
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         x, y = (without_empty_chunks(as_lazy(words)) for words in (x, y))
         x, y, overlap = _with_chunks(x, y, k, options["mode"])
-    # Of two axes in the place of one, each operand has its own, and the other is of length 1.
+    # One axis becomes two: each operand has its own, with length 1 along the other's.
     x, y = x[(slice(None),) * (k + 2) + (None,)], y[(slice(None),) * (k + 1) + (None,)]
     located: dict[str, Any] = {}
     if isinstance(x, da.Array):

@@ -150,7 +150,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
 def groups_of_chunks(
     name: str, words: da.Array, columns: int, magnitude: int, matrices: int
 ) -> list[tuple[int, int]]:
-    """Groups of primes for chunks of so many matrices, a task each: :func:`.prime_groups`."""
+    """Groups of primes for chunks of a number of matrices, a task each: :func:`.prime_groups`."""
     return prime_groups(
         name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(meta_from_array(words))]
     )

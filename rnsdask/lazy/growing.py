@@ -86,7 +86,7 @@ def of_products(a: Range, b: Range) -> Range:
 
 
 def of_sums(a: Range, terms: int) -> Range:
-    """Range of sums of up to so many numbers."""
+    """Range of sums of up to a number of terms."""
     return min(0, a[0] * terms), max(0, a[1] * terms)
 
 

@@ -50,7 +50,7 @@ class Call:
             rows = len(index) - len(self.grid.lengths)  # the axis of words, if there is one, has no place
             options = {**options, "place": self.grid.place(index[rows:])}
         on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
-        # Each of these has kernels of its own.
+        # Each of these has its own kernels.
         kind = type(options.get("system")).__name__, options.get("operation"), options.get("mode")
         with first_alone(self.function, *kind) if on_gpu else nullcontext():
             return self.function(*blocks, **options)

@@ -38,11 +38,14 @@ class Numbers(Protocol):
     def system(self) -> Any:
         """The number system."""
 
+    def _measured_system(self) -> Any:
+        """The number system with all that is known of the numbers, for results that do not depend on it."""
+
     def compute_chunk_sizes(self) -> Any:
         """Find out unknown chunk sizes, in place."""
 
 
-# Also gmpy2's and NumPy's integers: whatever has __index__ and is no bool. And Dask arrays of one integer.
+# Integers also of gmpy2 and NumPy: anything with __index__ but bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
 
 

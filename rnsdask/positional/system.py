@@ -19,7 +19,7 @@ from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
 MOST_BITS = 2**20
 """The longest numbers."""
 
-# Words that become Python ints at a time, so that what lies between takes bounded memory.
+# Words that become Python ints at a time, which bounds the memory of intermediate results.
 _BLOCK_WORDS = 2**22
 
 

@@ -108,9 +108,9 @@ def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) 
 
 
 def ints_to_bits(values: Iterable[Any], bits: int, signed: bool, owner: str) -> NDArray[np.uint32]:
-    """Write integers of so many bits, of what an error calls `owner`, as the limbs that hold them.
+    """Write integers of a number of bits as limbs; errors call their source `owner`.
 
-    They are in two's complement if `signed`, of which the highest limb's unused bits are copies of the sign.
+    If `signed`, they are in two's complement, and unused bits of the highest limb are copies of the sign.
     Errors are those of :func:`ints_to_limbs`.
     """
     flat, shape = flat_values(values)
@@ -196,10 +196,10 @@ def _limb_matrix(limbs: Array) -> Array:
 def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
-    They are an array in memory, nested lists or tuples, a matrix of another library, or any other iterable in
-    an order of its own. Whether each is an integer is for others to say, who name its position. TypeError if
-    values are lazy, text, a set, an array of another type, or keep a shape of their own to themselves;
-    ValueError if they are masked, or nested lists are not all of one length along each axis.
+    They are an array in memory, nested lists or tuples, a matrix of another library, or any other ordered
+    iterable. Callers check that each is an integer, and name its position. TypeError if values are lazy,
+    text, a set, an array of another type, or have a shape that cannot be read; ValueError if they are masked,
+    or nested lists are not all of one length along each axis.
     """
     _check_source(values)
     values = _with_shape(values)

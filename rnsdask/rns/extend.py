@@ -78,7 +78,7 @@ def change_moduli(residues: Array, system: RNS, targets: ModuliSet, locate: Loca
     """
     result, target = base_extend(residues, system, targets), RNS(targets, system.signed)
     if not holds_every_value(system, target):
-        # The range of the target is a part of the other one, so what comes back equal has fitted.
+        # The range of the target is part of the other one, so a number that comes back equal did fit.
         _check_return(residues, system, base_extend(result, target, system.moduli), target, locate)
     return result
 

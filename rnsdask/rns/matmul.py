@@ -69,7 +69,7 @@ def enlarged(system: RNS, reach: int) -> RNS:
 
     With further moduli it is signed. The set for a greater reach begins with that for a smaller one.
     """
-    # At most so many bits does a modulus add, so fewer moduli would not do.
+    # A modulus adds at most this number of bits, so fewer moduli would not do.
     count = max(0, reach.bit_length() - system.moduli.bits) // 32
     while True:
         signed = system.signed or count > 0
