@@ -14,20 +14,25 @@ import numpy as np
 from dask.diagnostics import ProgressBar
 
 import rnsdask as rd
-from rnsdask.cluster.connecting import connect
+from rnsdask.cluster.connecting import check_gpu, connect
 
 # Workers of a cluster need no copy of this folder: what tasks call in here travels with them.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def parser_of(
-    text: str | None, size: int, what: str, kept: str = "folder for the stores", least: int = 1
+    text: str | None,
+    size: int,
+    what: str,
+    kept: str = "folder for the stores",
+    least: int = 1,
+    most: int = 2**40,
 ) -> argparse.ArgumentParser:
-    """Return a parser of the options that all pipelines have, with the default and the least size."""
+    """Return a parser of the options that all pipelines have, with the default size and its limits."""
 
     def integer(given: str) -> int:
-        if (number := int(given)) < least:
-            raise argparse.ArgumentTypeError(f"must be at least {least}, got {number}")
+        if not least <= (number := int(given)) <= most:
+            raise argparse.ArgumentTypeError(f"must be from {least} to {most}, got {number}")
         return number
 
     parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
@@ -43,8 +48,16 @@ def parser_of(
 def connected(options: argparse.Namespace) -> Iterator[Any]:
     """Connect to the cluster that options name, if they do, as Dask's default client."""
     several = options.gpus if options.gpus and options.gpus > 1 else None  # one needs no cluster
-    with connect(options.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
-        yield client
+    try:
+        if options.gpus == 1 and not options.scheduler:
+            check_gpu()
+        with (
+            connect(options.scheduler, gpus=several) as client,
+            client.as_current() if client else nullcontext(),
+        ):
+            yield client
+    except rd.JobError as error:
+        raise SystemExit(f"error: {error}") from error
 
 
 def compute(tasks: list[Any], client: Any = None, on_gpu: bool = False, at_once: int = 4) -> list[Any]:

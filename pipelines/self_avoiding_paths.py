@@ -104,7 +104,7 @@ def count_paths(folder: Path, size: int, client: Any = None, gpu: bool = False) 
 
 
 def main() -> None:
-    options = parser_of(__doc__, 12, "n, up to 30", "folder for the states").parse_args()
+    options = parser_of(__doc__, 12, "n, up to 30", "folder for the states", most=30).parse_args()
     with connected(options) as client:
         how, sizes = (client, bool(options.gpus)), range(1, options.size + 1)
         numbers = {n: count_paths(options.folder, n, *how) for n in sizes}

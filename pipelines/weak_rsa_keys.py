@@ -80,7 +80,12 @@ def main() -> None:
     file, planted = options.file or folder / f"{options.size}-{options.bits}.txt", None
     if not options.file and not file.exists():
         planted = make_keys(file, options.size, options.bits)
-    moduli = [int(line, 16) for line in file.read_text().split()]
+    try:
+        moduli = [int(line, 16) for line in file.read_text().split()]
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"error: {file}: {error}") from None
+    if len(moduli) < 2:
+        raise SystemExit(f"error: {file} has {len(moduli)} moduli, and two are the least that share a prime")
     system, gpu = rd.Positional(max(map(int.bit_length, moduli))), bool(options.gpus)
     with connected(options) as client:
         keys = stored(

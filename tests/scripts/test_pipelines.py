@@ -168,6 +168,41 @@ def test_keys_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         run("weak_rsa_keys.py", tmp_path, "--size", 30, "--bits", 64, monkeypatch=monkeypatch)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"), [("ff\nxyz\n", "'xyz'"), ("ff", "has 1 moduli"), (None, "No such file")]
+)
+def test_files_without_keys(
+    text: str | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "moduli.txt"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SystemExit, match=f"^error: .*moduli.txt.*{message}"):
+        run("weak_rsa_keys.py", tmp_path / "keys", "--file", file, monkeypatch=monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--size", 31), "must be from 1 to 30, got 31"),
+        (("--size", 0), "must be from 1 to 30, got 0"),
+        (("--size", "x"), "invalid integer value: 'x'"),
+        (("--size", 2, "--gpus", 1), "this host has 0"),
+        (("--size", 2, "--scheduler", "tcp://127.0.0.1:1"), "no Dask scheduler answers"),
+    ],
+)
+def test_wrong_options(
+    options: tuple[Any, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as error:
+        run("self_avoiding_paths.py", tmp_path, *options, monkeypatch=monkeypatch)
+    assert message in f"{error.value} {capsys.readouterr().err}"
+
+
 def test_keys_of_which_others_have_both_primes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
