@@ -2,104 +2,118 @@
 
     python pipelines/curve_intersections.py curves [--size 50] [--gpus 1] [--picture curves.svg]
 
-The curves are random, of total degree n; those that are in the folder are taken. At n = 50 the resultant has
-degree 2481 and coefficients of 10,200 bits, as in P. Emeliyanenko's example. Each of its real roots is the x
-of one real point. Checked: FLINT's resultants at some x; that y is the only one is proved by intervals. The
-picture has the whole plane.
+The curves are random, of total degree n; those in the folder are taken. Each real root of the resultant is
+the x of one point. Checked: FLINT's resultants at some x; intervals prove that no root or y is missed.
 """
 
-import json
-import math
+from functools import partial
+from math import comb, isqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flint import acb_poly, fmpz_poly
-from real_roots import real_roots
-from running import compute, connected, drawing, parser_of
+from flint import acb, acb_poly, arb, arb_poly, ctx, fmpz_poly
+from running import compute, connected, drawing, parser_of, stored
 
 import rnsdask as rd
 
-BITS = 79
 
-
-def random_curve(size: int, degrees: tuple[int, int], seed: int) -> np.ndarray:
+def random_curve(size: int, which: int) -> rd.RNSArray:
     """Return coefficients of y^i x^j, normal with the variances that no rotation of the plane changes."""
-    normal = np.random.default_rng(seed).normal(size=[degree + 1 for degree in degrees])
+    normal = np.random.default_rng(which).normal(size=(max(2, size - 3), max(2, size - 2 * which)))
     found = np.zeros(normal.shape, dtype=object)
     for i, j in np.argwhere(np.add.outer(*map(np.arange, normal.shape)) <= size).tolist():
-        weight = math.isqrt(math.comb(size, i) * math.comb(size - i, j) << 2 * BITS)
-        found[i, j] = int(normal[i, j] * 2**50) * weight >> 50
+        found[i, j] = int(normal[i, j] * 2**50) * isqrt(comb(size, i) * comb(size - i, j) << 158) >> 50
+    return rd.from_ints(found, bits=int(abs(found).max()).bit_length() + 1)
+
+
+def resultant(folder: Path, size: int, client: Any = None, gpu: bool = False) -> list[np.ndarray]:
+    """Return both curves and the coefficients of their resultant with respect to y; make what is missing."""
+    f, g = (
+        stored(folder / f"{name}.zarr", partial(random_curve, size, k), backend="cuda" if gpu else "cpu")
+        for k, name in enumerate(("first", "second"))
+    )
+    task = rd.poly.resultant(f, g, variables=2)
+    found = stored(folder / "resultant.zarr", lambda: rd.from_ints(compute([task], client, gpu)[0]))
+    return [f.to_ints(), g.to_ints(), np.trim_zeros(found.to_ints(), "b")]
+
+
+def real_roots(coefficients: list[int], bits: int = 600, terms: int = 80) -> list[arb]:
+    """Return all real roots of f, by Taylor polynomials of F(t) = f(tan(t)) cos(t)^d around some angles."""
+    ctx.prec = 3 * len(coefficients) + bits
+    c = acb_poly(fmpz_poly(coefficients))(acb_poly([acb(0, -1), acb(0, 2)])).coeffs()[::-1]
+    c = acb_poly(c)(acb_poly([1, 1])).coeffs()  # F(t) = sum of c_k e^((2 k - d) i t)
+    ctx.prec, degree, found, series = bits, len(c) - 1, [], []
+    half = arb.pi() / (2 * (count := 4 * isqrt(degree) + 4))  # half of the step of angles
+    angles = [(count - 1 - 2 * k + arb(1) / 3) * half for k in range(count)]  # none is halved at 45 degrees
+    c = [x * acb(0, 2 * j * angles[0]).exp() for j, x in enumerate(c)]
+    for k in range(1, terms + 1):
+        series.append(acb.dft([sum(c[j::count], acb(0)) for j in range(count)]))
+        c = [x * acb(0, (2 * j - degree) * half) / k for j, x in enumerate(c)]
+    error = arb_poly([arb(0, sum((abs(x) for x in c), arb(0)).abs_upper())])  # the next term, at any angle
+    for middle, values in zip(angles, zip(*series, strict=True), strict=True):
+        f = arb_poly([(acb(0, -degree * middle).exp() * x).real for x in values])
+        zeros = separate(f + error, f.derivative() + terms * error, arb(-1), arb(1))
+        found += [(middle + half * t).tan() for t in zeros]
     return found
 
 
-def resultant(folder: Path, size: int, client: Any = None, gpu: bool = False) -> tuple[Any, ...]:
-    """Return both curves and the coefficients of their resultant with respect to y; make what is missing."""
-    stores = [folder / f"{name}.zarr" for name in ("first", "second", "resultant")]
-    for k, store in enumerate(stores[:2]):
-        if not store.exists():
-            made = random_curve(size, (max(1, size - 4), max(1, size - 1 - 2 * k)), k)
-            rd.from_ints(made, bits=int(abs(made).max()).bit_length() + 1).to_zarr(store)
-    curves = [rd.open_zarr(store, backend="cuda" if gpu else "auto") for store in stores[:2]]
-    if not stores[2].exists():
-        found = compute(rd.poly.resultant(*curves, variables=2), client, gpu)
-        rd.from_ints(np.trim_zeros(found, "b")).to_zarr(stores[2])
-    return *(x.to_ints() for x in curves), rd.open_zarr(stores[2]).to_ints()
+def separate(f: arb_poly, slope: arb_poly, low: arb, high: arb) -> list[arb]:
+    """Return all zeros in an interval of a function in f, whose derivative is in `slope`."""
+    middle, part, signs = (low + high) / 2, low.union(high), f(low) * f(high)
+    if not f(part).contains(0):
+        return []
+    if slope(part).contains(0) or signs.contains(0):
+        if high - low < 2.0**-60:
+            raise SystemExit("error: two points are too near one another")
+        return separate(f, slope, low, middle) + separate(f, slope, middle, high)
+    for _ in range(20 if signs < 0 else 0):  # Newton's method in intervals
+        part = part.intersection(part.mid() - f(part.mid()) / slope(part))
+    return [part] if signs < 0 else []
 
 
-def points_of(folder: Path, curves: list[Any], coefficients: list[int]) -> list[list[str]]:
-    """Return x and y of all real points, 30 digits: each real root of the resultant has one y."""
-    if not (file := folder / "points.json").exists():
-        points = []
-        for x in sorted(real_roots(coefficients)):
-            f, g = (acb_poly([fmpz_poly(row)(x) for row in curve.tolist()]) for curve in curves)
-            common = [y.real for y in f.roots(tol=1e-20) if y.imag.contains(0) and g(y).contains(0)]
-            if len(common) != 1:
-                raise SystemExit(f"error: {len(common)} points have x = {x}")
-            points.append([v.str(30, radius=False) for v in (x, *common)])
-        file.write_text(json.dumps(points, indent=0))
-    return json.loads(file.read_text())
-
-
-def check(curves: list[Any], coefficients: list[int]) -> str:
-    """Compare the resultant with FLINT's at some x."""
+def check(curves: list[Any], coefficients: list[int]) -> list[tuple[arb, arb]]:
+    """Return all real points, one for each real root; compare the resultant with FLINT's at some x."""
     for x in range(-2, 3):
         f, g = (fmpz_poly([int(fmpz_poly(row)(x)) for row in curve.tolist()]) for curve in curves)
         if f.resultant(g) != fmpz_poly(coefficients)(x):
             raise SystemExit(f"error: FLINT has another resultant at x = {x}")
-    bits = max(map(abs, coefficients)).bit_length()
-    return (
-        f"resultant of degree {len(coefficients) - 1} with coefficients of {bits} bits, FLINT's at 5 points"
-    )
+    points = []
+    for x in sorted(real_roots(coefficients)):
+        f, g = (acb_poly([fmpz_poly(row)(x) for row in curve.tolist()]) for curve in curves)
+        common = [y.real for y in f.roots(tol=1e-20) if y.imag.contains(0) and g(y).contains(0)]
+        if len(common) != 1:
+            raise SystemExit(f"error: {len(common)} points have x = {x}")
+        points.append((x, *common))
+    return points
 
 
-def draw(curves: list[Any], points: list[list[str]], size: int, picture: Path) -> None:
+def draw(curves: list[Any], points: list[tuple[arb, arb]], picture: Path) -> None:
     """Draw the plane as seen from the centre of a sphere that it touches, on a map that keeps areas."""
     u, v = np.meshgrid(*[np.linspace(-1, 1, 301)] * 2)
-    z = np.clip(1 - u * u - v * v, 1e-3, None)
+    z = np.where(u * u + v * v < 0.999, 1 - u * u - v * v, np.nan)
     a, b = (w * np.sqrt(1 + z) / z for w in (u, v))
     x, y = np.array(points, dtype=float).T
     length = np.sqrt(1 + x * x + y * y)
     with drawing(picture, 5, 5) as axes:
-        for curve, color in zip(curves, ("C0", "C1"), strict=True):
-            scaled = (curve / abs(curve).max()).astype(float)
-            values = np.polynomial.polynomial.polyval2d(b, a, scaled) * z**size
-            axes.contour(u, v, np.where(z > 1e-3, values, np.nan), [0], colors=color, linewidths=0.8)
+        for k, curve in enumerate(curves):
+            values = np.polynomial.polynomial.polyval2d(b, a, curve) * z ** sum(curve.nonzero()).max()
+            axes.contour(u, v, values, [0], colors=f"C{k}", linewidths=0.8)
         axes.plot(*(w / np.sqrt(length * (length + 1)) for w in (x, y)), "ko", markersize=3)
-        axes.set(title=f"{len(points)} real points of two curves of degree {size}", aspect="equal")
+        axes.set(title=f"{len(points)} real points of two curves", aspect="equal")
         axes.axis("off")
 
 
 def main() -> None:
-    options = parser_of(__doc__, 50, "degree of both curves, from 2 on").parse_args()
-    with connected(options) as client:
-        *curves, found = resultant(options.folder, options.size, client, bool(options.gpus))
-    coefficients = found.tolist()
-    print(check(curves, coefficients))
-    points = points_of(options.folder, curves, coefficients)
-    print(f"{len(points)} real points: {options.folder}/points.json")
-    if options.picture:
-        draw(curves, points, options.size, options.picture)
+    o = parser_of(__doc__, 50, "degree of both curves", least=2).parse_args()
+    with connected(o) as client:
+        *curves, found = resultant(o.folder, o.size, client, bool(o.gpus))
+    points, bits = check(curves, found.tolist()), max(map(abs, found)).bit_length()
+    print(f"resultant of degree {len(found) - 1} with coefficients of {bits} bits, FLINT's at 5 points")
+    np.savetxt(o.folder / "points.txt", [[v.str(30, radius=False) for v in point] for point in points], "%s")
+    print(f"{len(points)} real points: {o.folder}/points.txt")
+    if o.picture:
+        draw([(x / abs(x).max()).astype(float) for x in curves], points, o.picture)
 
 
 if __name__ == "__main__":

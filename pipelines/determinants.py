@@ -8,8 +8,8 @@ follow without reconstructing any. Hadamard's bound k**(k/2) tells how many prim
 the folder are kept. Checked: all are multiples of 2**(k - 1), and some are python-flint's.
 """
 
-import importlib
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,7 @@ import dask
 import dask.array as da
 import flint
 import numpy as np
-from dask.diagnostics import ProgressBar
-from running import connected, parser_of
+from running import connected, drawing, on_host, on_processor, parser_of, stored
 
 import rnsdask as rd
 
@@ -32,10 +31,8 @@ def sign_matrices(size: int, count: int, start: int = 0) -> np.ndarray:
 
 
 def _residues(size: int, count: int, start: int, fields: rd.PrimeFields, on_gpu: bool) -> Any:
-    words: Any = (sign_matrices(size, count, start) % np.reshape(fields.primes, (-1, 1, 1, 1))).astype("u4")
-    words = importlib.import_module("cupy").asarray(words) if on_gpu else words
-    found = rd.linalg.det(rd.FieldArray(words, fields)).residues
-    return found.get() if on_gpu else found
+    words = (sign_matrices(size, count, start) % np.reshape(fields.primes, (-1, 1, 1, 1))).astype("u4")
+    return on_host(rd.linalg.det(on_processor(rd.FieldArray(words, fields), on_gpu)).residues)
 
 
 def lazy_determinants(size: int, start: int, stop: int, on_gpu: bool = False) -> rd.RNSArray:
@@ -54,17 +51,10 @@ def determinants(folder: Path, size: int, count: int, client: Any = None, on_gpu
     stores = []
     for start in range(0, count, OF_STORE):
         stop = min(start + OF_STORE, count)
-        stores.append(store := folder / f"{size}-{start}-{stop}.zarr")
-        if not store.exists():
+        if not (store := folder / f"{size}-{start}-{stop}.zarr").exists():
             print(f"determinants {start} to {stop - 1} of {count}")
-            x = lazy_determinants(size, start, stop, on_gpu)
-            write = x.to_zarr(store, mode="w", compute=False)
-            if client:
-                (write,) = dask.persist(write)
-                importlib.import_module("distributed").progress(write, notebook=False)
-            with ProgressBar():
-                dask.compute(write)
-    return rd.concatenate([rd.open_zarr(store) for store in stores])
+        stores.append(stored(store, partial(lazy_determinants, size, start, stop, on_gpu), client, on_gpu))
+    return rd.concatenate(stores)
 
 
 def check(x: rd.RNSArray, size: int) -> None:
@@ -85,14 +75,11 @@ def summary(x: rd.RNSArray) -> dict[str, int]:
 
 def draw(x: rd.RNSArray, size: int, picture: Path) -> None:
     """Draw how the sizes of the determinants that are not 0 spread, beside Hadamard's bound."""
-    from matplotlib.figure import Figure
-
-    axes = (figure := Figure(figsize=(6.4, 3.2), layout="constrained")).subplots()
     values = np.asarray(rd.log2(abs(x[(x != 0).compute()])).compute()) / math.log2(10)
-    axes.hist(values, bins=80)
-    axes.axvline(size / 2 * math.log10(size), color="black")
-    axes.set(xlabel="decimal logarithm of |det|, and of Hadamard's bound", title=f"{size} x {size}")
-    figure.savefig(picture)
+    with drawing(picture) as axes:
+        axes.hist(values, bins=80)
+        axes.axvline(size / 2 * math.log10(size), color="black")
+        axes.set(xlabel="decimal logarithm of |det|, and of Hadamard's bound", title=f"{size} x {size}")
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ count alike in the determinant of the matrix of black and white cells. Boards 2 
 a file each; files that are there are kept. Checked: the cosine formula, evaluated in enough bits.
 """
 
-import importlib
 import math
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ from typing import Any
 import dask
 import gmpy2
 import numpy as np
-from dask.diagnostics import ProgressBar
-from running import connected, parser_of
+from running import compute, connected, drawing, on_processor, parser_of
 
 import rnsdask as rd
 
@@ -42,9 +40,7 @@ def kasteleyn_matrix(size: int) -> np.ndarray:
 
 
 def _count(size: int, on_gpu: bool, file: Path) -> None:
-    x = rd.from_ints(kasteleyn_matrix(size), chunks=None)
-    if on_gpu:
-        x = rd.RNSArray(importlib.import_module("cupy").asarray(x.words), x.system)
+    x = on_processor(rd.from_ints(kasteleyn_matrix(size), chunks=None), on_gpu)
     part = file.with_suffix(".part")
     part.write_text(rd.to_decimal(abs(rd.linalg.det(x))) + "\n")
     part.replace(file)
@@ -56,12 +52,7 @@ def domino_tilings(folder: Path, size: int, client: Any = None, on_gpu: bool = F
     files = {n: folder / f"{n}.txt" for n in range(2, max(size, 2) + 1, 2)}
     missing = [n for n, file in files.items() if not file.exists()]
     print(f"{len(files)} boards, of which {len(files) - len(missing)} are there")
-    counts = [dask.delayed(_count)(n, on_gpu, files[n]) for n in reversed(missing)]
-    if client and counts:
-        counts = list(dask.persist(*counts))
-        importlib.import_module("distributed").progress(counts, notebook=False)
-    with ProgressBar(), dask.config.set(num_workers=1 if on_gpu else None):
-        dask.compute(counts)
+    compute([dask.delayed(_count)(n, on_gpu, files[n]) for n in reversed(missing)], client, on_gpu, at_once=1)
     return {n: int(gmpy2.mpz(file.read_text())) for n, file in files.items()}
 
 
@@ -83,23 +74,20 @@ def check(tilings: dict[int, int]) -> str:
 
 def draw(tilings: dict[int, int], picture: Path, size: int = 16) -> None:
     """Draw the growth by cell, and the shares of tilings with a horizontal domino on each cell of a board."""
-    from matplotlib.figure import Figure
-
-    left, right = (figure := Figure(figsize=(6.4, 3.2), layout="constrained")).subplots(1, 2)
-    left.plot(list(tilings), [float(gmpy2.log(count)) / n**2 for n, count in tilings.items()], ".-")
-    left.axhline(float(gmpy2.const_catalan()) / np.pi, color="black")
-    left.set(xlabel="n", title="log(tilings) / n², and G / π", ylim=(0.15, 0.3))
     matrix, horizontal = kasteleyn_matrix(size), edges(size)[0]
     numerators, denominator = rd.linalg.inv(rd.from_ints(matrix, chunks=None))
     shares = (matrix * numerators.T / denominator).astype(float)[horizontal]
     cells = np.pad(shares, ((0, 0), (0, 1))) + np.pad(shares, ((0, 0), (1, 0)))
-    figure.colorbar(right.imshow(cells, cmap="RdBu", vmin=0.2, vmax=0.8))
-    right.set(title=f"horizontal dominoes, {size} x {size}", xticks=[], yticks=[])
-    figure.savefig(picture)
+    with drawing(picture, columns=2) as (left, right):
+        left.plot(list(tilings), [float(gmpy2.log(count)) / n**2 for n, count in tilings.items()], ".-")
+        left.axhline(float(gmpy2.const_catalan()) / np.pi, color="black")
+        left.set(xlabel="n", title="log(tilings) / n², and G / π", ylim=(0.15, 0.3))
+        left.figure.colorbar(right.imshow(cells, cmap="RdBu", vmin=0.2, vmax=0.8))
+        right.set(title=f"horizontal dominoes, {size} x {size}", xticks=[], yticks=[])
 
 
 def main() -> None:
-    parser = parser_of(__doc__, 40, "side of the greatest board, even", "folder for the counts")
+    parser = parser_of(__doc__, 40, "side of the greatest board, even", "folder for the counts", least=2)
     options = parser.parse_args()
     with connected(options) as client:
         tilings = domino_tilings(options.folder, options.size, client, bool(options.gpus))

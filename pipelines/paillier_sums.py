@@ -8,24 +8,25 @@ of plaintexts, inverses negate them. The folder keeps key and ciphertexts. Check
 the sum of all, and the sum without every third. The picture has plaintexts beside ciphertexts.
 """
 
-import argparse
 import json
 import secrets
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import dask
+import dask.array as da
 import numpy as np
 from phe import paillier
+from running import compute, connected, drawing, on_host, on_processor, parser_of
 
 import rnsdask as rd
 
-EXPONENT_BITS, WINDOW = 512, 8
+ROWS, WINDOW, OF_TASK = 64, 8, 2000  # exponents have 64 digits of 8 bits
 
 
 def powers_of_base(base: int, modulus: int) -> rd.PositionalArray:
     """Return base**(j 2**(8 i)) modulo a modulus, at row i and column j."""
-    starts = [pow(base, 1 << WINDOW * i, modulus) for i in range(EXPONENT_BITS // WINDOW)]
+    starts = [pow(base, 1 << WINDOW * i, modulus) for i in range(ROWS)]
     first = rd.from_ints(starts, rd.Positional(modulus.bit_length()), chunks=None)
     return rd.stack([rd.mod_power(first, j, modulus) for j in range(2**WINDOW)], axis=1)
 
@@ -38,25 +39,32 @@ def fixed_base_power(table: rd.PositionalArray, digits: np.ndarray, modulus: int
     return result
 
 
-def encrypt(values: list[int], key: Any, on_gpu: bool = False) -> rd.PositionalArray:
-    """Return ciphertexts of integers under a key of `phe`, whose primes make it quicker."""
-    n, p, q = key.public_key.n, key.p, key.q
-    square, p2, q2 = n * n, p * p, q * q
-    count = EXPONENT_BITS // WINDOW
-    digits = np.frombuffer(secrets.token_bytes(len(values) * count), np.uint8).reshape(count, -1).astype(int)
-    base = pow(secrets.randbelow(n - 2) + 2, n, square)
-    parts = []
-    for modulus in (p2, q2):
-        table = powers_of_base(base % modulus, modulus)
-        if on_gpu:
-            table = rd.PositionalArray(import_module("cupy").asarray(table.words), table.system)
-        parts.append(fixed_base_power(table, digits, modulus).to_positional(square.bit_length()))
-    a, b = parts  # the noise is a + p^2 ((b - a) / p^2 modulo q^2)
-    lifted = rd.mod_multiply(rd.mod_subtract(b, a, q2), pow(p2, -1, q2), q2)
+def _encrypted(values: list[int], p: int, q: int, tables: list[Any], on_gpu: bool) -> np.ndarray:
+    n, square, p2, q2 = p * q, (p * q) ** 2, p * p, q * q
+    digits = np.frombuffer(secrets.token_bytes(len(values) * ROWS), np.uint8).reshape(ROWS, -1).astype(int)
+    pairs, bits = zip(tables, (p2, q2), strict=True), square.bit_length()
+    a, b = (fixed_base_power(on_processor(t, on_gpu), digits, m).to_positional(bits) for t, m in pairs)
+    lifted = rd.mod_multiply(rd.mod_subtract(b, a, q2), pow(p2, -1, q2), q2)  # (b - a) / p^2
     noise = rd.mod_add(rd.mod_multiply(lifted, p2, square), a, square)
     plain = rd.from_ints([value % n * n + 1 for value in values], a.system, chunks=None)
-    plain = rd.PositionalArray(np.asarray(plain.words, like=a.words), a.system)
-    return rd.mod_multiply(plain, noise, square)
+    return on_host(rd.mod_multiply(on_processor(plain, on_gpu), noise, square).words)
+
+
+def encrypt(folder: Path, values: list[int], key: Any, client: Any = None, on_gpu: bool = False) -> Any:
+    """Return ciphertexts under a key of `phe`, lazy; write the stores that are missing."""
+    n, system = key.public_key.n, rd.Positional(key.public_key.nsquare.bit_length())
+    base = pow(secrets.randbelow(n - 2) + 2, n, n * n)
+    tables = [dask.delayed(powers_of_base)(base % prime**2, prime**2) for prime in (key.p, key.q)]
+    stores, writes = [], []
+    for start in range(0, len(values), OF_TASK):
+        some = values[start : start + OF_TASK]
+        stores.append(store := folder / f"{n.bit_length()}-{start}-{start + len(some)}.zarr")
+        if not store.exists():
+            words = dask.delayed(_encrypted)(some, key.p, key.q, tables, on_gpu)
+            x = rd.PositionalArray(da.from_delayed(words, (system.rows, len(some)), np.uint32), system)
+            writes.append(x.to_zarr(store, compute=False))
+    compute(writes, client, on_gpu)
+    return rd.concatenate([rd.open_zarr(store, backend="cuda" if on_gpu else "cpu") for store in stores])
 
 
 def sum_of(ciphertexts: rd.PositionalArray, square: int) -> int:
@@ -82,36 +90,27 @@ def check(ciphertexts: rd.PositionalArray, values: list[int], key: Any) -> str:
 
 def draw(ciphertexts: rd.PositionalArray, values: list[int], square: int, picture: Path) -> None:
     """Draw histograms of plaintexts and of ciphertexts, which tell nothing of them."""
-    from matplotlib.figure import Figure
-
-    left, right = (figure := Figure(figsize=(6.4, 2.8), layout="constrained")).subplots(1, 2)
-    left.hist(values, bins=40)
-    right.hist([value / square for value in ciphertexts.to_ints().tolist()], bins=40)
-    left.set(title="plaintexts", ylabel="numbers")
-    right.set(title="ciphertexts / n²")
-    figure.savefig(picture)
+    with drawing(picture, 6.4, 2.8, columns=2) as (left, right):
+        left.hist(values, bins=40)
+        right.hist([value / square for value in ciphertexts.to_ints().tolist()], bins=40)
+        left.set(title="plaintexts", ylabel="numbers")
+        right.set(title="ciphertexts / n²")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="folder for key and ciphertexts; those there are kept")
-    parser.add_argument("--size", type=int, default=2000, help="how many numbers are encrypted")
-    parser.add_argument("--bits", type=int, default=2048, help="bits of n")
-    parser.add_argument("--gpus", type=int, choices=[0, 1], default=0, help="use a GPU of this host")
-    parser.add_argument("--picture", type=Path, help="write a picture, .svg or .png; needs matplotlib")
+    parser = parser_of(__doc__, 2000, "numbers that are encrypted", "folder for keys and ciphertexts")
+    parser.add_argument("--bits", type=int, default=2048, help="bits of n (default 2048)")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    file, store = options.folder / "key.json", options.folder / "ciphertexts.zarr"
-    if not file.exists():
+    if not (file := options.folder / f"key-{options.bits}.json").exists():
         _, made = paillier.generate_paillier_keypair(n_length=options.bits)
         file.write_text(json.dumps([hex(made.p), hex(made.q)]))
     p, q = (int(prime, 16) for prime in json.loads(file.read_text()))
     key = paillier.PaillierPrivateKey(paillier.PaillierPublicKey(p * q), p, q)
     values = np.random.default_rng(1).normal(50_000, 9_000, options.size).astype(int).tolist()
-    if not store.exists():
-        encrypt(values, key, bool(options.gpus)).rechunk("auto").to_zarr(store)
-    ciphertexts = rd.open_zarr(store, backend="cuda" if options.gpus else "cpu").compute()
-    print(check(ciphertexts, values, key))
+    with connected(options) as client:
+        ciphertexts = encrypt(options.folder, values, key, client, bool(options.gpus)).compute()
+        print(check(ciphertexts, values, key))
     if options.picture:
         draw(ciphertexts, values, key.public_key.nsquare, options.picture)
 

@@ -8,10 +8,7 @@ folder: what is there already is not computed again. Checked: Ramanujan's congru
 every n, and FLINT's p(n) at some. The picture has the error of Hardy's and Ramanujan's formula.
 """
 
-import argparse
-import importlib
 import math
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +16,9 @@ import dask
 import dask.array as da
 import flint
 import numpy as np
-from dask.diagnostics import ProgressBar
+from running import compute, connected, drawing, on_host, on_processor, parser_of
 
 import rnsdask as rd
-from rnsdask.cluster.connecting import connect
 
 
 def primes_for(size: int) -> list[int]:
@@ -44,10 +40,9 @@ def euler_product(size: int) -> np.ndarray:
 
 
 def _residues(primes: list[int], size: int, on_gpu: bool) -> np.ndarray:
-    product: Any = np.array([euler_product(size) % p for p in primes], dtype=np.uint32)
-    product = importlib.import_module("cupy").asarray(product) if on_gpu else product
-    series = rd.poly.inverse_series(rd.FieldArray(product, rd.PrimeFields(primes))).residues
-    return series.get() if on_gpu else series
+    words = np.array([euler_product(size) % p for p in primes], dtype=np.uint32)
+    product = on_processor(rd.FieldArray(words, rd.PrimeFields(primes)), on_gpu)
+    return on_host(rd.poly.inverse_series(product).residues)
 
 
 def partition_numbers(folder: Path, size: int, client: Any = None, on_gpu: bool = False) -> rd.RNSArray:
@@ -61,11 +56,7 @@ def partition_numbers(folder: Path, size: int, client: Any = None, on_gpu: bool 
         words = da.from_delayed(dask.delayed(_residues)(few, size, on_gpu), (len(few), size), np.uint32)
         series, chunk = rd.FieldArray(words, rd.PrimeFields(few)), max(2**16, size // 64)
         writes.append(series.to_zarr(store, chunks=chunk, mode="w", compute=False))
-    if client and writes:
-        writes = list(dask.persist(*writes))
-        importlib.import_module("distributed").progress(writes, notebook=False)
-    with ProgressBar(), dask.config.set(num_workers=4 if on_gpu else None):
-        dask.compute(writes)
+    compute(writes, client, on_gpu)
     residues = da.concatenate([rd.open_zarr(store).residues for store in stores]).rechunk({0: -1})
     return rd.from_residues(residues, primes, trusted=True)
 
@@ -89,26 +80,16 @@ def check(numbers: rd.RNSArray, count: int = 100) -> list[str]:
 
 def draw(numbers: rd.RNSArray, picture: Path) -> None:
     """Draw how far exp(pi sqrt(2 n / 3)) / (4 n sqrt 3) is above p(n)."""
-    from matplotlib.figure import Figure
-
     n = np.unique(np.geomspace(1, len(numbers) - 1, 200).astype(int))
     formula = math.pi * np.sqrt(2 * n / 3) / math.log(2) - np.log2(4 * n * math.sqrt(3))
-    axes = (figure := Figure(figsize=(6.4, 3.2), layout="constrained")).subplots()
-    axes.loglog(n, 2 ** (formula - np.asarray(rd.log2(numbers[n]).compute())) - 1)
-    axes.set(xlabel="n", ylabel="relative error", title="Hardy's and Ramanujan's formula for p(n)")
-    figure.savefig(picture)
+    with drawing(picture) as axes:
+        axes.loglog(n, 2 ** (formula - np.asarray(rd.log2(numbers[n]).compute())) - 1)
+        axes.set(xlabel="n", ylabel="relative error", title="Hardy's and Ramanujan's formula for p(n)")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="folder for the stores; those that are there are kept")
-    parser.add_argument("--size", type=int, default=2**20, help="N")
-    parser.add_argument("--gpus", type=int, help="use so many GPUs of this host")
-    parser.add_argument("--scheduler", help="address of a Dask cluster that runs already")
-    parser.add_argument("--picture", type=Path, help="write a picture, .svg or .png; needs matplotlib")
-    options = parser.parse_args()
-    several = options.gpus if options.gpus and options.gpus > 1 else None  # one needs no cluster
-    with connect(options.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
+    options = parser_of(__doc__, 2**20, "p(0) to p(N - 1)").parse_args()
+    with connected(options) as client:
         numbers = partition_numbers(options.folder, options.size, client, bool(options.gpus))
         print(*check(numbers), sep="\n")
         if options.picture:

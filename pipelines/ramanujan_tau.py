@@ -1,6 +1,6 @@
 """Ramanujan's tau(n), 0 < n < N, exact: Jacobi's series of eta^3, to the power 8, modulo a few primes.
 
-    python pipelines/ramanujan_tau.py tau.zarr [--size 16777216] [--gpus 1] [--picture tau.svg]
+    python pipelines/ramanujan_tau.py tau [--size 16777216] [--gpus 1] [--picture tau.svg]
 
 tau(n) is the coefficient of x^n in x times the product of all (1 - x^k)^24. By Jacobi that of all (1 - x^k)^3
 has few coefficients that are not 0, and its 8th power takes three squarings. Each prime is a task; a store
@@ -9,20 +9,16 @@ every n (Ramanujan, 1916). D. Lehmer's conjecture is that no tau(n) is 0: zeros 
 tau(p) / (2 p^(11/2)) of the primes p, which spread as a semicircle (Sato, Tate).
 """
 
-import argparse
-import importlib
 import math
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
-from dask.diagnostics import ProgressBar
+from running import connected, drawing, on_host, on_processor, parser_of, stored
 
 import rnsdask as rd
-from rnsdask.cluster.connecting import connect
 
 
 def primes_for(size: int) -> list[int]:
@@ -44,26 +40,22 @@ def jacobi_series(size: int) -> np.ndarray:
 
 
 def _residues(prime: int, size: int, on_gpu: bool) -> np.ndarray:
-    series: Any = (jacobi_series(size) % prime).astype(np.uint32)[None]
-    series = importlib.import_module("cupy").asarray(series) if on_gpu else series
-    power = rd.poly.power_mod(rd.FieldArray(series, rd.PrimeFields([prime])), 8, length=size).residues
-    return power.get() if on_gpu else power
+    words = (jacobi_series(size) % prime).astype(np.uint32)[None]
+    series = on_processor(rd.FieldArray(words, rd.PrimeFields([prime])), on_gpu)
+    return on_host(rd.poly.power_mod(series, 8, length=size).residues)
 
 
-def tau(store: Path, size: int, client: Any = None, on_gpu: bool = False) -> rd.RNSArray:
+def lazy_tau(size: int, on_gpu: bool = False) -> rd.RNSArray:
+    """Return tau(1) to tau(size), lazy."""
+    primes = primes_for(size + 1)
+    tasks = (dask.delayed(_residues)(p, size, on_gpu) for p in primes)
+    residues = da.concatenate([da.from_delayed(task, (1, size), np.uint32) for task in tasks])
+    return rd.from_residues(residues.rechunk((-1, 2**20)), primes, signed=True, trusted=True)
+
+
+def tau(folder: Path, size: int, client: Any = None, on_gpu: bool = False) -> rd.RNSArray:
     """Return tau(1) to tau(size) as a lazy array of a store, which is written if it is not there."""
-    if not store.exists():
-        primes = primes_for(size + 1)
-        tasks = (dask.delayed(_residues)(p, size, on_gpu) for p in primes)
-        residues = da.concatenate([da.from_delayed(task, (1, size), np.uint32) for task in tasks])
-        numbers = rd.from_residues(residues.rechunk((-1, 2**20)), primes, signed=True, trusted=True)
-        write = numbers.to_zarr(store, compute=False)
-        if client:
-            (write,) = dask.persist(write)
-            importlib.import_module("distributed").progress(write, notebook=False)
-        with ProgressBar():
-            dask.compute(write)
-    return rd.open_zarr(store)
+    return stored(folder / f"{size}.zarr", lambda: lazy_tau(size, on_gpu), client, on_gpu)
 
 
 def divisor_sums(size: int) -> np.ndarray:
@@ -86,31 +78,21 @@ def check(numbers: rd.RNSArray) -> str:
 
 def draw(numbers: rd.RNSArray, picture: Path) -> None:
     """Draw how tau(p) / (2 p^(11/2)) spreads over the primes p, beside the semicircle."""
-    from matplotlib.figure import Figure
-
     is_prime = np.ones(len(numbers) + 1, dtype=bool)
     for d in range(2, math.isqrt(len(numbers)) + 1):
         is_prime[d * d :: d] = False
     primes = np.flatnonzero(is_prime)[2:]
     values = numbers[primes - 1].astype(float, casting="unsafe").compute() / (2 * primes**5.5)
-    axes = (figure := Figure(figsize=(6.4, 3.2), layout="constrained")).subplots()
-    axes.hist(values, bins=100, range=(-1, 1), density=True)
-    axes.plot(x := np.linspace(-1, 1, 400), 2 / math.pi * np.sqrt(1 - x**2))
-    axes.set(xlabel="tau(p) / (2 p^(11/2))", title=f"{len(primes)} primes p")
-    figure.savefig(picture)
+    with drawing(picture) as axes:
+        axes.hist(values, bins=100, range=(-1, 1), density=True)
+        axes.plot(x := np.linspace(-1, 1, 400), 2 / math.pi * np.sqrt(1 - x**2))
+        axes.set(xlabel="tau(p) / (2 p^(11/2))", title=f"{len(primes)} primes p")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("store", type=Path, help="store of the results; one that is there is kept")
-    parser.add_argument("--size", type=int, default=2**20, help="N - 1: the greatest n")
-    parser.add_argument("--gpus", type=int, help="use so many GPUs of this host")
-    parser.add_argument("--scheduler", help="address of a Dask cluster that runs already")
-    parser.add_argument("--picture", type=Path, help="write a picture, .svg or .png; needs matplotlib")
-    options = parser.parse_args()
-    several = options.gpus if options.gpus and options.gpus > 1 else None  # one needs no cluster
-    with connect(options.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
-        numbers = tau(options.store, options.size, client, bool(options.gpus))
+    options = parser_of(__doc__, 2**20, "greatest n").parse_args()
+    with connected(options) as client:
+        numbers = tau(options.folder, options.size, client, bool(options.gpus))
         print(check(numbers))
         if options.picture:
             draw(numbers, options.picture)

@@ -7,19 +7,15 @@ keeps moduli and common divisors as stores. Checked: GMP finds the same divisors
 others, and the keys that were made to be weak are those found. The picture joins keys that share a prime.
 """
 
-import argparse
 import math
 import random
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import gmpy2
 import numpy as np
-from dask.diagnostics import ProgressBar
+from running import connected, drawing, parser_of, stored
 
 import rnsdask as rd
-from rnsdask.cluster.connecting import connect
 
 
 def make_keys(file: Path, size: int, bits: int, seed: int = 1) -> set[int]:
@@ -33,14 +29,6 @@ def make_keys(file: Path, size: int, bits: int, seed: int = 1) -> set[int]:
             weak |= {k // 2, *(i // 2 for i, p in enumerate(primes) if p == primes[-1])}
     file.write_text("".join(f"{p * q:x}\n" for p, q in zip(primes[::2], primes[1::2], strict=True)))
     return weak
-
-
-def stored(store: Path, make: Any) -> rd.PositionalArray:
-    """Return the array of a store, which is written if it is not there."""
-    if not store.exists():
-        with ProgressBar():
-            make().to_zarr(store)
-    return rd.open_zarr(store)
 
 
 def factors_of(keys: rd.PositionalArray, shared: rd.PositionalArray) -> dict[int, tuple[int, int]]:
@@ -68,47 +56,46 @@ def check(keys: rd.PositionalArray, shared: rd.PositionalArray, factors: dict[in
 
 def draw(factors: dict[int, tuple[int, int]], picture: Path) -> None:
     """Draw weak keys on a circle, and a chord between two that share a prime."""
-    from matplotlib.figure import Figure
-
     places = {index: 2 * math.pi * k / len(factors) for k, index in enumerate(factors)}
     owners: dict[int, list[int]] = {}
     for index, primes in factors.items():
         for prime in primes:
             owners.setdefault(prime, []).append(index)
-    axes = (figure := Figure(figsize=(4.8, 4.8), layout="constrained")).subplots()
-    for group in owners.values():
-        points = np.exp(1j * np.array([places[index] for index in group]))
-        axes.plot(points.real, points.imag, "o-", linewidth=0.8, markersize=3)
-    axes.set(title=f"{len(factors)} weak keys; lines join those of one prime", aspect="equal")
-    axes.axis("off")
-    figure.savefig(picture)
+    with drawing(picture, 4.8, 4.8) as axes:
+        for group in owners.values():
+            points = np.exp(1j * np.array([places[index] for index in group]))
+            axes.plot(points.real, points.imag, "o-", linewidth=0.8, markersize=3)
+        axes.set(title=f"{len(factors)} weak keys; lines join those of one prime", aspect="equal")
+        axes.axis("off")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="folder for the stores; those that are there are kept")
+    parser = parser_of(__doc__, 2000, "moduli that are made", "folder for keys and report", least=2)
     parser.add_argument("--file", type=Path, help="hexadecimal moduli, one a line; else some are made")
-    parser.add_argument("--size", type=int, default=2000, help="how many moduli are made")
-    parser.add_argument("--bits", type=int, default=1024, help="bits of a modulus that is made")
-    parser.add_argument("--gpus", type=int, help="use so many GPUs of this host")
-    parser.add_argument("--scheduler", help="address of a Dask cluster that runs already")
-    parser.add_argument("--picture", type=Path, help="write a picture, .svg or .png; needs matplotlib")
+    parser.add_argument(
+        "--bits", type=int, default=1024, help="bits of a modulus that is made (default 1024)"
+    )
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    file, planted = options.file or options.folder / "keys.txt", None
+    (folder := options.folder).mkdir(parents=True, exist_ok=True)
+    file, planted = options.file or folder / f"{options.size}-{options.bits}.txt", None
     if not options.file and not file.exists():
         planted = make_keys(file, options.size, options.bits)
     moduli = [int(line, 16) for line in file.read_text().split()]
-    system, store = rd.Positional(max(map(int.bit_length, moduli))), options.folder / "keys.zarr"
-    several = options.gpus if options.gpus and options.gpus > 1 else None  # one needs no cluster
-    with connect(options.scheduler, gpus=several) as client, client.as_current() if client else nullcontext():
-        stored(store, lambda: rd.from_ints(moduli, system, chunks=-(-len(moduli) // 8)))
-        keys = rd.open_zarr(store, backend="cuda" if options.gpus else "auto")
-        shared = stored(options.folder / "shared.zarr", lambda: rd.batch_gcd(keys))
+    system, gpu = rd.Positional(max(map(int.bit_length, moduli))), bool(options.gpus)
+    with connected(options) as client:
+        keys = stored(
+            folder / "keys.zarr",
+            lambda: rd.from_ints(moduli, system, chunks=-(-len(moduli) // 8)),
+            client,
+            backend="cuda" if gpu else "cpu",
+        )
+        if len(keys) != len(moduli) or (keys.to_ints() != np.array(moduli, dtype=object)).any():
+            raise SystemExit(f"error: {folder} has the keys of another file; give another folder")
+        shared = stored(folder / "shared.zarr", lambda: rd.batch_gcd(keys), client, gpu)
         factors = factors_of(keys, shared)
         lines = [f"{i} {p:x} {q:x}\n" for i, (p, q) in factors.items()]
-        options.folder.joinpath("report.txt").write_text("".join(lines))
-        print(f"{len(factors)} of {len(keys)} keys share a prime with another: {options.folder}/report.txt")
+        folder.joinpath("report.txt").write_text("".join(lines))
+        print(f"{len(factors)} of {len(keys)} keys share a prime with another: {folder}/report.txt")
         print(check(keys, shared, factors))
         if planted not in (None, set(factors)):
             raise SystemExit("error: the weak keys are not those that were made so")

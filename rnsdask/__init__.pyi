@@ -37,6 +37,7 @@ from .core.errors import CorruptChunkError as CorruptChunkError
 from .core.errors import IncompleteStoreError as IncompleteStoreError
 from .core.errors import InputError as InputError
 from .core.errors import JobError as JobError
+from .core.errors import NumberError as NumberError
 from .core.errors import RNSError as RNSError
 from .core.errors import RNSOverflowError as RNSOverflowError
 from .core.errors import StoreError as StoreError

@@ -42,22 +42,22 @@ def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None 
         With 1, elements are polynomials in one variable: `x` has the shape (..., N, N, D), and along the last
         axis their coefficients, ascending.
     moduli : ModuliSet or RNS, optional
-        Of integers: the results are an RNSArray of this set, signed, or of this system, on the processor of
-        `x`; of one matrix an array of one number.
+        For integers: return an RNSArray of this set, signed, or of this system, on the processor of `x`; for
+        one matrix an array of one number.
 
     Returns
     -------
     int, FieldArray or object array, shape (...)
-        Of one matrix an integer. Of a FieldArray that from 0 to M - 1 which stands for the determinants,
-        and of a stack a FieldArray. Of integers the determinants as Python ints, of any size; of a stack in
-        a NumPy array. Lazy if `x` is.
+        For one matrix an integer: of a FieldArray the one from 0 to M - 1 that stands for the determinants
+        modulo the primes. For a stack a FieldArray, or for integers a NumPy array of Python ints. Lazy if `x`
+        is.
     FieldArray or object array, shape (..., N (D - 1) + 1)
-        Of matrices of polynomials: the coefficients of their determinants, ascending.
+        For matrices of polynomials: the coefficients of their determinants, ascending.
 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers, `moduli` neither a set nor an RNS, or given for a FieldArray.
+        If `x` is not an array of numbers, `moduli` neither a set nor an RNS, or given for a FieldArray.
     ValueError
         If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array. Of
         polynomials over fields, if a prime is below N (D - 1) + 1.
@@ -82,14 +82,14 @@ def rank(x: Any) -> Any:
     Returns
     -------
     array of int64
-        Of a FieldArray of shape (n, ...), ranks modulo each prime, with the axis of the primes first, as of
-        words. Of integers the ranks over the rationals, of shape (...), of one matrix an int. NumPy, CuPy or
-        Dask.
+        For a FieldArray the ranks modulo each prime, shape (n, ...), with the axis of the primes first, as in
+        words. For integers the ranks over the rationals, shape (...), or for one matrix an int. NumPy, CuPy
+        or Dask.
 
     Raises
     ------
     TypeError, ValueError
-        As of :func:`det`; the matrices need not be square.
+        As :func:`det`; the matrices need not be square.
     """
     return _of_kind("rank", elimination.rank, exact_elimination.rank, x)
 
@@ -111,25 +111,25 @@ def solve(
     b : array of the same fields, or moduli set and range, shape (R,) or (..., R, K)
         One vector, or matrices, in any chunks. The axes of the batch broadcast.
     unique : bool
-        Whether to take square regular matrices alone, which have one solution. If not, matrices may have any
-        shape and rank. The solution is the one that is 0 where :func:`rref` of `a` has no pivot; adding
+        Whether matrices must be square and regular, so that there is one solution. If false, they may have
+        any shape and rank. The solution is the one that is 0 where :func:`rref` of `a` has no pivot; adding
         vectors of :func:`nullspace` gives all others. In each field pivots are its own, so that the solutions
         in several fields need not be those of one over the rationals.
     modulo : int or iterable of int, optional
-        Of integers: solutions modulo this integer, or modulo the product of these, which are coprime. With
-        all primes, which are below 2**32, it takes less time.
+        For integers: solve modulo this integer, or modulo the product of these coprime integers. If all prime
+        factors, each below 2**32, are given, it takes less time.
     moduli : ModuliSet or RNS, optional
-        As of :func:`det`, of numerators and denominators.
+        As in :func:`det`, for numerators and denominators.
 
     Returns
     -------
     FieldArray, shape (..., C) or (..., C, K)
         Of FieldArrays; lazy if an operand is.
     numerators, denominators : object arrays, shapes (..., C) or (..., C, K), and (...)
-        Of integers: Python ints, of which the quotients are the solutions. Each matrix has one denominator,
-        the least, positive. Lazy if an operand is.
+        For integers: Python ints, whose quotients are the solutions. Each matrix has one denominator, the
+        least, positive. Lazy if an operand is.
     object array, shape (..., C) or (..., C, K)
-        With `modulo` instead, Python ints from 0 to the modulus - 1.
+        With `modulo`, Python ints from 0 to the modulus - 1.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def solve(
         If an operand is no array of numbers, or they are of several kinds or on different processors; or
         `modulo` is given for a FieldArray, or without `unique`.
     ValueError
-        As of :func:`det`; or if fields, moduli sets or shapes do not fit, or factors of a modulus are not
+        As in :func:`det`; or if fields, moduli sets or shapes do not fit, or factors of a modulus are not
         coprime.
 
     Examples
@@ -175,21 +175,21 @@ def inv(
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them.
     modulo, moduli
-        As of :func:`solve`.
+        As in :func:`solve`.
 
     Returns
     -------
     FieldArray, shape (..., N, N)
-        Of a FieldArray; lazy if it is.
+        For a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., N, N) and (...)
-        Of integers, as :func:`solve` gives solutions.
+        For integers, as :func:`solve` returns solutions.
     object array, shape (..., N, N)
-        With `modulo` instead, Python ints from 0 to the modulus - 1.
+        With `modulo`, Python ints from 0 to the modulus - 1.
 
     Raises
     ------
     numpy.linalg.LinAlgError, TypeError, ValueError
-        As of :func:`solve`.
+        As in :func:`solve`.
 
     Examples
     --------
@@ -234,20 +234,20 @@ def rref(x: Any) -> Any:
     Returns
     -------
     matrix : FieldArray, shape (..., R, C)
-        Of a FieldArray: the form in each field. Each field has its own pivots, which differ where a prime
+        For a FieldArray: the form in each field. Each field has its own pivots, which differ where a prime
         divides a minor; then no single matrix over the rationals has these residues.
     numerators, denominators : object arrays, shapes (..., R, C) and (...)
-        Of integers instead: the form over the rationals, with the least positive denominator of a matrix.
+        For integers: the form over the rationals, with the least positive denominator of each matrix.
     pivots : array of int64, shape (n, ..., min(R, C)), of integers (..., min(R, C))
-        Columns of the pivots, ascending, and -1 beyond the rank. Of a FieldArray the primes' axis is first.
-        NumPy, CuPy or Dask.
+        Columns of the pivots, ascending, and -1 beyond the rank. In a FieldArray the axis of the primes comes
+        first. NumPy, CuPy or Dask.
 
     It is a named tuple of two or three, lazy if `x` is.
 
     Raises
     ------
     TypeError, ValueError
-        As of :func:`det`; the matrices need not be square.
+        As :func:`det`; the matrices need not be square.
 
     Examples
     --------
@@ -270,23 +270,23 @@ def nullspace(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     Parameters
     ----------
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
-        One matrix, or a stack of them. All must have one rank, in each field; :func:`rank` tells them.
+        One matrix, or a stack of them. All must have the same rank, in each field (:func:`rank`).
     moduli : ModuliSet or RNS, optional
-        As of :func:`det`.
+        As in :func:`det`.
 
     Returns
     -------
     FieldArray or object array, shape (..., C, C - rank)
         Column k has its last element that is not 0 at the k-th column of A that depends on those before it,
-        and is 0 at the others that do. In fields this element is 1. Of integers it is the least positive one
-        that makes all of them integers, Python ints: they have no common factor. Together they are a basis
-        over the rationals; there may be integer solutions that are no sums of integer multiples of them. Of
-        a lazy array it is lazy, but the ranks, which tell the shape, are found at once.
+        and is 0 at the others that do. In fields this element is 1. For integers it is the least positive one
+        that makes the vector integral; its elements, Python ints, have no common factor. Together they are a
+        basis over the rationals; some integer solutions may not be integer combinations of them. The basis of
+        a lazy array is lazy, but the ranks, which decide the shape, are computed at once.
 
     Raises
     ------
     TypeError, ValueError
-        As of :func:`det`; the matrices need not be square. ValueError if ranks differ, naming two.
+        As :func:`det`; the matrices need not be square. ValueError if ranks differ, naming two.
 
     Examples
     --------
@@ -308,17 +308,17 @@ def charpoly(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them.
     moduli : ModuliSet or RNS, optional
-        As of :func:`det`.
+        As in :func:`det`.
 
     Returns
     -------
     FieldArray or object array, shape (..., N + 1)
-        Coefficients, ascending: that of z**k at k, the last one 1. Of integers Python ints. Lazy if `x` is.
+        Coefficients, ascending: that of z**k at k, the last one 1. For integers Python ints. Lazy if `x` is.
 
     Raises
     ------
     TypeError, ValueError
-        As of :func:`det`.
+        As in :func:`det`.
     """
     return _of_kind("charpoly", elimination.charpoly, exact_elimination.charpoly, x, moduli=moduli)
 
@@ -368,7 +368,7 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
         What happens to results out of range, as in :func:`.matmul`; without it, what :func:`.errstate` set,
         else ``"extend"`` for arrays whose range grows, ``"raise"`` for others. With ``"raise"`` the powers
         that repeated squaring passes must be in range too. For an IntervalRNSArray that is the only one, for
-        magnitudes wrap and signs do not. Of a FieldArray it is not taken.
+        magnitudes wrap and signs do not. A FieldArray does not take it.
 
     Returns
     -------
@@ -382,7 +382,7 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
     numpy.linalg.LinAlgError
         If `k` is negative and a matrix singular modulo a prime; on Dask when it is computed.
     TypeError
-        If `x` is no such array, or `k` no integer.
+        If `x` is not such an array, or `k` not an integer.
     ValueError
         If the matrices are not square, a length is unknown, `k` is negative and `x` no FieldArray, `x` is
         lazy and `k` has more than 128 bits, or `overflow` is ``"flag"``, for what is flagged in between says

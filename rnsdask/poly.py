@@ -68,7 +68,7 @@ def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that use
     -------
     q : FieldArray or object array, shape (..., A)
         As long as `f`, for a divisor may have a lower degree than its length says, and another one in each
-        field. Of integers Python ints of any size.
+        field. For integers Python ints of any size.
     r : FieldArray or object array, shape (..., max(C - 1, 1))
         Both are lazy if an operand is.
 
@@ -80,7 +80,7 @@ def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that use
     NumberError
         If a divisor of integers has another leading coefficient; it names its index. It is a ValueError.
     TypeError
-        If the operands are no such arrays, or on different processors.
+        If the operands are not such arrays, or on different processors.
     ValueError
         If fields or shapes do not fit, or there are no coefficients.
     """
@@ -99,16 +99,16 @@ def gcd(f: Any, g: Any) -> Any:
     Returns
     -------
     FieldArray, shape (..., max(A, C))
-        Degrees differ from field to field; coefficients above them are 0. Of two polynomials 0 it is 0. Lazy
+        Degrees differ from field to field; coefficients above them are 0. It is 0 for two polynomials 0. Lazy
         if an operand is.
     object array, shape (..., max(A, C))
-        Of integers: Python ints, the leading coefficient above 0. The content, the greatest common divisor
+        For integers: Python ints, the leading coefficient above 0. The content, the greatest common divisor
         of all coefficients, is that of the contents of both; without it, it is a divisor over the rationals.
 
     Raises
     ------
     TypeError, ValueError
-        As of :func:`divmod`.
+        As in :func:`divmod`.
     """
     return by_kind("gcd", polynomials.common_divisor, integer_polynomials.common_divisor, f, g)
 
@@ -126,12 +126,12 @@ def evaluate(f: Any, points: Any) -> Any:
     Returns
     -------
     FieldArray or object array, shape (..., P)
-        Of integers Python ints of any size. Lazy if an operand is.
+        For integers Python ints of any size. Lazy if an operand is.
 
     Raises
     ------
     TypeError
-        If the operands are no such arrays, or on different processors.
+        If the operands are not such arrays, or on different processors.
     ValueError
         If fields or shapes do not fit, or there are no coefficients or points.
     """
@@ -151,8 +151,8 @@ def interpolate(points: Any, values: Any) -> Any:
     FieldArray, shape (..., N)
         Coefficients, ascending. Lazy if an operand is.
     numerators, denominators : object arrays, shapes (..., N) and (...)
-        Of integers: Python ints, of which the quotients are the coefficients. Each polynomial has one
-        denominator, the least, positive. Lazy if an operand is.
+        For integers: Python ints, whose quotients are the coefficients. Each polynomial has one denominator,
+        the least, positive. Lazy if an operand is.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def interpolate(points: Any, values: Any) -> Any:
         If two points of a polynomial are equal, in a field or over the integers; it names the index of the
         first that is, and the prime. On Dask when it is computed.
     TypeError, ValueError
-        As of :func:`evaluate`.
+        As in :func:`evaluate`.
     """
     return by_kind("interpolate", polynomials.interpolate, integer_polynomials.interpolate, points, values)
 
@@ -197,8 +197,8 @@ def rational_interpolate(
     Raises
     ------
     NumberError
-        If no such function has the values; it names the index and the prime, and is a ValueError. On Dask
-        when it is computed.
+        If no function of these degrees has the values; it names the index and the prime, and is a ValueError.
+        On Dask when it is computed.
     ValueError
         If two points of a function are equal in a field, degrees or `confirm` are negative, or there are too
         few points; as of :func:`evaluate`.
@@ -255,9 +255,9 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
     Returns
     -------
     int, FieldArray or object array, shape (...)
-        Of one pair an integer. Of FieldArrays that from 0 to M - 1 which stands for the resultants, and of a
-        batch a FieldArray. Of integers the resultants as Python ints, of any size; of a batch in a NumPy
-        array. Lazy if an operand is.
+        Of one pair an integer. For FieldArrays the integer from 0 to M - 1 that stands for the resultants
+        modulo the primes; for a batch a FieldArray. For integers the resultants as Python ints, of any size;
+        of a batch in a NumPy array. Lazy if an operand is.
     object array, shape (..., (K - 1) (A - 1) + (M - 1) (C - 1) + 1)
         With two variables: coefficients in x, ascending, as Python ints. The last ones are 0 where the degree
         is lower than shapes allow.
@@ -265,7 +265,7 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
     Raises
     ------
     TypeError
-        If the operands are no such arrays, or of several kinds or on different processors.
+        If the operands are not such arrays, or of several kinds or on different processors.
     ValueError
         If fields, moduli sets or shapes do not fit, there are no coefficients, or `variables` is not 1 or 2.
     """
@@ -302,7 +302,7 @@ def discriminant(f: Any) -> Any:
     Raises
     ------
     TypeError, ValueError
-        As of :func:`resultant`.
+        As in :func:`resultant`.
     """
     checked_operands("discriminant", f)
     if of_fields(f):

@@ -1,24 +1,22 @@
-"""Times power series beside python-flint's, and the pipelines that are made of them.
+"""Times whole pipelines, and power series beside python-flint's.
 
-    python scripts/bench_pipelines.py            one over Euler's product, up to 2**20 coefficients
+    python scripts/bench_pipelines.py            pipelines at their default sizes, series up to 2**20
     python scripts/bench_pipelines.py --gpu
     python scripts/bench_pipelines.py --tiny     only see that it works
 
-"flint" is how many times as long python-flint takes for the same modulo one prime of 31 bits, in the same
-run. A pipeline's time holds the start of its tasks and the writing of its stores; of four, the start of
-Python and the check too. With --json FILE writes the rows.
+A pipeline's time is that of its command, once: the start of Python, writing and checks too,
+beside the processor's time of all threads. "flint" is how
+many times as long python-flint takes for the same modulo one prime of 31 bits, in the same run. With --json
+FILE writes the rows.
 """
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pipelines"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
-import contextlib
-import io
 import os
-import runpy
+import resource
 import subprocess
 import tempfile
 import time
@@ -40,7 +38,19 @@ from benchmarking import (
 
 import rnsdask as rd
 
-PIPELINES = {"partition_numbers": "partition_numbers", "ramanujan_tau": "tau"}
+TINY = {
+    "weak_rsa_keys": 200,
+    "partition_numbers": 1000,
+    "ramanujan_tau": 1000,
+    "curve_intersections": 4,
+    "domino_tilings": 6,
+    "self_avoiding_paths": 4,
+    "feynman_integrals": 4,
+    "paillier_sums": 10,
+    "determinants": 6,
+}
+"""Sizes of all pipelines with which they take no time of their own."""
+
 PRIME = 2013265921
 REPEAT, SECONDS = 5, 20.0
 
@@ -84,61 +94,29 @@ def bench_series(sizes: list[int], on_gpu: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def bench_pipelines(sizes: list[int], on_gpu: bool) -> list[dict[str, Any]]:
-    """A row for each pipeline at each size, run once."""
-    rows = []
-    for script, name in PIPELINES.items():
-        pipeline = runpy.run_path(str(ROOT / "pipelines" / f"{script}.py"))
-        for size in sizes:
-            with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-                start = time.perf_counter()
-                numbers = pipeline[name](Path(folder) / "x.zarr", size, None, on_gpu)
-                taken = time.perf_counter() - start
-            row = {"table": "pipelines", "what": script, "numbers": size, "primes": len(numbers.moduli)}
-            rows.append({**row, "s": taken, "numbers/s": size / taken})
-    return rows
+def processor_seconds() -> float:
+    """Processor time of all commands that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def bench_matrices(tiny: bool, on_gpu: bool) -> list[dict[str, Any]]:
-    """A row for each pipeline of determinants, run once: rows of a matrix, or the side of a board."""
-    runs = {"determinants": (6, 100) if tiny else (24, 200_000), "domino_tilings": (6,) if tiny else (48,)}
-    rows = []
-    for name, sizes in runs.items():
-        pipeline = runpy.run_path(str(ROOT / "pipelines" / f"{name}.py"))
-        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-            start = time.perf_counter()
-            found = pipeline[name](Path(folder), *sizes, None, on_gpu)
-            taken = time.perf_counter() - start
-        row = {"table": "pipelines of determinants", "what": name, "size": sizes[0]}
-        rows.append({**row, "determinants": len(found), "s": taken})
-    return rows
-
-
-def bench_scripts(tiny: bool, on_gpu: bool) -> list[dict[str, Any]]:
-    """A row for each pipeline that is timed as a whole, with its start and its check, run once."""
-    runs = {
-        "weak_rsa_keys": (200, 20_000),
-        "paillier_sums": (10, 2000),
-        "self_avoiding_paths": (4, 12),
-        "curve_intersections": (4, 50),
-    }
-    if find_spec("phe") is None:
-        del runs["paillier_sums"]
+def bench_pipelines(tiny: bool, on_gpu: bool) -> list[dict[str, Any]]:
+    """A row for each pipeline, run once as a command."""
     paths = [str(ROOT / "pipelines"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     rows = []
-    for name, (least, size) in runs.items():
-        size = least if tiny else size
+    for name, size in TINY.items():
+        if name == "paillier_sums" and find_spec("phe") is None:
+            continue
+        options = [*(["--size", str(size)] if tiny else []), *(["--gpus", "1"] if on_gpu else [])]
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, str(ROOT / "pipelines" / f"{name}.py"), folder, "--size", str(size)]
-            start = time.perf_counter()
-            subprocess.run(
-                [*command, *(["--gpus", "1"] if on_gpu else [])],
-                check=True,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            )
-            taken = time.perf_counter() - start
-        rows.append({"table": "pipelines with their checks", "what": name, "size": size, "s": taken})
+            command = [sys.executable, str(ROOT / "pipelines" / f"{name}.py"), folder, *options]
+            start, before = time.perf_counter(), processor_seconds()
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+            taken, used = time.perf_counter() - start, processor_seconds() - before
+        if done.returncode:
+            raise SystemExit(f"{name}: {done.stderr}")
+        rows.append({"table": "pipelines, whole", "what": name, "s": taken, "processor s": used})
     return rows
 
 
@@ -149,9 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     sizes = [2**10] if options.tiny else [2**12, 2**16, 2**20]
     rows = bench_series(sizes, options.gpu)
-    rows += bench_pipelines([2**10] if options.tiny else [2**18, 2**20], options.gpu)
-    rows += bench_matrices(options.tiny, options.gpu)
-    rows += bench_scripts(options.tiny, options.gpu)
+    rows += bench_pipelines(options.tiny, options.gpu)
     print_rows(rows)
     write_results(options.json, options.gpu, rows)
 

@@ -15,7 +15,7 @@ from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.core.table import Entry
 from rnsdask.rns.axis import reduced_shape
-from rnsdask.rns.number_theory import of_pairs
+from rnsdask.rns.number_theory import isqrt, of_pairs
 from rnsdask.rns.reduce import ReductionResult
 from rnsdask.rns.sort import Ordering
 
@@ -151,6 +151,7 @@ TABLE = {
     "floor_divide": Entry(divide, located=True),
     "floor_divide_by": Entry(divide_by, located=True),
     "power": Entry(power, overflows=True, located=True),
+    "isqrt": Entry(isqrt, located=True),
     "gcd": Entry(lambda a, b, **how: of_pairs("gcd", a, b, **how), overflows=True, located=True),
     "lcm": Entry(lambda a, b, **how: of_pairs("lcm", a, b, **how), overflows=True, located=True),
     "bit_length": Entry(

@@ -53,7 +53,8 @@ void split(const Matrices& x, Tables tables, Parts& out) {
       for (i64 column = 0; column < columns; ++column) {
         const bool inside = row < length_of(x, 2) && column < length_of(x, 3);
         const i32 number = inside ? centred(from[column * x.stride(3)], last) : 0;
-        const u32 found = q.factor == 1 ? small_part<false>(number, q) : small_part<true>(number, q);
+        const u32 found =
+            q.parts[2] == 0 ? NumberParts<false>(number).residue(q) : NumberParts<true>(number).residue(q);
         part[column] = static_cast<i8>(found);
       }
     }

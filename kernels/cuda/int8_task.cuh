@@ -63,6 +63,15 @@ __device__ u32 packed_parts(const i32* numbers, const SmallModulus& q) {
   return word;
 }
 
+// The same of parts of four numbers.
+template <bool HasFactor>
+__device__ u32 packed_parts(const NumberParts<HasFactor> (&numbers)[4], const SmallModulus& q) {
+  u32 word = 0;
+#pragma unroll
+  for (i32 c = 0; c < 4; ++c) word |= (numbers[c].residue(q) & 0xffu) << (8 * c);
+  return word;
+}
+
 // The block's own part of the window of matrix t.
 __device__ inline Window window_of(const Int8Task& s, i64 t) {
   const i64 row = s.row_start.of(t) + s.row, column = s.column_start.of(t) + s.column;

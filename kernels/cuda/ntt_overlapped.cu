@@ -61,15 +61,26 @@ __device__ void add_one(u32* counter) {
   asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
-// What is read again after the transform, so that it takes no registers meanwhile.
+// A tile that a block has claimed, in shared memory: what is read there again after the transform takes no
+// registers meanwhile.
 struct Claim {
   u32 number;
+  u32 row;
+  u32 tile;
   bool is_first;
+  bool is_last;  // nothing is left
 
-  __device__ Claim(const volatile u32* shared, u32 lag) {
-    const u32 claim = *shared, rest = claim - lag;
-    is_first = claim < lag || rest % 2 != 0;
-    number = claim < lag ? claim : (is_first ? lag : 0) + rest / 2;
+  __device__ void next(const Pass& pass, const Flow& flow) volatile {
+    const u32 tiles = pass.tiles * pass.rows;
+    do {  // in the end there are no more columns
+      const u32 count = atomicAdd(flow.counters, 1u), rest = count - flow.lag;
+      is_first = count < flow.lag || rest % 2 != 0;
+      number = count < flow.lag ? count : (is_first ? flow.lag : 0) + rest / 2;
+    } while (is_first && number >= tiles);
+    is_last = number >= tiles;
+    const Place place = Place::of(number, pass.tiles);
+    row = place.row;
+    tile = place.tile;
   }
 };
 
@@ -108,7 +119,8 @@ struct Powers {
   }
 };
 
-__device__ void transform_columns(const Pass& pass, const Flow& flow, const u32* claim, u32* shared) {
+__device__ void transform_columns(const Pass& pass, const Flow& flow, const volatile Claim& claim,
+                                  u32* shared) {
   const i32 thread = threadIdx.x;
   const u32 offset = (thread & ((1 << kLogColumns) - 1)) + (thread >> kLogColumns << RNS_LAST_LENGTH);
   constexpr i32 kStep = 1 << (RNS_LAST_LENGTH + First::kLogGroup);
@@ -116,19 +128,18 @@ __device__ void transform_columns(const Pass& pass, const Flow& flow, const u32*
   const Powers powers(shared);
   u32 x[First::kValues];
   {
-    const Place place = Place::of(Claim(claim, flow.lag).number, pass.tiles);
-    const u32 column = (place.tile & kTileMask) << kLogColumns;
-    const u32* source = pass.x + place.row * pass.x_stride +
-                        (static_cast<i64>(place.tile >> kLogTiles) << kLogMatrix) + column + offset;
+    const u32 row = claim.row, tile = claim.tile;
+    const u32 column = (tile & kTileMask) << kLogColumns;
+    const u32* source =
+        pass.x + row * pass.x_stride + (static_cast<i64>(tile >> kLogTiles) << kLogMatrix) + column + offset;
 #pragma unroll
     for (i32 m = 0; m < First::kValues; ++m) x[m] = __ldcs(source + m * kStep);
-    const Modulus modulus = pass.moduli[place.row];
-    powers.make(pass, place.row, column, modulus);
-    First::transform(x, thread, shared, pass.roots + (static_cast<i64>(place.row) << kLogLength),
-                     modulus.last);
+    const Modulus modulus = pass.moduli[row];
+    powers.make(pass, row, column, modulus);
+    First::transform(x, thread, shared, pass.roots + (static_cast<i64>(row) << kLogLength), modulus.last);
     powers.multiply(x, modulus.last);
   }
-  const u32 number = Claim(claim, flow.lag).number, in_group = flow.in_group(number);
+  const u32 number = claim.number, in_group = flow.in_group(number);
   if (number >> flow.log_group >= flow.ring) {
     if (thread == 0) await(flow.written(number - (flow.ring << flow.log_group)) + 1, 1u << flow.log_group);
     __syncthreads();
@@ -141,12 +152,11 @@ __device__ void transform_columns(const Pass& pass, const Flow& flow, const u32*
   if (thread == 0) add_one(flow.written(number));
 }
 
-__device__ void transform_rows(const Pass& pass, const Flow& flow, const u32* claim, u32* shared) {
+__device__ void transform_rows(const Pass& pass, const Flow& flow, const volatile Claim& claim, u32* shared) {
   const i32 thread = threadIdx.x;
   u32 x[Last::kValues];
   {
-    const u32 number = Claim(claim, flow.lag).number, in_group = flow.in_group(number);
-    const Place place = Place::of(number, pass.tiles);
+    const u32 number = claim.number, in_group = flow.in_group(number);
     if (thread == 0) await(flow.written(number), flow.tiles_of(number, pass.tiles * pass.rows));
     __syncthreads();
     // Rows of one matrix, or of several the same row.
@@ -158,25 +168,23 @@ __device__ void transform_rows(const Pass& pass, const Flow& flow, const u32* cl
         flow.group(number) + start + (thread >> Last::kLogGroup << log_step) + (thread & (Last::kGroup - 1));
 #pragma unroll
     for (i32 m = 0; m < Last::kValues; ++m) x[m] = __ldcg(source + (m << Last::kLogGroup));
-    Last::transform(x, thread, shared, flow.last_roots + (static_cast<i64>(place.row) << RNS_LAST_LENGTH),
-                    pass.moduli[place.row].last);
+    Last::transform(x, thread, shared, flow.last_roots + (static_cast<i64>(claim.row) << RNS_LAST_LENGTH),
+                    pass.moduli[claim.row].last);
   }
-  const u32 number = Claim(claim, flow.lag).number;
-  const Place place = Place::of(number, pass.tiles);
   constexpr i32 kLogParts = kLogLength - kLastColumns;
   const i32 log_tiles = kLogParts + flow.log_outer;
-  const u32 tile = place.tile & ((1u << log_tiles) - 1);
+  const u32 whole = claim.tile, tile = whole & ((1u << log_tiles) - 1);
   const u32 first = flow.log_outer == 0 ? tile << kLastColumns
                                         : (tile >> kLogLength << kLastColumns) +
                                               ((tile & ((1u << kLogLength) - 1)) << flow.log_outer);
   const i32 log_step = kLogLength + flow.log_outer;
-  u32* target = pass.out + place.row * pass.out_stride +
-                (static_cast<i64>(place.tile >> log_tiles) << (kLogMatrix + flow.log_outer)) + first +
+  u32* target = pass.out + claim.row * pass.out_stride +
+                (static_cast<i64>(whole >> log_tiles) << (kLogMatrix + flow.log_outer)) + first +
                 (thread & ((1 << kLastColumns) - 1)) + (static_cast<i64>(thread >> kLastColumns) << log_step);
   const i64 step = 1LL << (log_step + Last::kLogGroup);
 #pragma unroll
   for (i32 m = 0; m < Last::kValues; ++m) __stcs(target + m * step, x[m]);
-  if (thread == 0) add_one(flow.written(number) + 1);  // all have read: they have met since
+  if (thread == 0) add_one(flow.written(claim.number) + 1);  // all have read: they have met since
 }
 
 }  // namespace
@@ -185,21 +193,16 @@ extern "C" {
 
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_overlapped(Pass pass, Flow flow) {
   extern __shared__ u32 shared[];
-  __shared__ u32 claim;
-  const u32 tiles = pass.tiles * pass.rows;
+  __shared__ Claim claim;
   for (;;) {
     __syncthreads();
-    if (threadIdx.x == 0) claim = atomicAdd(flow.counters, 1u);
+    if (threadIdx.x == 0) static_cast<volatile Claim&>(claim).next(pass, flow);
     __syncthreads();
-    const Claim next(&claim, flow.lag);
-    if (next.number < tiles) {
-      if (next.is_first) {
-        transform_columns(pass, flow, &claim, shared);
-      } else {
-        transform_rows(pass, flow, &claim, shared);
-      }
-    } else if (!next.is_first) {
-      return;
+    if (claim.is_last) return;
+    if (claim.is_first) {
+      transform_columns(pass, flow, claim, shared);
+    } else {
+      transform_rows(pass, flow, claim, shared);
     }
   }
 }

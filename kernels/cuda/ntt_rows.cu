@@ -8,36 +8,40 @@ namespace {
 using F = RNS_FIELD;
 using T = Tile<F, kLogLength, 0, kLogValues, false>;
 
-// Long ones need the first-level cache for factors, so that what is transformed should not stay in it.
+// Long ones need the first-level cache for factors, so that what is transformed should not stay in it. Each
+// has a block.
 constexpr bool kStreams = kLogLength > 12;
+static_assert(!kStreams || T::kThreads * kLine == 1 << kLogLength, "a thread asks for a line");
 __device__ u32 load(const u32* x) { return kStreams ? __ldcs(x) : *x; }
-__device__ void store(u32* x, u32 value) {
-  if (kStreams) {
-    __stcs(x, value);
-  } else {
-    *x = value;
-  }
-}
 
 }  // namespace
 
 extern "C" {
 
-// A block has a transform for each kThreads of its threads.
-__global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i64 transforms) {
+// A block has a transform for each kThreads of its threads, and asks for the lines of a long one that another
+// block takes soon, `ahead` tiles from its own, unless that is 0.
+__global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i64 transforms, u32 ahead) {
   extern __shared__ u32 shared[];
+  __shared__ u32 kept;  // a long transform needs all registers
   const i32 thread = threadIdx.x & (T::kThreads - 1), slot = threadIdx.x >> T::kLogThreads;
   const i32 slots = blockDim.x >> T::kLogThreads;
   for (u32 number = blockIdx.x; number < pass.tiles * pass.rows; number += gridDim.x) {
+    if constexpr (kStreams) {
+      if (threadIdx.x == 0) kept = number;
+      if (ahead != 0 && number + ahead < pass.tiles * pass.rows) {
+        const Place next = Place::of(number + ahead, pass.tiles);
+        prefetch(pass.x + next.row * pass.x_stride + (static_cast<i64>(next.tile) << kLogLength) +
+                 thread * kLine);
+      }
+    }
     const Place place = Place::of(number, pass.tiles);
     const i64 index = static_cast<i64>(place.tile) * slots + slot;
     const bool is_one = index < transforms;
     const u32* source = pass.x + place.row * pass.x_stride + (index << kLogLength) + thread;
-    u32* target = pass.out + place.row * pass.out_stride + (index << kLogLength) + thread;
     const u32 last = pass.moduli[place.row].last;
     u32 x[T::kValues];
 #pragma unroll
-    for (i32 m = 0; m < T::kValues; ++m) x[m] = is_one ? load(source + (m << T::kLogThreads)) : 0;
+    for (i32 m = 0; m < T::kValues; ++m) x[m] = kStreams || is_one ? load(source + (m << T::kLogThreads)) : 0;
     T::transform(x, thread, shared + slot * T::kWords,
                  pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
     if (pass.scales != nullptr) {
@@ -45,9 +49,19 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i
 #pragma unroll
       for (i32 m = 0; m < T::kValues; ++m) x[m] = F::multiply(x[m], scale, last);
     }
-    if (!is_one) continue;
+    if constexpr (kStreams) {
+      const Place own = Place::of(*static_cast<volatile u32*>(&kept), pass.tiles);
+      u32* target =
+          pass.out + own.row * pass.out_stride + (static_cast<i64>(own.tile) << kLogLength) + thread;
 #pragma unroll
-    for (i32 m = 0; m < T::kValues; ++m) store(target + (m << T::kLogThreads), x[m]);
+      for (i32 m = 0; m < T::kValues; ++m) __stcs(target + (m << T::kLogThreads), x[m]);
+      __syncthreads();  // until all have read which one it is
+    } else {
+      if (!is_one) continue;
+      u32* target = pass.out + place.row * pass.out_stride + (index << kLogLength) + thread;
+#pragma unroll
+      for (i32 m = 0; m < T::kValues; ++m) target[m << T::kLogThreads] = x[m];
+    }
   }
 }
 

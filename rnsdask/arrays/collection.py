@@ -37,7 +37,7 @@ class NumberCollection(DaskMethodsMixin):
     ----------
     words : array of the system's word_dtype, shape (rows, *shape)
         Words as the system defines them, which is not checked. A Dask array is rechunked so that the axis of
-        words has one chunk. A NumPy or CuPy array is not copied: nobody may write to it any more.
+        words has one chunk. A NumPy or CuPy array is not copied: do not write to it afterwards.
     system : NumberSystem
         What the words mean.
 
@@ -93,11 +93,16 @@ class NumberCollection(DaskMethodsMixin):
         """
         # Assigning to items of a Dask array changes it: here, a copy.
         # Arrays that are expressions cannot be assigned to.
-        return self._words.copy() if self._is_lazy and not PLANS_QUERIES else self._words
+        words = self._words
+        return words.copy() if isinstance(words, da.Array) and not PLANS_QUERIES else words
 
     @property
     def system(self) -> Any:
         """The number system: what the words mean."""
+        return self._system
+
+    def _measured_system(self) -> Any:
+        """The system with all that is known of the numbers, for results that do not depend on it."""
         return self._system
 
     @property
@@ -234,7 +239,7 @@ class NumberCollection(DaskMethodsMixin):
             )
 
     def rechunk(self, chunks: layout.Chunks = "auto") -> Self:
-        """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
+        """Change the chunks along the axes of the numbers; an array in memory becomes a Dask array.
 
         Parameters
         ----------
@@ -246,7 +251,7 @@ class NumberCollection(DaskMethodsMixin):
         Raises
         ------
         TypeError, ValueError
-            If they are none of these, or do not add up to the shape.
+            If they are not of these types, or do not add up to the shape.
         JobError
             If there are more chunks than this process has memory for.
         """
@@ -326,9 +331,9 @@ class NumberCollection(DaskMethodsMixin):
             return self._with_words(self._words.persist(**kwargs)) if self._is_lazy else self
 
     def compute_chunk_sizes(self) -> Self:
-        """Compute unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
+        """Compute unknown chunk sizes in place, as Dask's method does, after selecting by a Boolean array.
 
-        What needs them calls this itself: indices, ``len``, :meth:`rechunk` and others
+        Operations that need the lengths call this themselves: indices, ``len``, :meth:`rechunk` and others
         (docs/operations.md).
         """
         if self._is_lazy:

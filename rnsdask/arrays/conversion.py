@@ -98,7 +98,7 @@ def astype(
         If it is another type, or a type of floats without ``casting="unsafe"``, or elements of fields are
         to be rounded.
     ValueError
-        If `casting` is none of these words.
+        If `casting` is not one of these words.
     OverflowError
         If a number does not fit, or is beyond the greatest float, where NumPy would give an infinity. It
         names the number's flat index, the first in its chunk; for a lazy array when it is computed.
@@ -162,7 +162,7 @@ def lazy_ints(x: Any) -> LazyInts:
 
 
 def as_array(x: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-    """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
+    """Convert to a NumPy array of Python ints, so that no bit is lost."""
     name = with_article(type(x))
     if dtype is not None and np.dtype(dtype) != object:
         raise TypeError(

@@ -67,20 +67,21 @@ def from_ints(
     ints : iterable of int or gmpy2.mpz, nested lists, or array
         The numbers. A NumPy array of an integer type or of objects keeps its shape, nested lists have that of
         such an array. Text is read where it is the item of a list or an array: decimal, or hexadecimal after
-        ``0x``. A Series or an Index of pandas, or an array of Arrow, of integers, of text, or of decimals
-        without fraction. A matrix of FLINT or SymPy, and any array in memory, keeps its shape. A Dask array
-        stays lazy, with its chunks; an array of Zarr, TensorStore or h5py in chunks becomes lazy with these.
+        ``0x``. A Series or an Index of pandas, or an array of Arrow, may be of integers, of text, or of
+        decimals without fraction. A matrix of FLINT or SymPy, or any other array in memory, keeps its shape.
+        A Dask array stays lazy, with its chunks; an array of Zarr, TensorStore or h5py in chunks becomes lazy
+        with these.
     moduli : ModuliSet, RNS, IntervalRNS, Positional, PrimeFields or FermatField, optional
         The moduli set, large enough for every number, or a number system. Without it, and without `bits`, the
-        fewest 32-bit moduli that hold the numbers, all of which are looked at; those that hold the type of a
-        lazy array, which of objects or text needs it. For each element of fields any integer stands that has
-        its residues.
+        fewest 32-bit moduli that hold all numbers; for a lazy array those that hold its integer type, and one
+        of objects or text needs `moduli` or `bits`. Under fields, any integer stands for the element with its
+        residues.
     signed : bool, optional
-        Symmetric range instead of ``0 .. M-1``; a system tells it itself. Without moduli, the range is signed
-        if a number is negative, or if the type of a lazy array has negative numbers.
+        Symmetric range instead of ``0 .. M-1``; a system has its own. Without moduli, the range is signed if
+        a number is negative, or if the type of a lazy array has negative numbers.
     chunks : "auto", int, tuple, mapping, str, or None
-        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array. Of what is
-        lazy already ``"auto"`` and None change nothing.
+        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array. For a lazy
+        array ``"auto"`` and None change nothing.
     bits : int, optional
         Instead of `moduli`: the array has ``ModuliSet.for_bits(bits)``, the sign among the bits, and its
         range does not grow.
@@ -93,13 +94,13 @@ def from_ints(
     Raises
     ------
     TypeError
-        If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is one
-        text, a set or a mapping, or another lazy collection than a Dask array. If `bits` and `moduli` are
-        both given.
+        If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is a
+        single text, a set, a mapping, or a lazy collection other than a Dask array. If `bits` and `moduli`
+        are both given.
     ValueError
-        If a value is out of range, masked or missing, or a text is none. The errors name the position; of a
-        Dask array that in its chunk, when it is computed. If a number is beyond the bound of the system, or
-        `signed` contradicts it.
+        If a value is out of range, masked or missing, or a text is not an integer. The errors name the
+        position; for a Dask array the position in its chunk, when it is computed. If a number is beyond the
+        bound of the system, or `signed` contradicts it.
     """
     of_bits = None if bits is None else _moduli_of_bits(bits, moduli)
     ints = of_any_library(ints)
@@ -174,24 +175,25 @@ def from_residues(
         NumPy, CuPy or Dask, or of another library in memory; or of Zarr, TensorStore and others that are read
         by slices, which makes a lazy array with their chunks. Residue i of every number must be from 0 to
         below ``moduli[i]``. A NumPy or CuPy array is copied, so that later writes to it change no number; a
-        read-only NumPy array of uint32 is taken as it is: nobody may write to its memory in another way.
+        read-only NumPy array of uint32 is not copied: do not write to its memory afterwards, through another
+        view either.
     moduli : ModuliSet, RNS, PrimeFields or iterable of int
         The n moduli, or a number system. Integers may be up to 2**64, as homomorphic encryption has them: if
-        one is greater than 2**32, each number is written anew, exactly, under 32-bit moduli,
-        ``ModuliSet.for_bits`` of the length of their product. Such numbers do not wrap: ``overflow="wrap"``
-        is an error, which names the way.
+        one is greater than 2**32, each number is converted exactly to 32-bit moduli, ``ModuliSet.for_bits``
+        of the length of their product. Such numbers do not wrap: ``overflow="wrap"`` is an error, which names
+        the way out.
     signed : bool, optional
-        Symmetric range of the moduli given instead of ``0 .. M-1``; a system tells it itself.
+        Symmetric range of the moduli given instead of ``0 .. M-1``; a system has its own.
     bound : int, optional
-        Every number must be at most this in magnitude; a system tells it itself.
+        Every number must be at most this in magnitude; a system has its own.
     axis : int
         The axis of residues, such as -1 for ``(*shape, n)``.
     chunks : "auto", int, or tuple of int, optional
         Chunks along the axes of the numbers, which make a Dask array. A file that NumPy has mapped into
         memory is then read chunk by chunk.
     trusted : bool
-        Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is,
-        or if somebody writes to the array.
+        Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is
+        wrong, or if the array is written to.
 
     Returns
     -------
@@ -220,9 +222,9 @@ def from_residues(
 def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> tuple[Moduli, RNS]:
     """Return the moduli of given residues and the system of their array; TypeError if there is none."""
     if isinstance(moduli, FermatField):
-        raise TypeError(f"elements of {moduli!r} have digits, of which FieldArray.from_words makes an array")
+        raise TypeError(f"elements of {moduli!r} have digits: FieldArray.from_words makes an array of them")
     if isinstance(moduli, Positional):
-        raise TypeError(f"numbers of {moduli!r} have limbs, of which from_limbs makes an array")
+        raise TypeError(f"numbers of {moduli!r} have limbs: from_limbs makes an array of them")
     if isinstance(moduli, RNS):
         return moduli.moduli, as_system(moduli, signed=signed, bound=bound)
     if isinstance(moduli, NumberSystem):
@@ -294,11 +296,11 @@ def from_bytes(
     byteorder : {"little", "big"}
         Which byte comes first.
     moduli, signed, chunks
-        As of :func:`from_limbs`.
+        As in :func:`from_limbs`.
 
     Returns
     -------
-    As of :func:`from_limbs`.
+    As in :func:`from_limbs`.
 
     Raises
     ------
@@ -344,8 +346,8 @@ def random(
     """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
     ``random(shape, bits=256)`` has numbers from 0 to ``2**256 - 1``; ``random(moduli, shape)`` those of the
-    whole range of a moduli set. Each chunk of each seed has a stream of its own (NumPy's Philox, seeded with
-    both), so the numbers do not depend on workers or processors.
+    whole range of a moduli set. Each chunk has its own stream (NumPy's Philox, seeded with the seed and the
+    chunk), so the numbers do not depend on workers or processors.
 
     Parameters
     ----------
@@ -361,8 +363,8 @@ def random(
         As :meth:`.NumberArray.rechunk` takes them.
     seed : int, optional
         Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
-        It is in the name of the Dask array, ``x.words.name`` = ``"random-seed-<seed>-..."``, so that the
-        same numbers can be made again. The array itself has them for good, however often it is computed.
+        It is in the name of the Dask array, ``x.words.name`` = ``"random-seed-<seed>-..."``, so that the same
+        numbers can be made again. The array has the same numbers however often it is computed.
 
     Returns
     -------
@@ -374,7 +376,8 @@ def random(
     TypeError
         If there are neither moduli nor bits, or no shape.
     ValueError
-        If `shape` or `seed` is negative, `chunks` do not suit, or the moduli do not hold numbers of `bits`.
+        If `shape` or `seed` is negative, `chunks` do not fit the shape, or the moduli do not hold numbers of
+        `bits`.
     """
     if shape is None and bits is not None:
         moduli, shape = None, moduli
@@ -448,7 +451,7 @@ def open_zarr(
     backend: str = "cpu",
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Open a complete store as a lazy array, a Dask chunk for each stored one unless told otherwise.
+    """Open a complete store as a lazy array, by default with a Dask chunk for each stored chunk.
 
     Returns
     -------
@@ -465,13 +468,13 @@ def open_zarr(
     component : str, optional
         The path of the array within the Zarr group at `path`, such as ``"a/b"``.
     storage_options : mapping, optional
-        Of fsspec, for a URL, as Zarr and xarray take them: credentials, the endpoint, and the like. They are
-        sent to the workers.
+        Options of fsspec for a URL, as Zarr and xarray take them: credentials, the endpoint, and so on. They
+        are sent to the workers.
     chunks : "auto", int, tuple, mapping, or str, optional
         Dask chunks, as :meth:`.NumberArray.rechunk` takes them. Stored ones are read whole, then divided.
     part : int, optional
-        For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
-        first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
+        For chunks too large for memory: how many numbers a Dask chunk has, along the first axis of the stored
+        chunk that is longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
     backend : {"cpu", "auto", "cuda"}
         Where chunks go as they are read: NumPy arrays, or CuPy arrays on the GPU of the process that reads
         them (``"auto"``: if it has one).
@@ -483,10 +486,10 @@ def open_zarr(
         remote or compressed ones, and groups of older versions.
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
-        it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`; one of a
-        store that was overwritten since it was opened, :class:`.ChangedStoreError`.
+        writing it did not finish. Reading a broken chunk raises :class:`.CorruptChunkError`; one of a store
+        that was overwritten since it was opened, :class:`.ChangedStoreError`.
     JobError
-        If it has more chunks than this process has memory for.
+        If this process has too little memory for the graph of its chunks.
     """
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
@@ -521,7 +524,7 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
     Raises
     ------
     TypeError
-        If `x` is no array of numbers, or the number no integer.
+        If `x` is not an array of numbers, or the number no integer.
     ValueError
         If the number is out of range, of a lazy one when the array is computed.
     """

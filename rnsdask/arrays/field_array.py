@@ -43,8 +43,8 @@ class FieldArray(NumberArray):
     ----------
     words : array, shape (rows, *shape)
         Residues or digits as the system defines them, of its ``word_dtype``, which this class does not check
-        (:func:`.from_residues` and :meth:`from_words` do). A NumPy or CuPy array is not copied: nobody may
-        write to it any more.
+        (:func:`.from_residues` and :meth:`from_words` do). A NumPy or CuPy array is not copied: do not write
+        to it afterwards.
     system : PrimeFields or FermatField
         The fields.
 
@@ -73,7 +73,7 @@ class FieldArray(NumberArray):
         Raises
         ------
         TypeError
-            If `field` is none (of prime fields :func:`.from_residues` makes an array), or the digits are of
+            If `field` is not a FermatField (:func:`.from_residues` is for prime fields), or the digits are of
             another type.
         ValueError
             If the shape is wrong, or the digits are not those of an element, whose flat index is named; of a
@@ -91,7 +91,7 @@ class FieldArray(NumberArray):
         Raises
         ------
         TypeError
-            If `x` is no such array, or `fields` are none.
+            If `x` is not such an array, or `fields` are neither.
         """
         if not is_number_array(x) or isinstance(x, FieldArray):
             raise TypeError(f"from_rns takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
@@ -131,7 +131,7 @@ class FieldArray(NumberArray):
     def residues(self) -> Any:
         """The elements of each prime field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
-        A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
 
         Raises
         ------

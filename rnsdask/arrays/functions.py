@@ -42,16 +42,16 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if an array is. Its bound is the greatest of the arrays', None if one of them has none.
+        Lazy if an array is. Its bound is the greatest of the arrays' bounds, or None if one of them has none.
 
     Raises
     ------
     TypeError
-        If something else than an array of numbers is to be joined, also an integer, or arrays of several
-        kinds, or on several processors.
+        If an operand is not an array of numbers (integers are not), or arrays are of several kinds or on
+        several processors.
     ValueError
-        If there is no array, or moduli sets, ranges or shapes differ; AxisError, which is one, if there is
-        no such axis.
+        If there is no array, or moduli sets, ranges or shapes differ; AxisError, a ValueError, if the axis is
+        out of range.
     """
     numbers = _checked("concatenate", arrays)
     if axis is None:
@@ -89,7 +89,7 @@ def vstack(arrays: Iterable[Any]) -> Any:
 
 
 def block(arrays: Any) -> Any:
-    """Join nested lists of arrays as they stand beside and below one another, as ``numpy.block``.
+    """Join nested lists of arrays side by side and one below another, as ``numpy.block``.
 
     Parameters
     ----------
@@ -160,9 +160,9 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
-        If an axis is named twice; AxisError, which is one, if the result has no such axis.
+        If an axis is named twice; AxisError, a ValueError, if the axis is out of range.
     """
     (x,) = _checked("expand_dims", [x])
     return x._with_words(shapes.expand_dims(x.words, axis))
@@ -186,7 +186,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
         If the array does not broadcast to the shape.
     JobError
@@ -214,7 +214,7 @@ def tile(x: Any, reps: Any) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers, or `reps` are no integers.
+        If `x` is not an array of numbers, or `reps` are no integers.
     ValueError
         If one of them is negative.
     JobError
@@ -246,7 +246,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers, or a width or the number is no integer.
+        If `x` is not an array of numbers, or a width or the number is no integer.
     ValueError
         If a width is negative, widths do not suit the axes, the number is out of range, or the mode is
         another.
@@ -283,9 +283,9 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
-        If the parts are not equal; AxisError, which is one, if there is no such axis.
+        If the parts are not equal; AxisError, a ValueError, if the axis is out of range.
     """
     (x,) = _checked("split", [x], with_lengths=True)
     return [x._with_words(words) for words in shapes.split(x.words, indices_or_sections, axis)]
@@ -336,7 +336,7 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
         If an axis is wrong.
     """
@@ -384,8 +384,8 @@ def diff(
         With ``"raise"``, if a difference is out of range, as it is for a number of an unsigned array that is
         less than the one before it; on Dask when it is computed.
     TypeError, ValueError
-        If the arguments are none of these, or do not fit one another, or a length is unknown; AxisError,
-        which is a ValueError, if there is no such axis.
+        If the arguments are not of these types, or do not fit one another, or a length is unknown; AxisError,
+        a ValueError, if the axis is out of range.
     """
     x = _checked_array("diff", x, NumberArray)
     times, mode = as_integer(n, "n"), chosen_mode(overflow, x.system)
@@ -438,7 +438,7 @@ def ptp(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
     RNSOverflowError
         If a difference along axes is out of range, as can be if `x` is signed.
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
         If an axis is wrong, or there are no numbers to choose from.
     """
@@ -455,7 +455,7 @@ def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
     a, b : RNSArray or IntervalRNSArray
         Both of one kind, of any shapes; otherwise as :func:`.multiply` takes them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        As of :func:`.multiply`.
+        As in :func:`.multiply`.
 
     Returns
     -------

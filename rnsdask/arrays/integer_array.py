@@ -45,8 +45,9 @@ def _quotients_and_remainders(dividend: Operand, divisor: Operand) -> tuple[Any,
 class IntegerArray(NumberArray):
     """An array of integers with ``+ - * // % **``, comparison, reductions, running results and order.
 
-    Operands are arrays of the same numbers, or integers of the range. Overflow raises, unless errstate was
-    told otherwise; with "flag" each operation that can overflow returns a pair (docs/operations.md).
+    Operands are arrays of the same numbers, or integers of the range. Overflow raises an error, unless
+    :func:`.errstate` sets another mode; with "flag" each operation that can overflow returns a pair
+    (docs/operations.md).
     """
 
     __slots__ = ()
@@ -77,8 +78,8 @@ class IntegerArray(NumberArray):
         Raises
         ------
         TypeError, ValueError
-            If an argument is none of these, or a number has no inverse, naming its index; that is found when
-            a Dask array is computed.
+            If an argument is not of these types, or a number has no inverse, naming its index; that is found
+            when a Dask array is computed.
         """
         if modulus is None:
             return powers.power(self, exponent)
@@ -115,7 +116,7 @@ class IntegerArray(NumberArray):
         max: Operand | None = None,  # noqa: A002
         out: None = None,
     ) -> Any:
-        """The numbers, but none below `min` or above `max`: :func:`.clip`; `out` is there for NumPy."""
+        """The numbers limited to the interval from `min` to `max`: :func:`.clip`. NumPy passes `out`."""
         self._check_numpys("clip", out)
         return functions.clip(self, min, max)
 
@@ -137,7 +138,7 @@ class IntegerArray(NumberArray):
         Raises
         ------
         TypeError, ValueError
-            If `bits` is no integer, or another one.
+            If `bits` is not an integer from 1 to 2**20.
         ValueError
             If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
             it is computed.
@@ -158,8 +159,8 @@ class IntegerArray(NumberArray):
     ) -> Any:
         """Indices that sort the array along an axis, as :func:`rnsdask.argsort`.
 
-        `kind`, `order` and `stable` are there for NumPy, whose ``np.argsort(x)`` gives them; each sort is
-        stable, and of whole numbers.
+        NumPy passes `kind`, `order` and `stable`: each sort is stable, and numbers have no fields to order
+        by.
         """
         if order is not None:
             raise TypeError(
@@ -189,7 +190,7 @@ class IntegerArray(NumberArray):
     mean, var, std = reductions.mean, reductions.var, reductions.std
 
     def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
-        """Reduce all numbers, and report how.
+        """Reduce all numbers, and return the value with how it was found.
 
         Parameters
         ----------
@@ -212,13 +213,13 @@ class IntegerArray(NumberArray):
             If a maximum or minimum is asked of an empty array, or an argument is not one of those above.
         """
         if not self._is_lazy:
-            return tree.reduce_words(operation, self._words, self._system)
+            return reductions.reduce_in_memory(self, operation)
         return tree.tree_reduce(
             self._words, self._system, operation, split_every=split_every, backend=backend
         )
 
     def measure_bound(self, *, backend: str = "auto") -> int:
-        """A tight bound, by one pass over the words: for :meth:`.RNSArray.with_bound`, with ``trusted=True``.
+        """A tight bound, measured in one pass, for :meth:`.RNSArray.with_bound` with ``trusted=True``.
 
         Computes a lazy array. A bound that an RNSArray has is relied on:
         ``x.with_bound(None).measure_bound()`` looks at all residues. Other arrays have none: stored intervals
@@ -253,28 +254,28 @@ class IntegerArray(NumberArray):
         *,
         backend: str = "auto",
     ) -> Any:
-        """Sums of all numbers up to each one along an axis, exactly.
+        """Exact running sums along an axis.
 
-        On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. The
-        array is made, or read, in each of them, so that it need not fit in memory.
+        On Dask, a first pass sums the chunks and a second one computes the result, in the same chunks. The
+        array is computed, or read, in each pass, so it need not fit in memory.
 
         Parameters
         ----------
         axis : int, optional
             The axis; without it the result is that of :meth:`ravel`, as NumPy's.
         dtype, out
-            There for NumPy, whose ``np.cumsum(x)`` gives them.
+            As NumPy passes them: `dtype` object or None, `out` None.
         backend : {"auto", "cpu", "cuda"}
-            Where the first pass over a Dask array's chunks computes, as for :meth:`reduce`. The second one
-            does so where they are.
+            Where the first pass over a Dask array's chunks computes, as for :meth:`reduce`. The second pass
+            computes where the chunks are.
 
         Raises
         ------
         ValueError
             If there is no such axis, or a length is unknown.
         RNSOverflowError
-            If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
-            the first one of a chunk or the last one before it.
+            If a sum is out of range, naming the first one; for a Dask array when it is computed, naming the
+            first one in a chunk or the number before that chunk.
         """
         self._check_numpys("cumsum", out, dtype)
         return scan.running_sums(*self._line(axis), backend)
@@ -288,15 +289,15 @@ class IntegerArray(NumberArray):
         overflow: str | None = None,
         backend: str = "auto",
     ) -> Any:
-        """Products of all numbers up to each one along an axis, in two passes as :meth:`cumsum`.
+        """Running products along an axis, in two passes as :meth:`cumsum`.
 
         Parameters
         ----------
         axis, dtype, out, backend
             Those of :meth:`cumsum`.
         overflow : {"raise", "wrap", "flag", "extend"}, optional
-            What happens to products out of range; without it, what :func:`.errstate` set, else ``"extend"``
-            for arrays whose range grows, ``"raise"`` for others.
+            What happens to products out of range. By default the mode that :func:`.errstate` set, else
+            ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
 
         Returns
         -------
@@ -317,11 +318,11 @@ class IntegerArray(NumberArray):
         return scan.running_products(*self._line(axis), overflow, backend)
 
     def cummax(self, axis: int | None = None, *, backend: str = "auto") -> Any:
-        """Maxima of all numbers up to each one along an axis, in two passes as :meth:`cumsum`."""
+        """Running maxima along an axis, in two passes as :meth:`cumsum`."""
         return scan.running_extrema(*self._line(axis), False, backend)
 
     def cummin(self, axis: int | None = None, *, backend: str = "auto") -> Any:
-        """Minima of all numbers up to each one along an axis, in two passes as :meth:`cumsum`."""
+        """Running minima along an axis, in two passes as :meth:`cumsum`."""
         return scan.running_extrema(*self._line(axis), True, backend)
 
     def _line(self, axis: int | None) -> tuple[Any, int]:

@@ -33,7 +33,7 @@ class IntervalRNSArray(IntegerArray):
     ----------
     words : array of uint32, shape (n + 6, *shape)
         Residues and headers as :mod:`rnsdask.interval_rns.layout` defines them, which this class does not
-        check. A NumPy or CuPy array is not copied: nobody may write to it any more.
+        check. A NumPy or CuPy array is not copied: do not write to it afterwards.
     system : IntervalRNS
         The number system, of n moduli.
 
@@ -122,7 +122,7 @@ class IntervalRNSArray(IntegerArray):
     def columns(self) -> Any:
         """Residues and headers, uint32 (n + 6, *shape), as :mod:`rnsdask.interval_rns.layout` defines them.
 
-        A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
         """
         return self.words
 

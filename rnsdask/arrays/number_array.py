@@ -155,7 +155,7 @@ class NumberArray(NumberCollection):
         return flat.copy()
 
     def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
-        """A copy in memory of its own."""
+        """A copy in its own memory."""
         return self._with_words(self._words.copy())
 
     @property
@@ -169,12 +169,12 @@ class NumberArray(NumberCollection):
         Raises
         ------
         ValueError
-            If not each axis is named once; AxisError, which is one, if there is no such axis.
+            If the axes are not each named once; AxisError, a ValueError, if the axis is out of range.
         """
         return self._with_words(shapes.transpose(self._words, axes))
 
     def swapaxes(self, axis1: int, axis2: int) -> Self:
-        """The array with two axes exchanged; AxisError if there is no such axis."""
+        """The array with two axes exchanged; AxisError if an axis is out of range."""
         return self._with_words(shapes.swapaxes(self._words, axis1, axis2))
 
     def squeeze(self, axis: Axis | None = None) -> Any:
@@ -183,7 +183,7 @@ class NumberArray(NumberCollection):
         Raises
         ------
         ValueError
-            If an axis given has another length; AxisError if there is no such axis.
+            If an axis given has another length; AxisError if an axis is out of range.
         """
         self._find_lengths()
         return self._part(shapes.squeeze(self._words, axis))
@@ -203,7 +203,7 @@ class NumberArray(NumberCollection):
         TypeError
             If a shift is no integer.
         ValueError
-            If shifts and axes do not go together; AxisError, which is one, if there is no such axis.
+            If shifts and axes do not match in number; AxisError, a ValueError, if the axis is out of range.
         """
         self._find_lengths()
         return self._with_words(shapes.roll(self._words, shift, axis))
@@ -227,7 +227,7 @@ class NumberArray(NumberCollection):
         TypeError
             If indices are no integers.
         ValueError
-            If the mode is another; AxisError, which is one, if there is no such axis.
+            If the mode is not ``"raise"``; AxisError, a ValueError, if the axis is out of range.
         """
         self._check_numpys("take", out)
         if mode != "raise":
@@ -250,7 +250,7 @@ class NumberArray(NumberCollection):
         TypeError
             If `repeats` are no integers.
         ValueError
-            If they are negative or do not suit the axis; AxisError, which is one, if there is no such axis.
+            If they are negative or do not fit the axis; AxisError, a ValueError, if the axis is out of range.
         """
         self._find_lengths()
         return self._with_words(shapes.repeat(self._words, repeats, axis))
@@ -266,8 +266,8 @@ class NumberArray(NumberCollection):
         Raises
         ------
         ValueError
-            If the axes are the same, or a length is unknown; AxisError, which is one, if there is no such
-            axis.
+            If the axes are the same, or a length is unknown; AxisError, a ValueError, if the axis is out of
+            range.
         """
         self._find_lengths()
         return self._with_words(shapes.diagonal(self._words, as_integer(offset, "offset"), axis1, axis2))

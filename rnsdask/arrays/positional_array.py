@@ -21,8 +21,8 @@ class PositionalArray(IntegerArray):
     Parameters
     ----------
     words : array of uint32, shape (k, *shape)
-        Limbs as :class:`.Positional` defines them, which is not checked (:func:`.from_limbs` does).
-        A NumPy or CuPy array is not copied: nobody may write to it any more.
+        Limbs as :class:`.Positional` defines them, which is not checked (:func:`.from_limbs` does). A NumPy
+        or CuPy array is not copied: do not write to it afterwards.
     system : Positional
         The bits of a number, and whether there are negative ones.
 

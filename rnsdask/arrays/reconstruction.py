@@ -86,9 +86,10 @@ def rational_reconstruct(
     Raises
     ------
     NumberError
-        If a number is no such fraction; it names its index, and is a ValueError. On Dask when it is computed.
+        If a number is not such a fraction; it names its index, and is a ValueError. On Dask when it is
+        computed.
     TypeError
-        If `x` is no such array, or there are moduli for one that has some.
+        If `x` is not such an array, or moduli are given although it has its own.
     ValueError
         If bounds are too great for the moduli, less than 1, or nothing is left to confirm fractions.
 

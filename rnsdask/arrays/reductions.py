@@ -20,6 +20,7 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import filled_like
 from rnsdask.lazy.tree import checked_split
+from rnsdask.rns.reduce import ReductionResult
 
 Axis: TypeAlias = int | tuple[int, ...]
 Method: TypeAlias = Callable[..., Any]
@@ -107,9 +108,17 @@ def _field(x: Any, field: str, operation: str, split_every: int | None = None) -
     """Return one field of the result of a reduction of all numbers."""
     tree.checked_split(split_every)
     if not x._is_lazy:
-        return getattr(tree.reduce_words(operation, x._words, x._system), field)
+        return getattr(reduce_in_memory(x, operation), field)
     found = tree.tree_reduce(x._words, x._system, operation, field=field, split_every=split_every)
     return LazyInts.of(found, _range_of_value(x, operation) if field == "value" else None)
+
+
+def reduce_in_memory(x: Any, operation: str) -> ReductionResult:
+    """Reduce all numbers of an array in memory."""
+    # Keys of signed numbers give their sum whatever the size.
+    needs_bound = operation in ("max", "min") or (operation == "sum" and not x._system.is_signed)
+    system = x._measured_system() if needs_bound else x._system
+    return tree.reduce_words(operation, x._words, system)
 
 
 def _range_of_value(x: Any, operation: str) -> tuple[int, int] | None:
@@ -131,7 +140,7 @@ def _truth(x: Any, asked: Asked) -> Any:
     axis : int or tuple of int, optional
         The axes to reduce; all without it.
     out : None
-        There for NumPy, whose ``np.any(x)`` gives it.
+        Must be None; NumPy passes it.
     keepdims : bool
         Keep the axes reduced, with length 1.
     split_every : int, optional
@@ -172,7 +181,7 @@ def _extremum(x: Any, asked: Asked) -> Any:
     axis : int or tuple of int, optional
         The axes to reduce; all without it. With ``()`` each number is its own result, as in NumPy.
     out : None
-        There for NumPy, whose ``np.max(x)`` gives it.
+        Must be None; NumPy passes it.
     keepdims : bool
         Keep the axes reduced, with length 1.
     split_every : int, optional
@@ -181,7 +190,7 @@ def _extremum(x: Any, asked: Asked) -> Any:
     Returns
     -------
     int or array like this one
-        Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
+        For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
         `keepdims`, such an array.
 
     Raises
@@ -204,7 +213,7 @@ minimum = _reduction("min", _extremum, "Minimum of all numbers or along axes, as
 def _place(x: Any, asked: Asked) -> Any:
     """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
 
-    Of all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an int64
+    For all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an int64
     array.
     """
     name, axis, keepdims = asked.name.removeprefix("arg"), asked.axis, asked.keepdims
@@ -256,7 +265,7 @@ def _selection(field: str, name: str, text: str) -> Method:
         if x.ndim > 1:
             return selections.along_axis(x._words, x.system, k, axis, field, split_every)
         if not x._is_lazy:
-            found = selections.select_of_chunk(x._words, x.system, k)
+            found = selections.select_of_chunk(x._words, x._measured_system(), k)
             return found.values_array() if field == "values" else found.indices_array()
         selection = selections.select(x._words, x.system, k, backend, split_every)
         dtype = np.dtype(object if field == "values" else np.int64)
@@ -311,7 +320,7 @@ def _divisor(x: Any, asked: Asked) -> Any:
     Returns
     -------
     int or object array of Python ints
-        Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
+        For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
         `keepdims`, an object array: the divisor of the lowest number of a signed range may be beyond it.
 
     Raises
@@ -355,7 +364,7 @@ def _in_fields(x: Any, asked: Asked) -> Any:
     axis : int or tuple of int, optional
         The axes to reduce; all without it.
     dtype, out
-        There for NumPy, whose ``np.sum(x)`` gives them.
+        As NumPy passes them: `dtype` object or None, `out` None.
     keepdims : bool
         Keep the axes reduced, with length 1.
     split_every : int, optional
@@ -421,8 +430,8 @@ def prod(
     axis, dtype, out, keepdims
         Those of :meth:`sum`.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens if it is out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others.
+        What happens if it is out of range. By default the mode that :func:`.errstate` set, else ``"extend"``
+        for arrays whose range grows, ``"raise"`` for others.
     split_every : int, optional
         How many partial results a task of the tree combines.
     backend : {"auto", "cpu", "cuda"}

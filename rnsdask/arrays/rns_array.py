@@ -2,15 +2,21 @@
 
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from rnsdask.arrays.integer_array import IntegerArray
+from rnsdask.constants import key_constants
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
 from rnsdask.lazy.promotion import fitted
+from rnsdask.rns.bounds import narrowed
 from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.foreign import system_of
+from rnsdask.rns.reduce import WORTH_A_GLANCE, looks_small
 from rnsdask.rns.system import RNS
 
 
@@ -28,7 +34,7 @@ class RNSArray(IntegerArray):
     words : array of uint32, shape (n, *shape)
         Residues: row i of every number is below ``moduli[i]``, which this class does not check
         (:func:`.from_residues` does). A Dask array is rechunked so that the residue axis has one chunk. A
-        NumPy or CuPy array is not copied: nobody may write to it any more.
+        NumPy or CuPy array is not copied: do not write to it afterwards.
     system : RNS
         The moduli set, the range, and a bound of the numbers, which is not checked either.
 
@@ -38,7 +44,9 @@ class RNSArray(IntegerArray):
         If residues and system do not fit.
     """
 
-    __slots__ = ()
+    __slots__ = ("_measured",)
+
+    _measured: RNS
 
     system_type = RNS
 
@@ -48,8 +56,8 @@ class RNSArray(IntegerArray):
     def residues(self) -> Any:
         """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
-        A NumPy array is read-only. CuPy knows no such arrays: do not write to it. :meth:`with_residues` makes
-        an array of other residues.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
+        :meth:`with_residues` makes an array of other residues.
         """
         return self.words
 
@@ -63,6 +71,19 @@ class RNSArray(IntegerArray):
         """An upper bound of every magnitude, or None if none is known."""
         bound: int | None = self.system.bound
         return bound
+
+    def _measured_system(self) -> RNS:
+        """The system, with a bound where many numbers in host memory are small beside it: measured once."""
+        words = self._words
+        system: RNS = self.system
+        if system.bound is not None or not isinstance(words, np.ndarray) or words.size < WORTH_A_GLANCE:
+            return system
+        found: RNS | None = getattr(self, "_measured", None)
+        if found is None:
+            matrix = as_matrix(words)
+            small = looks_small(matrix, key_constants(system.moduli, system.signed))
+            self._measured = found = (narrowed(system, matrix) if small else None) or system
+        return found
 
     def with_residues(self, residues: Any, bound: int | None = None, *, trusted: bool = False) -> "RNSArray":
         """Make an array of other residues with this moduli set and range, checked as by `from_residues`.
@@ -84,8 +105,8 @@ class RNSArray(IntegerArray):
         Parameters
         ----------
         bound : int or None
-            Every number must be at most this in magnitude; None forgets the bound. One beyond the range is
-            cut down to it.
+            Every number must be at most this in magnitude; None forgets the bound. A bound beyond the range
+            is reduced to its end.
         trusted : bool
             Do not check the numbers. A wrong bound makes wrong results.
 

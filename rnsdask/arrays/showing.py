@@ -111,7 +111,7 @@ def _picture(x: Any) -> str:
 def numbers_text(words: Any, system: Any) -> str | None:
     """Return the numbers of words (rows, *shape) in nested brackets; None if some are not in memory.
 
-    Of many numbers, a few at both ends of each axis are shown.
+    Long arrays show a few numbers at both ends of each axis.
     """
     shape = words.shape[1:]
     if any(map(math.isnan, shape)):

@@ -48,23 +48,22 @@ def to_zarr(
     Parameters
     ----------
     path, component, storage_options
-        Where: as :func:`.open_zarr` takes them. Zarr groups above a component are made where there are
-        none.
+        The place, as :func:`.open_zarr` takes it. Missing Zarr groups above a component are made.
     chunks
-        The stored chunks, as :meth:`rechunk` takes them, but alike along each axis. A length may be
-        longer than its axis, for what is appended later. Without it they are those of the array, or of 64
-        to 128 MiB if it is in memory; if they differ along an axis, the longest are taken, with a
+        The stored chunks, as :meth:`rechunk` takes them, but alike along each axis. A length may be longer
+        than its axis, for later appends. Without it the store has the array's chunks, or chunks of 64 to 128
+        MiB for an array in memory; if chunks differ along an axis, the longest length is taken, with a
         warning, as Dask does.
     mode : {"w-", "w", "a", "r+"}, optional
-        As of Zarr. ``"w-"`` (without `append_dim` the default): nothing may be there. ``"w"``: an array
-        that is there is replaced, and one that another job writes there is taken over; on a local disk
-        the old one stays until the new one is whole. ``"a"`` (with `append_dim` the default): append if
-        something is there. ``"r+"``: append to what is there.
+        As Zarr's. ``"w-"`` (the default without `append_dim`): the path must be free. ``"w"``: replace an
+        array at the path, and take over one that another job is writing; on a local disk the old one stays
+        until the new one is whole. ``"a"`` (the default with `append_dim`): append to the array at the path,
+        or write a new one. ``"r+"``: append; there must be an array.
     append_dim : int, optional
-        The axis along which the array is appended to the one that is there, which is of the same moduli
-        and range, and of the same shape along the others. Its chunks, codecs and attributes stay, and its
-        bound becomes the greater of both. It stays as it is, and can be read, until the longer one is
-        whole and takes its place (docs/failures.md). Readers must reopen it then.
+        The axis along which the array is appended to the stored one, which must have the same moduli, range
+        and lengths of the other axes. The stored chunks, codecs and attributes stay, and the bound becomes
+        the greater of both. The old array can be read until the longer one is whole and replaces it
+        (docs/failures.md); readers must reopen it then.
     overwrite : bool
         The same as mode ``"w"``.
     compute : bool
@@ -80,10 +79,10 @@ def to_zarr(
     TypeError
         If `overwrite` or `compute` is no bool.
     ValueError
-        If modes or chunks are wrong, or the array does not fit to the one that it is appended to.
+        If modes or chunks are wrong, or the array cannot be appended to the stored one.
     StoreError
-        If something is at `path` that is not to be replaced, or is not of this kind, or this very array
-        is read from what it should replace; :class:`.StoreAccessError` if it cannot be written.
+        If something at `path` must not be replaced, or is not such an array, or this array is read from the
+        store that it would replace; :class:`.StoreAccessError` if it cannot be written.
     JobError
         If it would be computed on a cluster, and a worker does not run this version of rnsdask.
     """

@@ -72,7 +72,7 @@ def to_pandas(x: Any) -> Any:
     except ImportError:
         raise ImportError("to_pandas needs pandas: pip install 'rnsdask[pandas]'") from None
     if x.ndim not in (1, 2):
-        raise ValueError(f"pandas has tables of one axis or two, got shape {x.shape}; x.reshape makes such")
+        raise ValueError(f"pandas has tables of one axis or two, got shape {x.shape}; x.reshape changes it")
     ints = x.to_ints()
     kind = machine_type(*_ends(ints.reshape(-1).tolist()))
     values = ints if kind is None else ints.astype(kind)

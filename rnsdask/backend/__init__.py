@@ -225,14 +225,8 @@ _first_calls: defaultdict[tuple[Hashable, ...], RLock] = defaultdict(RLock)
 def to_backend(array: Any, backend: str) -> Any:
     """Move a chunk to the processor that `backend` names; ``"auto"`` prefers this process's GPU.
 
-    A copy is done when this returns, so that the memory of `array` may be used again.
-
-    Raises
-    ------
-    ValueError
-        If `backend` is not a known name.
-    NoGPUError
-        If it is ``"cuda"`` and there is no CuPy or no GPU.
+    A copy is done when this returns, so that the memory of `array` may be used again. NoGPUError if it is
+    ``"cuda"`` and there is no CuPy or no GPU.
     """
     check_backend(backend)
     if backend == "cpu":

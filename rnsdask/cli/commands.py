@@ -100,10 +100,10 @@ _SHOW_CURSOR = b"\x1b[?25h"  # a bar that could not end itself has hidden it
 def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
     """End the process at Ctrl-C, with one line on standard error and status 130.
 
-    Python would wait for all threads, so for the chunks that they compute. So a thread ends the process by
-    ``os._exit``. Files that are written have a name of their own until they are whole, and workers see that
-    their client has gone. Nothing changes outside of the main thread, and where Ctrl-C is ignored, as in the
-    background. `way_on` returns the command that goes on; an empty text if there is none.
+    Python would wait for all threads, that is for the chunks that they compute; so a thread ends the process
+    by ``os._exit``. Files have a temporary name until they are whole, and workers notice that their client is
+    gone. Outside the main thread, and where Ctrl-C is ignored, as in the background, nothing changes.
+    `way_on` returns the command that goes on; an empty text if there is none.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -113,7 +113,7 @@ def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     watched, told = os.pipe()
     os.set_blocking(told, False)
-    # Told by the system, not by Python, which would wait until the main thread has left a library.
+    # The system writes to the pipe, not Python, which would wait until the main thread leaves a library.
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     is_tidy = threading.Event()
 
@@ -142,7 +142,7 @@ def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
 
 
 def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) -> str:
-    """Write the command that goes on with an interrupted one; an empty text if there is none.
+    """Write the command that resumes an interrupted one; empty if none does.
 
     `args` are those of the program, `params` the options of the command that they mean, and `drawn` is the
     seed that was drawn for want of one.
@@ -271,7 +271,7 @@ class Command(click.Command):
 
 
 class ComparingCommand(Command):
-    """A command whose status 1 is an answer, as that of ``cmp``, so that each failure is 2."""
+    """A command whose status 1 is an answer, as for ``cmp``, so that failures are 2."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""

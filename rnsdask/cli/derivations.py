@@ -44,7 +44,7 @@ def derive(
     of_fields: bool = False,
     **about: Any,
 ) -> None:
-    """Write what is made of the arrays of some stores, also those of fields, to a new one; tell of it."""
+    """Write an array made from the arrays of stores to a new store, and report it."""
     check_store_path(path)
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
@@ -132,9 +132,9 @@ def convert(
     if (fields is None) == (system == "field"):
         refuse("--to field goes with --primes, or with --bits and --ntt-length")
     if fields is not None and signed is not None:
-        refuse("--signed is of --to rns and positional: elements of fields have no sign")
+        refuse("--signed is for --to rns and positional: elements of fields have no sign")
     if system == "interval" and (signed, bits) != (None, None):
-        refuse("--signed and --bits are of --to rns and positional: intervals have a sign for each number")
+        refuse("--signed and --bits are for --to rns and positional: intervals have a sign for each number")
 
     def make(x: Any) -> Any:
         from rnsdask.arrays.field_array import FieldArray
@@ -163,7 +163,9 @@ def convert(
                 return IntervalRNSArray.from_rns(x.to_rns())
             return x.to_rns(None if bits is None else ModuliSet.for_bits(bits), signed)
         if bits is not None:
-            raise ValueError("--bits is of --to positional, or of limbs; rnsdask extend takes more moduli")
+            raise ValueError(
+                "--bits is for --to positional, or for a store of limbs; rnsdask extend takes more moduli"
+            )
         return x.to_rns(signed is not False) if system == "rns" else IntervalRNSArray.from_rns(x)
 
     about: dict[str, Any] = {"to": system, "signed": signed, "bits": bits}
@@ -193,14 +195,14 @@ def convert(
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
-    help="What an integer out of range is: an error; or itself modulo M.  [default: raise]",
+    help="On an integer out of range: fail, or take it modulo M.  [default: raise]",
 )
 @with_mode
 @processor_job_options
 def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | None, **options: Any) -> None:
     """Write the exact convolution of A and B to a new store.
 
-    With the mode full, those are the coefficients of the product of two polynomials.
+    With the mode full, these are the coefficients of the product of two polynomials.
     """
 
     def make(x: Any, y: Any) -> Any:
@@ -234,7 +236,7 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 def sort(source: str, path: str, axis: int, **options: Any) -> None:
     """Write the integers of SRC in ascending order to a new store DST.
 
-    SRC may be larger than memory. Where it has more than 16 chunks, it is read several times.
+    SRC may be larger than memory; with more than 16 chunks it is read several times.
     """
 
     def make(x: Any) -> Any:
@@ -304,8 +306,8 @@ def batchgcd(source: str, path: str, **options: Any) -> None:
     """Write the factors that numbers share to a new store.
 
     SRC is a store of limbs, such as RSA moduli, all positive. Results are greatest common divisors of each
-    number and the product of all others: 1 where a number shares no factor. The product of all numbers is in
-    the memory of one process.
+    number and the product of all others: 1 where a number shares no factor. The product of all numbers must
+    fit in the memory of one process.
     """
 
     def make(x: Any) -> Any:
@@ -339,8 +341,8 @@ def batchgcd(source: str, path: str, **options: Any) -> None:
 def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> None:
     """Join stores along an axis, to a new store.
 
-    They are joined in the order given, along an axis that they have. They have the same moduli set and range,
-    and the same shape but for the axis.
+    They are joined in the order given, along an existing axis. They must have the same moduli set and range,
+    and the same shape but for that axis.
     """
 
     def make(*arrays: Any) -> Any:
@@ -368,7 +370,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
 def slice_(source: str, path: str, index: str, **options: Any) -> None:
     """Write the part of SRC that INDEX selects to a new store DST.
 
-    INDEX is what stands between the brackets in Python, NumPy's basic indexing: "10:20", "::-1", "3, ::2",
+    INDEX is NumPy's basic indexing, as between brackets in Python: "10:20", "::-1", "3, ::2",
     "..., -1", "None". Chunks of which nothing is selected are not read.
     """
     key = _read_index(index)
@@ -457,7 +459,7 @@ def _wrong_index(text: str) -> ValueError:
 extend = _of_moduli(
     "extend",
     "Write the integers of SRC under more moduli to a new store DST.\n\n"
-    "They may be any moduli whose range holds all integers of SRC.",
+    "Any moduli whose range holds all integers of SRC will do.",
 )
 shrink = _of_moduli(
     "shrink",

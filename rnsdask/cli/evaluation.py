@@ -107,21 +107,21 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "outputs",
     metavar="[NAME=]STORE",
     multiple=True,
-    help="New store of the values; with -e, also of which expression.",
+    help="New store of the values; with -e, NAME says which expression.",
 )
 @_reduction_options
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap", "flag"]),
-    help="What a result out of range is: an error; itself modulo M; or that, and counted.  [default: raise; "
-    "stores that grow extend]",
+    help="On a result out of range: fail; take it modulo M; or do that and count it.  [default: raise, or "
+    "more moduli for stores that grow]",
 )
 @click.option(
     "--mask",
     "masks",
     metavar="[NAME=]PATH",
     multiple=True,
-    help="With --overflow flag: new array of where it was.",
+    help="With --overflow flag: new Boolean array, true where results were out of range.",
 )
 @click.option("--extend", is_flag=True, help="Compute under the moduli that all results need.")
 @with_mode
@@ -143,16 +143,16 @@ def eval_(
     """Evaluate an expression over stores; write or reduce its values.
 
     Each NAME of EXPRESSION stands for a store. All stores are read once. The text is parsed, never run as
-    Python; if it is like an option, as -h is, put it in parentheses.
+    Python; text that looks like an option, such as -h, goes in parentheses.
 
     \b
     operators  + - * // % ** << >> @; < <= > >= == !=, and & | ^ ~ between these
     parts      a[10:20], a[::2], a[:, 3], a[..., -1]
-    functions  abs, max, min, gcd, lcm, bit_length, clip(a, low, high),
-               pow(a, k), pow(a, k, m), where(condition, a, b), sign, is_even,
-               maximum, minimum, add, subtract, multiply, negative,
+    functions  abs, max, min, gcd, lcm, isqrt, bit_length, sign, is_even,
+               where(condition, a, b), clip(a, low, high), pow(a, k),
+               pow(a, k, m), maximum, minimum, add, subtract, multiply, negative,
                fma(a, b, c), muladd(a, b, c, d), mulsub(a, b, c, d)
-    of limbs   & | ^ ~ of numbers, isqrt, bitwise_count, mod_add(a, b, m),
+    of limbs   & | ^ ~ of numbers, bitwise_count, mod_add(a, b, m),
                mod_subtract, mod_multiply, mod_power, mod_inverse(a, m)
     """  # noqa: D301  (click's own sign, for lines that stay as they are)
     texts, paths = _read_words(words, named)
@@ -314,7 +314,7 @@ def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
     """Count the exact fallbacks of all reductions; None if there was no reduction of numbers."""
     from rnsdask.jobs.evaluation_run import REDUCTION_OF
 
-    # A maximum and its index are of one reduction.
+    # A maximum and its index come from the same reduction.
     reductions = {
         (name, REDUCTION_OF[option]): result
         for name, outcome in done.items()

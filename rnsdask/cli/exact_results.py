@@ -137,7 +137,7 @@ def solve(a: str, b: str, of_any: bool, modulo: tuple[int, ...], **options: Any)
     metavar="1|2",
     default=1,
     show_default=True,
-    help="With 2, of polynomials in x and y, of which y is eliminated.",
+    help="With 2, polynomials in x and y, and y is eliminated.",
 )
 @_with_results
 def resultant(f: str, g: str, variables: int, **options: Any) -> None:
@@ -196,9 +196,9 @@ def _compute(
     sources = [Source.at(path, OF_NUMBERS) for path in paths]
     of_fields = not sources[0].info.system.overflows
     if of_fields and (wants_moduli or denominators):
-        refuse("--denominators and options of moduli are of integers; these are elements of fields")
+        refuse("--denominators and options of moduli are for integers; these are elements of fields")
     if of_fields and checkpoint is not None:
-        refuse("--checkpoint is of integers; results of elements of fields go on by -o and --resume")
+        refuse("--checkpoint is for integers; results of elements of fields resume with -o and --resume")
     are_rational = operation == "solve" and not of_fields and "modulo" not in (about or {})
     if are_rational and (output is None) != (denominators is None):
         refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")

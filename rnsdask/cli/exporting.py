@@ -61,7 +61,7 @@ def export(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the integers of STORE to a file, as what its name says.
+    """Write the integers of STORE to a file, in the format of its name.
 
     \b
     OUTPUT ends in
@@ -70,8 +70,8 @@ def export(
     .csv      text after a line "value"
     else      text, one integer a line; - is standard output
 
-    Text and records are compressed if OUTPUT ends so (.gz, .bz2, .xz, .zst). STORE may also be what
-    eval wrote of a comparison, as 0 and 1, or of sign.
+    Text and records are compressed if OUTPUT also ends in .gz, .bz2, .xz or .zst. STORE may also be an array
+    that eval wrote for a comparison (0 and 1) or for sign.
 
     With --residues, OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others up
     to 2**64: of uint32 if none is greater than 2**32, else of uint64. They must hold every number, unless

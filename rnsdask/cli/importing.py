@@ -117,11 +117,11 @@ def import_(
     INPUT is text of one integer a line, decimal or 0x hexadecimal, with comments after #, or text in columns;
     a NumPy file (.npy), a Parquet file or a Matrix Market file of integers; or with --binary records of a
     fixed width, in two's complement if --signed. It is read piece by piece, so it may have any size; text may
-    be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so (.gz, .bz2, .xz, .zst).
+    be compressed (gzip, bzip2, xz, zstandard), and so may records in a file named .gz, .bz2, .xz or .zst.
 
-    Without --bits and --moduli, the fewest moduli are taken that hold the integers, signed if one is
-    negative: INPUT is read twice. With --residues it is a NumPy file or a Zarr array of residues of any
-    integer type; moduli greater than 2**32 are replaced by others, exactly.
+    Without --bits and --moduli, the store has the fewest moduli that hold the integers, and is signed if one
+    is negative; INPUT is then read twice. With --residues, INPUT is a NumPy file or a Zarr array of residues
+    of any integer type; moduli greater than 2**32 are replaced by others, exactly.
     """
     check_input(source, of_residues=residues)
     records = records_form(width, byteorder)
@@ -153,7 +153,7 @@ def import_(
 
 
 def check_input(source: str, *, of_residues: bool = False) -> None:
-    """Raise an error of an input that is not there, or is a folder, before other options are looked at."""
+    """Raise an error for an input that is missing or a folder, before other options are checked."""
     if source == "-" or (of_residues and "://" in source):
         return
     if not Path(source).exists():
@@ -402,9 +402,9 @@ _OTHER_WAY = "write its integers as text, one a line"
 
 
 def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
-    """Return what kind of integers an input has, by its first bytes, or if it is to be read as records.
+    """Return the kind of integers that an input has, by its first bytes or because it is read as records.
 
-    InputError if it is of a format that import does not read, or not as it is told to.
+    InputError if import does not read its format, or not with the options given.
     """
     from rnsdask.jobs.matrix_market import is_matrix_market
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def info(path: str, as_json: bool) -> None:
     """Describe STORE, without reading its numbers.
 
-    STORE is a store, or what eval wrote of a comparison.
+    STORE may also be an array that eval wrote for a comparison.
     """
     from rnsdask.store.job import job_of
     from rnsdask.store.opening import load_any

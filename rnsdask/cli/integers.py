@@ -54,7 +54,7 @@ def _times_power(value: int, base: int, exponent: int) -> int | None:
 
 
 class Integer(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click alone
-    """Type of an option or argument that is an integer, from `lowest` to `highest` if there are such."""
+    """Type of an option or argument that is an integer, from `lowest` to `highest` if given."""
 
     name = "integer"
 

@@ -81,8 +81,8 @@ def _first(shape: Sequence[int], count: int) -> tuple[slice, ...]:
 def stats(path: str, connection: Connection, backend: str, progress: bool, as_json: bool) -> None:
     """Print count, extremes, sum, mean and lengths of STORE.
 
-    STORE is read once. All is exact, but the mean is rounded to two decimals. Of lengths, in bits, it prints
-    how many numbers have each.
+    STORE is read once. Everything is exact but the mean, which is rounded to two decimals. Lengths are in
+    bits, each with the count of its numbers.
     """
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.lazy.summary import Summary, summarize
@@ -203,7 +203,7 @@ def compare(
     """Compare the integers of A with those of B, or with an integer.
 
     It prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
-    are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
+    are equal; 1: some differ; 2: an error. A store whose name is an integer is written ./NAME.
     """
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -> None:
     """Make a moduli set and print it.
 
-    It has one modulus a line, as --moduli reads it.
+    It prints one modulus a line, which --moduli reads.
     """
     if (start is None) != (count is None):
         refuse("--start and --count go together")

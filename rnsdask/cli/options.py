@@ -42,7 +42,7 @@ _processors, _cluster, _other = map(options_of, (PROCESSORS, CLUSTER, OTHER))
 
 
 def joined(*options: _Decorator) -> _Decorator:
-    """Several options as one."""
+    """Join several options into one decorator."""
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
@@ -92,7 +92,7 @@ def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 
 def check_store_path(path: str) -> None:
-    """Refuse standard output, and names of files of other formats, as the place of a new store."""
+    """Refuse standard output, and names of files of other formats, as the path of a new store."""
     if path == "-":
         refuse("a store cannot be standard output; rnsdask export writes text there")
     from rnsdask.core.file_formats import ZARR, format_of_name, renamed
@@ -103,7 +103,7 @@ def check_store_path(path: str) -> None:
 
 
 def read_shape(text: str | None) -> tuple[int, ...] | None:
-    """The lengths that ``--shape`` names, None if there is none."""
+    """The lengths that ``--shape`` gives, or None without it."""
     if text is None:
         return None
     lengths = [read_integer(part.strip()) for part in text.split(",")]
@@ -199,11 +199,11 @@ _creation_options = joined(
 )
 
 _mode_options = joined(
-    _output("--overwrite", is_flag=True, help="Replace what is there once the new one is whole."),
+    _output("--overwrite", is_flag=True, help="Replace an old output once the new one is whole."),
     _output(
         "--resume",
         is_flag=True,
-        help="Begin, go on with what this very command has begun, or do nothing if that is complete.",
+        help="Continue what this same command began; begin, or do nothing if it is complete.",
     ),
 )
 
@@ -229,7 +229,7 @@ _scheduler_options = joined(
 )
 
 _log_option = _other(
-    "--log-json", "log", metavar="FILE", help="Write what happens, one JSON object on a line."
+    "--log-json", "log", metavar="FILE", help="Log the events of the job there, one JSON object a line."
 )
 
 processor_options = joined(
@@ -262,7 +262,7 @@ def with_moduli(command: _Function) -> _Function:
 
 
 def with_mode(command: _Function) -> _Function:
-    """Give a command the `mode`: what becomes of an array that is there where the command writes."""
+    """Give a command the `mode`: whether an array at its output is replaced or resumed."""
 
     @_mode_options
     @wraps(command)
@@ -273,7 +273,7 @@ def with_mode(command: _Function) -> _Function:
 
 
 def with_creation(command: _Function) -> _Function:
-    """Give a command the options of a new store: `signed`, `chunks`, and `mode` (what of an old one)."""
+    """Give a command the options of a new store: `signed`, `chunks`, and `mode` (:func:`with_mode`)."""
 
     @_creation_options
     @with_mode
@@ -306,9 +306,10 @@ def with_log(command: _Function) -> _Function:
 
 
 def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
-    """Give a command the `connection` to where it shall run, a context manager, and what shows the job.
+    """Give a command the `connection` to its cluster, and the options that report on the job.
 
-    The `connection` is a :data:`Connection`. The `backend`, if there is one and it is told none, is `auto`.
+    The `connection` is a :data:`Connection`, a context manager. A `backend` that the user did not choose is
+    `auto`.
     """
 
     @_scheduler_options
@@ -424,7 +425,7 @@ residue_options = joined(
 
 
 def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -> "ModuliSet | WideModuli":
-    """Make of a list or a file the moduli of residues, which may be greater than those of a moduli set."""
+    """Read the moduli of residues from a list or a file; they may exceed those of a moduli set."""
     from rnsdask.core.integer_text import read_moduli
     from rnsdask.core.wide_moduli import moduli_of_residues
 

@@ -33,7 +33,7 @@ class CommandError(click.ClickException):
 
 
 class ReaderGoneError(CommandError):
-    """Standard output is a pipe that nobody reads: quiet, with the status that shells give SIGPIPE."""
+    """Standard output is a pipe without a reader: quiet, with the status that shells give SIGPIPE."""
 
     exit_code = 141
 
@@ -169,7 +169,7 @@ class _Lenient:
 
 
 def prepare_streams() -> None:
-    """Make the standard streams of this process safe to use, whatever they are.
+    """Make the standard streams of this process safe to use.
 
     Where one is closed, its number would be the next file's: what a library prints would go into a store.
     """
@@ -197,7 +197,7 @@ def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def cost_text(nbytes: int, cost: "Cost") -> str:
-    """Write what a job took, and the rate at which it went through so many bytes."""
+    """Write the time of a job, and the rate at which it processed its bytes."""
     parts = [f"{cost.seconds:.3f} s", f"{size_text(nbytes / max(cost.seconds, 1e-9))}/s"]
     if cost.retries:
         parts.append("1 retry" if cost.retries == 1 else f"{cost.retries} retries")

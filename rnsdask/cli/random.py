@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, short_help="Make a store of random integers.")
 @store_argument
 @click.option("--count", type=POSITIVE, metavar="N", help="How many integers, such as 1000000 or 1e6.")
-@click.option("--shape", metavar="R,C,...", help="The lengths of several axes, in the place of --count.")
+@click.option("--shape", metavar="R,C,...", help="Lengths of several axes, instead of --count.")
 @moduli_options
 @positional_option
 @field_options
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     metavar="B",
     help="Only integers of at most B bits in magnitude, under moduli that hold longer ones.",
 )
-@click.option("--seed", type=NOT_NEGATIVE, help="Seed of the generator.  [default: a new one, told]")
+@click.option("--seed", type=NOT_NEGATIVE, help="Seed of the generator.  [default: drawn and printed]")
 @with_creation
 @job_options
 def random(
@@ -62,8 +62,8 @@ def random(
     """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes.
 
     With --bits B they are from 0 to 2**B - 1; with --signed, below 2**(B-1) in magnitude. With --moduli, they
-    are of the whole range. Without --seed one is drawn, and told on standard error at once, for --resume, or
-    to repeat the numbers.
+    fill the whole range. Without --seed, a seed is drawn and printed on standard error at once: --resume
+    needs it, and it repeats the numbers.
     """
     check_store_path(path)
     lengths = _lengths(count, shape)
@@ -134,7 +134,7 @@ def _system(
     system = integer_system(positional, bits, modulus_bits, moduli_file, signed)
     if positional:
         if max_bits is not None:
-            refuse("--max-bits is of residues: numbers of --positional are of the whole range")
+            refuse("--max-bits is for residues: numbers of --positional are of the whole range")
         return system
     if max_bits is None:
         return system if bits is None else system.with_bound((1 << bits - signed) - 1)

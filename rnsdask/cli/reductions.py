@@ -111,12 +111,14 @@ def result_fields(result: "ReductionResult") -> dict[str, Any]:
 
 @click.command("bound", cls=Command)
 @_reduction_options
-@click.option("--write", is_flag=True, help="Put it into the metadata of STORE, unless that has a lower one.")
+@click.option(
+    "--write", is_flag=True, help="Write it to the metadata of STORE, unless a lower bound is there."
+)
 def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     """Measure how many bits the integers of STORE have.
 
-    The bound that is printed is less than twice the greatest magnitude. It is measured from all numbers, also
-    where the store states a bound. One that a number is beyond is an error.
+    The bound that is printed is less than twice the greatest magnitude. It is measured from all numbers, even
+    where the store states a bound; a number beyond the stated bound is an error.
     """
     from rnsdask import store
     from rnsdask.core.errors import StoreError, bits_text
@@ -127,7 +129,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
         store.check_bound_is_writable(location)
         if not (system := store.open_info(path, OF_INTEGERS).system).extends:
             raise StoreError(
-                f"{location.path}: --write is of stores of residues, and this is one of {system!r}"
+                f"{location.path}: --write is for stores of residues, and this is one of {system!r}"
             )
     found, nbytes, result, cost = _reduce_store(path, "bound", **options)
     info = found.info
@@ -194,8 +196,8 @@ def compute_of(
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap", "flag"]),
-    help="What a product out of range is: an error; itself modulo M, for limbs 2**BITS; or that, and whether "
-    "it was.  [default: raise; a store that grows has any product]",
+    help="On a product out of range: fail; take it modulo M (of limbs 2**BITS); or do that and say so.  "
+    "[default: raise; stores that grow hold any product]",
 )
 @digits_option
 @processor_job_options

@@ -106,8 +106,8 @@ def ntt(
 ) -> None:
     """Write number-theoretic transforms of SRC to a new store.
 
-    SRC has elements of fields. A long axis is transformed in four passes, with stores between them beside the
-    output, of which at most two are there at a time.
+    SRC has elements of fields. A long axis is transformed in four passes, with temporary stores beside the
+    output, at most two at a time.
     """
     check_store_path(path)
     from rnsdask.jobs.cost import measured

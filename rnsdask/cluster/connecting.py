@@ -42,7 +42,7 @@ def connect(
     gpus: int | Literal["all"] | None = None,
     security: "Security | None" = None,
 ) -> Iterator["Client | None"]:
-    """Connect to where a job shall run, and check its workers.
+    """Connect to the cluster that a job runs on, and check its workers.
 
     Without parameters that is the client that is active in this process, as in a notebook; else the scheduler
     of Dask's setting ``scheduler-address`` (``DASK_SCHEDULER_ADDRESS`` in the environment); else the threads
@@ -55,7 +55,7 @@ def connect(
     scheduler_file : str, optional
         File in which a running scheduler has written its address.
     gpus : int or "all", optional
-        Start a worker for each of so many GPUs of this host, or of all of them.
+        Start a worker for each of this number of GPUs of this host, or for all of them.
     security : distributed.Security, optional
         Certificates for a scheduler that is connected to by TLS; without it, those of Dask's settings
         (``distributed.comm.tls``).
@@ -114,8 +114,8 @@ def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "
     """Read certificates for :func:`connect` from PEM files; None if no file is given.
 
     They are the certificates that signed the scheduler's, that of this client, and its key if `cert` does not
-    hold it. What is None comes from Dask's settings (``distributed.comm.tls``). ValueError if neither give
-    certificates of both sides; JobError if a file is not what it should be.
+    hold it. An option that is None comes from Dask's settings (``distributed.comm.tls``). ValueError if
+    neither give certificates of both sides; JobError if a file is not what it should be.
     """
     if ca_file is cert is key is None:
         return None

@@ -24,7 +24,7 @@ def process_limit() -> int:
 
 
 def check_graph(count: int, what: str) -> None:
-    """Raise JobError if Dask's graph of so many chunks would not fit into this process's memory."""
+    """Raise JobError if Dask's graph of that number of chunks would not fit into this process's memory."""
     if count <= _FEW_CHUNKS:
         return
     need, limit = count * GRAPH_BYTES, process_limit()

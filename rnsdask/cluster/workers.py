@@ -109,7 +109,7 @@ def check_workers(client: "Client") -> None:
 
 @contextmanager
 def checked_workers(scheduler: Any = None) -> Iterator[None]:
-    """Check the workers of the cluster on which Dask computes in this context, if it does on one.
+    """Check the workers, if Dask computes on a cluster in this context.
 
     If all of them were checked before, that costs one question to the scheduler, which is as ``compute`` of a
     Dask collection takes it. JobError as of :func:`check_workers`, also if what fails in this context may do
@@ -133,7 +133,7 @@ def explained_by_workers(client: "Client") -> Iterator[None]:
     except SchedulerLostError:
         raise
     except Exception as error:
-        # These name what is wrong with what the user gave, or with files.
+        # These errors name what is wrong with the user's input or with files.
         if not isinstance(error, ValueError | OSError) and client.status == "running":
             with suppress(SchedulerLostError):
                 check_workers(client)

@@ -113,11 +113,7 @@ def fermat_root(field: FermatConstants, length: int) -> int:
     elements take products by powers of r alone, which shift digits. Algorithm 1 of L. Chen, S. Covanov, D.
     Mohajerani, M. Moreno Maza, "Big prime field FFT on the GPU", 2017: of a root g, here that of the least
     base, the power g^j for which ``g**(j length / (2 k))`` is r. Of a lesser order: ``r**(2 k / length)``.
-
-    Raises
-    ------
-    ValueError
-        If the order is no power of two, or does not divide p - 1.
+    ValueError if the order is no power of two, or does not divide p - 1.
     """
     p, order = field.modulus, 2 * field.digits
     if length < 1 or length.bit_count() > 1 or (p - 1) % length:

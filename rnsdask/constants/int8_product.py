@@ -18,22 +18,16 @@ MOST_TERMS = 2**16
 """So many products modulo m <= 2**32 add up to less than half of that, those of residues to 31 bits."""
 
 INT8_WORKSPACE = 2**29
-"""Bytes of 8-bit matrices and sums at a time on a GPU, unless one product takes more."""
+"""Bytes of 8-bit matrices and sums at a time on a GPU, unless a block of one product takes more."""
 
-INT8_LONGEST = 4096
-"""Rows and columns of a block of a product on a GPU, whose sums are in memory at a time."""
-
-INT8_ROWS = 16384
-"""Rows of a left matrix whose 8-bit residues are in memory at a time: blocks of columns share them."""
-
-INT8_TERMS = 16384
-"""Terms of a block."""
+INT8_ROWS, INT8_TERMS, INT8_COLUMNS = 8192, 16384, 4096
+"""Most rows, terms and columns of a block on a GPU: at more the library is no quicker; these take 3.4 GB."""
 
 INT8_BYTES = 6 * len(SMALL_MODULI)
 """Bytes of 8-bit matrices and sums for each number of a product of square matrices."""
 
-INT8_GREATEST = len(SMALL_MODULI) * (INT8_TERMS * (INT8_ROWS + INT8_LONGEST) + 4 * INT8_LONGEST**2)
-"""Bytes that one product takes at most."""
+INT8_GREATEST = len(SMALL_MODULI) * (INT8_TERMS * (INT8_ROWS + INT8_COLUMNS) + 4 * INT8_ROWS * INT8_COLUMNS)
+"""Bytes that a block of one product takes at most."""
 
 LU_BYTES = 16
 """Bytes of the factors' 8-bit matrices for each number of a matrix of 768 rows and more, at most."""
@@ -55,7 +49,7 @@ _MIDDLE = 3 * 2**22 - 256
 class Int8Constants:
     """Constants that take residues modulo each m to the first small moduli, and sums of products back.
 
-    ``left``, ``negative`` and ``right`` (count, 7) are the kernels' ``SmallModulus`` of left matrices of
+    ``left``, ``negative`` and ``right`` (count, 10) are the kernels' ``SmallModulus`` of left matrices of
     products, of those of negative products, and of right matrices, ``weights`` (n, 28) their
     ``Recombination``.
     """
@@ -72,6 +66,7 @@ class Int8Constants:
         return len(self.left)
 
 
+@lru_cache(CACHED_SETS)
 def small_moduli_for(moduli: ModuliSet, terms: int) -> int:
     """How many of the small moduli hold sums of so many products, at most `MOST_TERMS`.
 
@@ -92,7 +87,7 @@ def int8_constants(moduli: ModuliSet, count: int) -> Int8Constants:
     product = math.prod(small)
     inverses = [pow(product // q, -1, q) for q in small]
     left, negative = (_small_table(small, [sign * x for x in inverses]) for sign in (1, -1))
-    right = _small_table(small, [1] * count)
+    right = _small_table(small, None)
     shifts = [(_FLOAT_BITS - _ROUNDER_BITS * q) % 2**32 for q in small]
     fractions = [_rounded(2**_FRACTION_BITS, q) << _VALUE_BITS for q in small]
     weights = np.zeros((len(moduli), len(SMALL_MODULI) + 2), dtype=np.int64)
@@ -105,14 +100,16 @@ def int8_constants(moduli: ModuliSet, count: int) -> Int8Constants:
     return Int8Constants(moduli, left, negative, right, both)
 
 
-def _small_table(small: tuple[int, ...], factors: list[int]) -> NDArray[np.int32]:
-    """The structures ``SmallModulus`` of moduli and what residues are multiplied by."""
-    table = np.zeros((len(small), 7), dtype=np.int32)
-    for row, q, given in zip(table, small, factors, strict=True):
+def _small_table(small: tuple[int, ...], factors: list[int] | None) -> NDArray[np.int32]:
+    """The structures ``SmallModulus`` of moduli and what residues are multiplied by, if anything."""
+    table = np.zeros((len(small), 10), dtype=np.int32)
+    for row, q, given in zip(table, small, factors or [1] * len(small), strict=True):
         factor = _centred(given, q)
         upper = 2**16 if factor == 1 else 2**22 * factor
         parts = (_centred(x, q) for x in (upper, 2**11 * factor, factor))
         row[:6] = q, _rounded(2**_RECIPROCAL_BITS, q), *parts, _MIDDLE // q * q + _FLOAT_BITS
+        powers = (2**22 * factor, 2**11 * factor, factor) if factors else (2**16, 0, 0)
+        row[7:] = np.array([_centred(x, q) for x in powers], np.float32).view(np.int32)
     table[:, 6] = (1 / np.array(small)).astype(np.float32).view(np.int32)
     return table
 

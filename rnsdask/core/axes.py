@@ -10,7 +10,7 @@ from rnsdask.core.moduli import as_integer
 
 
 def axis_index(axis: object, ndim: int, name: str = "axis") -> int:
-    """One axis, counted from the first; AxisError if an array of so many axes has none such."""
+    """One axis, counted from the first; AxisError if an array of that number of axes does not have it."""
     return int(normalize_axis_index(as_integer(axis, name), ndim))
 
 

@@ -69,7 +69,7 @@ class InputError(RNSError, ValueError):
 
 
 class NumberError(RNSError, ValueError):
-    """A number that a function has no result for, or that is out of a range; the message says which."""
+    """A number without a result, or out of a range; the message names it."""
 
 
 class ExpressionError(RNSError, ValueError):
@@ -81,7 +81,7 @@ class JobError(RNSError, RuntimeError):
 
 
 class SchedulerLostError(JobError):
-    """The scheduler of the cluster that a job runs on is gone, or answers nothing any more."""
+    """The scheduler of the cluster that a job runs on is gone, or no longer answers."""
 
 
 class QueryPlanningError(RNSError, NotImplementedError):
@@ -104,7 +104,7 @@ class NoGPUError(RNSError, RuntimeError):
 
 
 class GPUMemoryError(RNSError, MemoryError):
-    """A GPU has no memory left for a chunk."""
+    """A GPU has too little free memory for a chunk."""
 
     # Not sent along by a worker: the error of CuPy, which processes without CuPy cannot read.
     __context__ = None
@@ -193,7 +193,7 @@ class IntervalOverflowError(RNSOverflowError):
 
 
 class ReplacedModuliOverflowError(RNSOverflowError):
-    """An exact result is outside the range of moduli that replaced those which residues were given under."""
+    """An exact result is outside the range of the moduli that replaced those given with residues."""
 
     _way_out = "x.extend(moduli) takes more moduli"
 
@@ -242,7 +242,7 @@ def bits_text(count: int) -> str:
 
 
 def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> NumberError:
-    """Make the error of what is outside the range of something, such as ``value 5 at position 2``."""
+    """Make the error for a value outside a range, such as ``value 5 at position 2``."""
     lowest, highest = map(abbreviate, ends)
     name = f"{kind} range" if kind else "range"
     return NumberError(f"{what} is outside the {name} from {lowest} to {highest} of {owner}")

@@ -92,7 +92,7 @@ def uncompressed(path: str) -> str:
 
 
 def compression_of(path: str) -> str | None:
-    """Return the ending of a file's name that tells of a compression; None if there is none."""
+    """Return the ending of a file's name that tells of a compression, or None."""
     return next((suffix for suffix in COMPRESSED if path.lower().endswith(suffix)), None)
 
 

@@ -13,27 +13,27 @@ from rnsdask.core.errors import JobError
 
 _PRIVATE = 0o600
 
-# What file systems say that have no hard links, and those that cannot be told to write to the disk.
+# Errors of file systems without hard links, and of those that cannot flush to the disk.
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name only when it is whole, and on the disk.
+    """Open a file for writing that gets its name only when it is complete and on disk.
 
-    Until then it has a name of its own beside it, which nothing else has. A symbolic link is followed, as
-    ``cp`` does: what it points to is replaced, and the link stays. A device or a named pipe is written
-    directly. With `overwrite` a file at `path` is replaced; the new one then has its permissions. Else
-    nothing is replaced, not even what comes into being while the new one is written: JobError. An OSError,
-    also of a write in the context, names `path`.
+    Until then it has a temporary unique name beside it. A symbolic link is followed, as ``cp`` does: what it
+    points to is replaced, and the link stays. A device or a named pipe is written directly. With `overwrite`
+    a file at `path` is replaced; the new one then has its permissions. Else nothing is replaced, not even
+    what comes into being while the new one is written: JobError. An OSError, also of a write in the context,
+    names `path`.
     """
     if path.exists() and not path.is_file():
         with naming_file(path), path.open("wb") as stream:
             yield stream
         return
     if path.is_symlink() and not path.exists():
-        raise JobError(f"{path}: it is a symbolic link to nothing; remove it, or name what it shall point to")
+        raise JobError(f"{path}: it is a symbolic link to nothing; remove it, or give another path")
     if path.exists() and not overwrite:
         raise _taken(path)
     target = Path(os.path.realpath(path))

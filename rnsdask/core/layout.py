@@ -31,7 +31,7 @@ Chunks: TypeAlias = str | SupportsIndex | Sequence[Any] | Mapping[int, Any]
 
 
 def check_dense(array: Any, name: str) -> None:
-    """Raise TypeError if what is to be an array is a sparse matrix, of SciPy, CuPy or another library."""
+    """Raise TypeError for a sparse matrix of SciPy, CuPy or another library."""
     if hasattr(array, "toarray") and hasattr(array, "nnz"):
         raise TypeError(
             f"{name} must be dense, got a sparse {type(array).__name__}; its toarray() is, and a Matrix "
@@ -45,7 +45,7 @@ def round_up(value: int, multiple: int) -> int:
 
 
 def default_chunk(n_moduli: int, count: int | None = None) -> int:
-    """Return how many numbers a chunk of a one-dimensional array holds unless told otherwise.
+    """Return the default number of numbers in a chunk of a one-dimensional array.
 
     It is the power of two that makes a chunk of 64 MiB or more and less than 128 MiB (but at least 128), or,
     if the array is shorter, its length rounded up to a multiple of 128. The length may be unknown: None.

@@ -61,7 +61,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def tell(line: str) -> None:
-    """Print a line on standard error; if that cannot be written, nobody is told, and nothing else happens."""
+    """Print a line on standard error; if that cannot be written, the message is dropped."""
     with suppress(OSError):
         print(visible(redacted(line)), file=sys.stderr)
 

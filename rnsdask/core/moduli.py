@@ -109,7 +109,7 @@ class ModuliSet:
 
     @classmethod
     def for_bits(cls, bits: int, modulus_bits: int = 32) -> Self:
-        """Make the moduli set for numbers of a given length, of as few and large moduli as can be.
+        """Make the moduli set for numbers of a given length, with as few and as large moduli as possible.
 
         The moduli are 2**modulus_bits, 2**modulus_bits - 1 and so on downwards, each coprime to all before,
         until M >= 2**bits.

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -68,9 +69,10 @@ class NumberSystem(ABC):
 
     def apply(self, row: str, *blocks: Any, **options: Any) -> Any:
         """Apply an operation of the table to chunks of words, (rows, *shape) each."""
-        if row not in self.table:
+        entry = self.table.get(row)
+        if entry is None:
             raise TypeError(f"{row} takes no numbers of {self!r}: {self.ways_out}")
-        return self.table[row].function(*blocks, system=self, **options)
+        return entry.function(*blocks, system=self, **options)
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -84,7 +86,7 @@ class NumberSystem(ABC):
 
     @property
     def words32(self) -> int:
-        """Words of a number, counted in 32 bits: what the sizes of chunks are reckoned by."""
+        """Words of a number in units of 32 bits, from which the sizes of chunks are computed."""
         return self.rows * self.word_dtype.itemsize // 4
 
     @property
@@ -94,7 +96,7 @@ class NumberSystem(ABC):
 
     @property
     def known_range(self) -> tuple[int, int]:
-        """The lowest and the highest number that there may be, by what is known of them."""
+        """The lowest and the highest number that the array may hold, by its range and bound."""
         return self.value_range
 
     def with_bound(self, bound: int | None) -> Any:  # noqa: ARG002  (for systems that know one)
@@ -105,9 +107,10 @@ class NumberSystem(ABC):
         """Return the same system with the bound that ranges of numbers give, if it knows one."""
         if not self.extends:
             return self
-        bound = max(abs(end) for ends in ranges for end in ends)
         low, high = self.value_range
-        return self.with_bound(bound if bound < max(-low, high) else None)
+        greatest = max(map(abs, chain.from_iterable(ranges)))
+        bound = greatest if greatest < max(-low, high) else None
+        return self if bound == self.bound else self.with_bound(bound)
 
     def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
         """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""
@@ -144,23 +147,24 @@ class NumberSystem(ABC):
         return self.value_range[0] < 0
 
     def check_words(self, words: Any) -> None:
-        """Check type and shape of a NumPy, CuPy or Dask array of words, not what is in it.
+        """Check type and shape of a NumPy, CuPy or Dask array of words, not its contents.
 
         It must have the type :attr:`word_dtype`, a row for each word, and an axis of numbers, and not be
         masked.
         """
-        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
-            raise TypeError(
-                f"{self.words_are} must be a NumPy, CuPy or Dask array, got {type(words).__name__}"
-            )
-        if words.dtype != self.word_dtype:
-            raise TypeError(f"{self.words_are} must have dtype {self.word_dtype}, got {words.dtype}")
-        if np.ma.is_masked(words):
+        try:
+            dtype, shape, ndim = words.dtype, words.shape, words.ndim
+        except AttributeError:
+            kind = type(words).__name__
+            raise TypeError(f"{self.words_are} must be a NumPy, CuPy or Dask array, got {kind}") from None
+        if dtype != self.word_dtype:
+            raise TypeError(f"{self.words_are} must have dtype {self.word_dtype}, got {dtype}")
+        if isinstance(words, np.ma.MaskedArray) and np.ma.is_masked(words):
             raise ValueError(f"{self.words_are} are masked; fill them first")
-        if words.ndim < 2 or words.shape[0] != self.rows:
+        if ndim < 2 or shape[0] != self.rows:
             raise ValueError(
                 f"{self.words_are} of {self!r} must have {self.rows} rows (axis 0) and at least one axis of "
-                f"numbers, got shape {words.shape}"
+                f"numbers, got shape {shape}"
             )
 
     @abstractmethod
@@ -176,7 +180,7 @@ class NumberSystem(ABC):
         """The error of an exact result out of range, at a flat index of the array."""
 
     def check_wraps(self) -> None:
-        """Raise ValueError if results modulo M would be modulo moduli that the user has not given."""
+        """Raise ValueError if wrapping would reduce modulo moduli that the user did not give."""
         if self.source is not None:
             raise ValueError(
                 f'overflow="wrap" would take results modulo the moduli that replaced the {self.source!r}, '
@@ -225,6 +229,6 @@ def with_source_of(system: S, *others: NumberSystem) -> S:
 
 
 def check_source(source: WideModuli | None) -> None:
-    """Raise TypeError if the source of a system is none."""
+    """Raise TypeError if the source of a system is not one."""
     if not isinstance(source, WideModuli | None):
         raise TypeError(f"source must be WideModuli or None, got {type(source).__name__}")

@@ -32,7 +32,7 @@ def errstate(*, overflow: str) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If `overflow` is none of these.
+        If `overflow` is not one of these.
     """
     with overflow_set(_checked(overflow)):
         yield

@@ -157,7 +157,7 @@ def lcm(a: Range, b: Range) -> Range:
 
 
 def matmul(a: Range, b: Range, terms: int) -> Range:
-    """Sums of so many products."""
+    """Range of sums of a number of products."""
     low, high = multiply(a, b)
     return terms * low, terms * high
 
@@ -185,7 +185,7 @@ def truth(*_operands: Range) -> Range:
 
 RESULTS: dict[str, Callable[..., Range]] = {
     **SUMS_OF_PRODUCTS,
-    **{function.__name__: function for function in (negative, absolute, maximum, minimum, gcd, lcm)},
+    **{function.__name__: function for function in (negative, absolute, maximum, minimum, gcd, lcm, isqrt)},
     "where": partial(where, (0, 1)),
 }
 """Ranges of results by the names of operations in the tables of number systems."""

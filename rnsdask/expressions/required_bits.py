@@ -19,7 +19,7 @@ Bound: TypeAlias = int | tuple[int, int] | RNSArray
 
 
 def required_bits(expression: str, **bounds: Bound) -> int:
-    """Bits of a moduli set in whose range every step of a computation stays.
+    """Bits of a moduli set whose range holds every step of a computation.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """The walk through an expression's syntax tree, node by node, whatever its values mean.
 
-What is not listed here is refused; nothing is run as Python. A node is an integer, or a value of a
-:class:`Meaning`: lazy arrays (:mod:`.expression`), or what is known of them beforehand
-(:mod:`.required_bits`).
+Any other syntax is refused; nothing is run as Python. A node is an integer, or a value of a :class:`Meaning`:
+lazy arrays (:mod:`.expression`), or what is known of them beforehand (:mod:`.required_bits`).
 """
 
 import ast
@@ -23,7 +22,7 @@ Key: TypeAlias = tuple[int | slice | EllipsisType, ...]
 
 
 class Meaning(Protocol[V]):
-    """Operations on the values of an expression that are no integers.
+    """Operations on the values of an expression that are not integers.
 
     What a method raises, a TypeError, ValueError, IndexError or ZeroDivisionError, is told with the column of
     the node.

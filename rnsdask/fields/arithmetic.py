@@ -17,7 +17,7 @@ from rnsdask.rns.axis import reduced_shape, rows_along
 from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS
 
-# So many residues, each below 2**32, have a sum below 2**64.
+# Number of residues, each below 2**32, whose sum stays below 2**64.
 _TERMS = 2**32
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name
 
-# So many steps take as long as the calls for images modulo primes.
+# Number of steps that take as long as the calls for images modulo primes.
 _MOST_STEPS = 150
 
 
 def is_quicker(words: Array, rows: int, columns: int, matrices: int | None = None) -> bool:
-    """Whether matrices of so many rows and right-hand sides are better eliminated so.
+    """Whether this elimination is quicker for a number of rows and right-hand sides.
 
     They are as many as `words` (n, *batch, ...) has, if `matrices` does not say.
     """

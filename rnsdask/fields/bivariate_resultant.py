@@ -27,7 +27,7 @@ from rnsdask.rns.system import RNS
 _CPU_WORDS = 2**21
 _GPU_WORDS = 2**27
 
-# Primes of which the values of a batch are computed together at least.
+# Least number of primes whose values a batch computes together.
 _FEW = 32
 
 RootDegree = tuple[int, Fraction | None]
@@ -208,7 +208,7 @@ def resultants(f: Array, g: Array, system: RNS, length: int) -> NDArray[np.objec
         for v in (f, g)
     )
     found = np.zeros((math.prod(batch), length), dtype=object)
-    # So many together that their values modulo _FEW primes have those words.
+    # As many together as their values modulo _FEW primes have those words.
     step = max(1, _words(f) // (_FEW * (x.shape[2] + y.shape[2]) * length))
     for start in range(0, len(found), step):
         part = slice(start, start + step)

@@ -206,7 +206,7 @@ def through_primes(
     reach: int,
     negacyclic: bool = False,
 ) -> ModuliSet | None:
-    """Primes that it is quicker to convolve integers modulo than modulo the targets, or None.
+    """Primes modulo which convolving integers is quicker than modulo the targets, or None.
 
     The results of operands with bounds are integers within `reach`, which primes with a product of two or
     three words can hold as well as any moduli. So operands and results are extended to other moduli, and each

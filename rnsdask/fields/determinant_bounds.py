@@ -27,15 +27,15 @@ _ACCURACY = 2.0**-36
 # Elements so much less than the greatest one are taken for more than they are.
 _LEAST_SHIFT = -450
 _EXPONENT_OF_ZERO = -(2**30)
-# Matrices of so many rows take little time. Where the bits that determinants may have, times the elements,
-# are fewer than these, images take no longer than magnitudes are measured.
+# Rows of matrices that take little time. Where the bits that determinants may have, times the elements, are
+# fewer than these, images take no longer than magnitudes are measured.
 FEW_ROWS = 32
 _FEW_BITS = 2**17
-# So many numbers are measured as integers.
+# Count of numbers that are measured as integers.
 _FEW_NUMBERS = 1024
 # Rows from which orthogonalization takes less time than it saves.
 _MANY_ROWS = 384
-# So many mantissas from 1/2 to 1 have a product that is a double.
+# Count of mantissas from 1/2 to 1 whose product is still a double.
 _FACTORS = 512
 _UNIT = 2.0**-52
 
@@ -100,7 +100,9 @@ def _longest(words: Array, system: RNS) -> int:
 
 @functools.lru_cache(CACHED_SETS)
 def hadamard_bound(length: int, magnitude: int, last: int | None = None) -> int:
-    """No determinant of so many rows with elements up to `magnitude` is greater; of a column up to `last`.
+    """Hadamard's bound of determinants of `length` rows.
+
+    Elements are at most `magnitude` in magnitude, those of one column at most `last` if that is given.
 
     J. Hadamard (1893): it is at most the product of the columns' lengths, here ``magnitude sqrt(length)``.
     """
@@ -127,7 +129,7 @@ def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
 
 
 def hadamard(matrices: Elements) -> int:
-    """No determinant of the square matrices is greater: the products of the rows' or of the columns' lengths.
+    """Hadamard's bound of the determinants: the product of the rows' or of the columns' lengths.
 
     J. Hadamard (1893). It is the greatest for any of the matrices.
     """
@@ -149,8 +151,8 @@ def determinant_bound(matrix: Elements) -> int:
     try:
         with np.errstate(all="ignore"):
             inverse = np.triu(np.linalg.inv(np.linalg.qr(x, mode="r")))
-            # Whatever the order of its additions, a sum of N products is wrong by at most about N/2 units of
-            # the products of magnitudes (N. Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
+            # In any order of its additions, a sum of N products is wrong by at most about N/2 units of the
+            # products of magnitudes (N. Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
             slack = (2 * length * _UNIT + matrix.error) * (abs(x) @ abs(inverse)) * (1 + 2.0**-20)
             lengths = _lengths(abs(x @ inverse) + slack, -2)
     except np.linalg.LinAlgError:

@@ -19,7 +19,7 @@ from rnsdask.rns.system import RNS
 MOST_SMALL_ROWS = 96
 """Rows up to which a kernel takes several matrices at a time, if moduli are odd, and many are given."""
 
-# Rows of which one matrix alone takes no longer by that kernel, and matrices from which any do not.
+# Rows up to which that kernel is as quick for a single matrix, and matrices from which on it is for any rows.
 _FEW_ROWS, _SEVERAL = 12, 8
 
 

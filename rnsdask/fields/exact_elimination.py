@@ -98,7 +98,7 @@ def polynomials(words: Array, system: RNS) -> NDArray[np.object_]:
 
 
 def polynomial_bound(words: Array, system: RNS) -> int:
-    """No coefficient of a characteristic polynomial is greater; measured as that of determinants."""
+    """Bound of the coefficients of a characteristic polynomial, measured as that of determinants."""
     length = words.shape[-1]
     is_small = _is_small(words)
     bound = _greatest_coefficient(length, magnitude_of(words, system, length if is_small else None))
@@ -151,7 +151,7 @@ def results_of_parts(
 
 
 def known_bound(name: str, rows: int, magnitude: int) -> int:
-    """No result of matrices of so many rows, with elements up to a magnitude, is greater."""
+    """Bound of results for a number of rows, with elements up to a magnitude."""
     return hadamard_bound(rows, magnitude) << (rows if name == "charpoly" else 0)
 
 

@@ -103,7 +103,7 @@ def has_null_vectors(matrix: Array, system: RNS, *, only_one: bool = False) -> b
 
 _AS_INT = np.frompyfunc(int, 1, 1)
 
-# So many residues of matrices on a CPU are looked at modulo so few primes first.
+# Residues of matrices on a CPU up to which a few primes are tried first, and the number of these primes.
 _MUCH, _FEW_PRIMES = 2**17, 16
 
 

@@ -11,7 +11,7 @@ from rnsdask.fields.fermat_field import FermatField
 # A shorter operand is multiplied element by element.
 _SHORT = 6
 
-# Words of an operand that are transformed at a time: the memory beside a chunk is bounded.
+# Words of an operand that are transformed at a time, which bounds the memory beside a chunk.
 _CPU_WORDS = 2**20
 _GPU_WORDS = 2**24
 

@@ -23,7 +23,7 @@ from rnsdask.fields.system import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
 from rnsdask.rns.random import uniform_limbs
 
-# Numbers that are converted together: their limbs are beside the words in memory.
+# Numbers that are converted together, whose limbs are in memory beside the words.
 _BLOCK = 2**16
 
 # P3 and P4 are so called by L. Chen and others, "Big prime field FFT on the GPU" (2017). Of the others digits
@@ -259,7 +259,7 @@ class FermatField(FiniteFields):
         return {"Prime": str(self), "Bits": str(self.bits)}
 
 
-# Elements that are drawn at a time: beside the digits they take no memory that counts.
+# Elements that are drawn at a time, few enough that their memory does not matter.
 _BATCH = 2**14
 
 

@@ -16,7 +16,8 @@ from rnsdask.fields.polynomial_values import derivatives
 from rnsdask.fields.polynomials import degrees_of, index_at, packed, stacks
 from rnsdask.fields.polynomials import divide_series as long_divided
 
-# Coefficients of a divisor and of a quotient from which on a division by convolutions is quicker.
+# Least numbers of coefficients of a divisor and of a quotient for which a division by convolutions is
+# quicker.
 _LONG = {"cpu": 64, "cuda": 32}
 
 

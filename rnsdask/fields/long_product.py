@@ -34,7 +34,7 @@ LEAST_SQUARE_BITS = 2**22
 LEAST_QUOTIENT_BITS = 2**19
 """Bits of a divisor and of a quotient from which products are quicker than GMP's division."""
 
-# Bits beyond those of a result to which numbers of its division are cut.
+# Bits beyond those of a result that the numbers of its division keep.
 _SPARE_BITS = 64
 
 MOST_LIMBS = 2**26 - 16
@@ -178,7 +178,7 @@ class _Plan:
 
 @lru_cache(16)
 def _plan(length: int, limb_count: int) -> _Plan:
-    # Of two polynomials that make one of N coefficients, one has at most N/2: so many products are summed.
+    # If a product has N coefficients, one factor has at most N/2: the number of products in a sum.
     bits = 2 * LIMB_BITS * limb_count + length.bit_length() - 2
     moduli = ModuliSet.ntt_primes(bits, length)
     each = [ModuliSet([p]) for p in moduli]

@@ -77,7 +77,7 @@ class Plan:
 
     @classmethod
     def of_short(cls, rows: int, columns: int, reach: int) -> "Plan":
-        """That for solutions whose numerators and denominator are short."""
+        """The plan for solutions whose numerators and denominator are short."""
         return cls.of(max(reach, 1) << _SHORT_BITS, rows, columns, reach)
 
     def seconds(self, rows: int, columns: int, reach: int) -> float:
@@ -138,7 +138,7 @@ def _images_seconds(rows: int, columns: int, magnitude: int) -> float:
 
 
 def reach_of(rows: int, magnitudes: tuple[int, int]) -> int:
-    """No residual is greater, of equations with elements up to the magnitudes."""
+    """Bound of the residuals of equations with elements up to the magnitudes."""
     return max(rows * magnitudes[0], magnitudes[1])
 
 
@@ -147,7 +147,7 @@ _WEIGHT_BITS = 8
 
 _AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
 
-# Solutions of which one part in so many digits would do are found by as many.
+# Solutions that would need only one part in this many of the digits are found by that part.
 _TRIAL = 8
 
 
@@ -304,7 +304,7 @@ def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Ar
 def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
     """The determinant of a matrix (n, N, N); None if it is singular modulo several primes.
 
-    The denominator of a sum of solutions divides the determinant. What is left of the bound is found modulo
+    The denominator of a sum of solutions divides the determinant. The rest, up to the bound, is found modulo
     primes.
     """
     rows = words.shape[-1]

@@ -61,7 +61,7 @@ def integers(words: Array, *, system: RNS) -> NDArray[np.object_]:
 
 
 def bound(words: Array, system: RNS) -> int:
-    """No coefficient of a determinant is greater (A. Goldstein and R. Graham, 1974).
+    """Bound of the coefficients of a determinant (A. Goldstein and R. Graham, 1974).
 
     On the unit circle a polynomial is at most the sum of its coefficients' magnitudes, so that a determinant
     is at most Hadamard's bound of the matrix of these sums; and no coefficient is greater than the greatest

@@ -17,7 +17,7 @@ from rnsdask.fields.system import FiniteFields
 # Words of the powers of points that polynomials are evaluated at together.
 _WORDS = 2**22
 
-# Coefficients and points from which on trees of products are quicker, as measured.
+# Coefficients and points from which trees of products are quicker, as measured.
 _TREE_FROM = {"cpu": 2**12, "cuda": 2**15}
 
 
@@ -49,7 +49,7 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
     rows, length, count = len(f), f.shape[-1], points.shape[-1]
     is_shared = math.prod(points.shape[1:-1]) == 1
     polynomials = math.prod(f.shape[1:-1])
-    # Powers of its own points for each polynomial would be more than its coefficients.
+    # The powers of separate points for each polynomial would outnumber its coefficients.
     groups = max(1, round(math.sqrt(length / max(1, polynomials)))) if is_shared else length
     size = -(-length // groups)
     padded = np.zeros_like(f, shape=(*f.shape[:-1], groups * size), order="C")

@@ -60,7 +60,8 @@ def divide_series(x: Array, y: Array, degree: int, fields: FiniteFields) -> tupl
 
 Pair = tuple[Array, Array]
 
-# Coefficients of a divisor and of a quotient from which on a division by convolutions is quicker.
+# Least numbers of coefficients of a divisor and of a quotient for which a division by convolutions is
+# quicker.
 _LONG = {"cpu": 2**10, "cuda": 6000}
 
 

@@ -43,7 +43,7 @@ _OPEN_SIGN, _OPEN_RANGE, _OUTSIDE = 1, 4, 8
 # A GPU takes as long for one number as for thousands in what follows the flags: so few go to the host.
 _FEW = 64
 
-# On a GPU, below so many numbers a thread for four of them leaves most of it idle.
+# Numbers below which a thread for each four of them leaves most of a GPU idle.
 _FEW_NUMBERS = 2**17
 _MANY_MODULI = 32
 
@@ -197,7 +197,7 @@ def _chosen(columns: Array, indices: Array) -> Array:
     return columns if columns.shape[1] == 1 else columns[:, indices]
 
 
-# Bounds are at most this in magnitude, and at least its reciprocal: what is beyond belongs in the exponent.
+# Bounds are at most this in magnitude, and at least its reciprocal; the exponent has the rest.
 _GREATEST = 2.0**500
 
 # Lower bounds that are smaller, relative to the upper ones, count as 0 (kTiny in the kernels).

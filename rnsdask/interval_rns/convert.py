@@ -49,7 +49,7 @@ def columns_of_residues(residues: Array, system: RNS) -> Array:
 
 
 def check_range(columns: Array, moduli: ModuliSet, target: NumberSystem, owner: str, locate: Locate) -> None:
-    """Raise ValueError unless each number is in the range of another system, which is not wider."""
+    """Raise ValueError unless each number is in the range of another, narrower system."""
     ends = columns_of_ints(target.value_range, moduli).reshape(len(columns), 2, *(1,) * (columns.ndim - 1))
     low, high = (compare(columns, ends[:, k], moduli) for k in range(2))
     outside = (low < 0) | (high > 0)

@@ -112,6 +112,16 @@ def order_keys(columns: Array, moduli: ModuliSet) -> Array:
     return np.where(header[_SIGN] != 0, -keys, keys)
 
 
+def system_of_magnitudes(columns: Array, moduli: ModuliSet) -> RNS:
+    """The system of the magnitudes of numbers (n + 6, N), with the bound that their exponents give."""
+    header = columns[len(moduli) :]
+    exponents = np.where(header[_UPP + 1] != 0, header[_EXPONENT].view(np.int32), -moduli.bits)
+    highest = int(exponents.max()) if exponents.size else 0
+    # The upper bound of X/M is less than 2**highest, also of 0.
+    system: RNS = RNS(moduli).holding((0, moduli.product >> max(-highest, 0)))
+    return system
+
+
 def set_signs(columns: Array, moduli: ModuliSet, signs: Array) -> None:
     """Write the signs of numbers that are not 0; that of 0 stays 0."""
     columns[len(moduli) + _SIGN] = signs & nonzero(columns, moduli)
@@ -198,18 +208,21 @@ def complement(residues: Array, moduli: ModuliSet) -> Array:
 
 def check_columns(columns: Any, moduli: ModuliSet) -> None:
     """Check that an array can hold columns under a moduli set, by its type and shape alone."""
-    if not all(hasattr(columns, name) for name in ("dtype", "shape", "ndim")):
-        raise TypeError(f"columns must be a NumPy, CuPy or Dask array, got {type(columns).__name__}")
-    if columns.dtype != RESIDUE_DTYPE:
-        raise TypeError(f"columns must have dtype uint32, got {columns.dtype}")
-    if columns.ndim < 2 or columns.shape[0] != rows_of(moduli):
+    try:
+        dtype, shape, ndim = columns.dtype, columns.shape, columns.ndim
+    except AttributeError:
+        kind = type(columns).__name__
+        raise TypeError(f"columns must be a NumPy, CuPy or Dask array, got {kind}") from None
+    if dtype != RESIDUE_DTYPE:
+        raise TypeError(f"columns must have dtype uint32, got {dtype}")
+    if ndim < 2 or shape[0] != rows_of(moduli):
         raise ValueError(
             f"columns must have {rows_of(moduli)} rows, for {len(moduli)} moduli and a header, and at least "
-            f"one axis of numbers; got shape {columns.shape}"
+            f"one axis of numbers; got shape {shape}"
         )
 
 
-# Numbers looked at a time: they bound the memory beside a chunk.
+# Numbers examined at a time, which bounds the memory beside a chunk.
 _BLOCK = 2**16
 
 # Exponents of intervals that have anything in common differ by less.
@@ -236,7 +249,7 @@ class WrongHeader:
 
 
 def find_wrong_header(columns: Array, moduli: ModuliSet) -> WrongHeader | None:
-    """Find the first number whose header is wrong, exactly; None if there is none.
+    """Find the first number whose header is wrong, exactly; None if all are right.
 
     A header is right if the sign is 0 or 1, the interval holds X/M and is as narrow and normalised as this
     module says, and all of it is 0 just for 0. Each residue must be below its modulus.

@@ -7,7 +7,7 @@ residues (:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitu
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
-from rnsdask.constants import KEY_BITS
+from rnsdask.constants import KEY_BITS, key_constants
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
@@ -57,7 +57,9 @@ def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResu
 def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
     total, fallbacks = 0, 0
     negative = layout.is_negative(columns, moduli)
-    residues = layout.residues_of(columns, moduli)
+    system = layout.system_of_magnitudes(columns, moduli)
+    residues = columns[: len(key_constants(moduli, bound=system.bound).moduli)]
+    system = RNS(moduli.prefix(len(residues)), bound=system.bound)
     for sign, mask in ((1, ~negative), (-1, negative)):
         (indices,) = mask.nonzero()
         if indices.size == columns.shape[1]:
@@ -65,7 +67,7 @@ def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
         else:
             parts = (kernels_of(columns).gather(residues, part) for part in batches(indices, len(columns)))
         for part in parts:
-            found = reduce_chunk(REDUCTIONS["sum"], part, RNS(moduli))
+            found = reduce_chunk(REDUCTIONS["sum"], part, system)
             total += sign * found.value
             fallbacks += found.exact_fallbacks
     return ReductionResult(total, None, columns.shape[1], fallbacks, backend_name(columns))
@@ -79,7 +81,8 @@ def ordering(columns: Array, moduli: ModuliSet) -> sort.Ordering:
     """
     matrix = as_matrix(columns)
     negative = layout.is_negative(matrix, moduli)
-    of_magnitudes = sort.ordering(layout.residues_of(matrix, moduli), RNS(moduli))
+    residues, system = layout.residues_of(matrix, moduli), layout.system_of_magnitudes(matrix, moduli)
+    of_magnitudes = sort.ordering(residues, system)
     middle = np.uint64(2 ** (KEY_BITS - 1))
     half = of_magnitudes.keys >> np.uint64(1)
     keys = np.where(negative, middle - np.uint64(1) - half, middle + half)

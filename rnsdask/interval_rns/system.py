@@ -1,7 +1,6 @@
 """The number system of signed integers with stored intervals."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -120,14 +119,13 @@ class IntervalRNS(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> RNSOverflowError:
-        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
+        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
         return IntervalOverflowError(index, length + 1, self.moduli.bits, True, negative, at_least)
 
-    @contextmanager
-    def naming_ways_out(self) -> Iterator[None]:
-        """Leave wrapped results out of an overflow error where moduli replaced those of the residues."""
+    def naming_ways_out(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call a function; its overflow error names no wrapped results if moduli replaced the residues'."""
         try:
-            yield
+            return function(*arguments, **options)
         except IntervalOverflowError as error:
             if self.source is None:
                 raise

@@ -24,7 +24,7 @@ from rnsdask.interval_rns.reduce import bit_length, ordering, reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns.decimal import residues_to_decimal
 from rnsdask.rns.divide import is_even
-from rnsdask.rns.number_theory import of_pairs
+from rnsdask.rns.number_theory import isqrt, of_pairs
 from rnsdask.rns.powers import check_inverses, check_power
 from rnsdask.rns.products import Factors, combine, factors_along
 from rnsdask.rns.reduce import ReductionResult
@@ -35,8 +35,8 @@ def _of_moduli(function: Callable[..., Array]) -> Callable[..., Array]:
     """Adapt a function that takes moduli to one that takes the system, whose errors name its ways out."""
 
     def of_system(*blocks: Array, system: IntervalRNS, **how: Any) -> Array:
-        with system.naming_ways_out():
-            return function(*blocks, moduli=system.moduli, **how)
+        result: Array = system.naming_ways_out(function, *blocks, moduli=system.moduli, **how)
+        return result
 
     return of_system
 
@@ -96,8 +96,7 @@ def _axis_factors(block: Array, *, system: IntervalRNS, mode: str, axes: tuple[i
 
 
 def _product(factors: Factors, *, system: IntervalRNS, mode: str) -> Any:
-    with system.naming_ways_out():
-        return products.result_of(factors, system, mode)
+    return system.naming_ways_out(products.result_of, factors, system, mode)
 
 
 def _wide_system(system: IntervalRNS, bits: int | None) -> RNS:
@@ -167,6 +166,7 @@ TABLE: Table = {
     "telling_rows": Entry(_of_moduli(layout.signed_residues_of)),
     "gcd": _of_pairs("gcd"),
     "lcm": _of_pairs("lcm"),
+    "isqrt": Entry(isqrt, located=True),
     "bit_length": Entry(bit_length, np.int64),
     "from_rns": Entry(lambda x, system, given: convert.columns_of_residues(x, given)),  # noqa: ARG005
     "to_rns": Entry(_to_rns, located=True),

@@ -28,7 +28,7 @@ from rnsdask.rns.compare import compare, sign
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
 
-# Bounds are of a multiple of so many bits: constants are computed for few of them.
+# Bounds are rounded up to a multiple of this number of bits, so that constants are computed for few of them.
 _STEP = 32
 
 

@@ -120,7 +120,7 @@ def _is_damage(error: Exception) -> bool:
 def compressing(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
     """Return a stream that is written to another one, compressed as the ending of its name tells, if it does.
 
-    Compressed data depend on what is written alone, not on the time or the name. JobError without a library.
+    The compressed bytes depend on the data alone, not on the time or the name. JobError without a library.
     """
     suffix = compression_of(name)
     if suffix is None:

@@ -53,7 +53,7 @@ def prepare(
     passes: Callable[..., int] = lambda *_: 1,
     **parameters: Any,
 ) -> Derivation:
-    """Check what is to be made of some stores.
+    """Check a job that derives an array from stores; nothing is computed.
 
     `make` is called with the lazy arrays of the sources, whose chunks go to the processor `backend` as they
     are read; it gives the lazy array, or raises. They must have the method `method`

@@ -56,7 +56,7 @@ class Operand:
 
     @classmethod
     def at(cls, path: str, backend: str = "cpu") -> "Operand":
-        """The complete store or plain array at a place; StoreError if there is none."""
+        """The complete store or plain array at a path; StoreError if it is missing."""
         if store.is_plain(path):
             info = store.open_plain(path)
             return cls(info, open_plain(info, backend))
@@ -234,7 +234,7 @@ def _work(
         tuple(max(1, int(length)) for length in largest.chunksize[1:]),
         stores=len(opened),
         direct=all(operand.has_chunk_files for operand in opened.values()),
-        # Operands in other moduli are alive beside those that are read.
+        # Extended operands are in memory beside those that are read.
         arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
         words=steps,
         passes=sum(evaluation.passes for evaluation in evaluations.values()),
@@ -362,13 +362,13 @@ def check_wanted(
         for option in reductions:
             if is_number and not value.system.overflows:
                 raise ExpressionError(
-                    f"{called}: {option} is of integers, and these are elements of fields; x.lift() makes "
+                    f"{called}: {option} is for integers, and these are elements of fields; x.lift() makes "
                     "integers"
                 )
             if option == "count" and (is_number or value.dtype != np.bool_):
-                raise ExpressionError(f"{called}: count counts where a comparison holds, and this is none")
+                raise ExpressionError(f"{called}: count is for comparisons, and this is not one")
             if option != "count" and not is_number:
-                raise ExpressionError(f"{called}: {option} is of numbers, and this is of dtype {value.dtype}")
+                raise ExpressionError(f"{called}: {option} is for numbers, and this has dtype {value.dtype}")
             if option not in ("count", "sum") and 0 in value.shape:
                 raise JobError(
                     f"{called}: {option} of an empty array: it needs at least one number, got shape "

@@ -30,7 +30,7 @@ REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "s
 class Outcome:
     """Reductions of a result by their names, how many values are flagged, and what was written of it.
 
-    ``"count"`` is an int; what was not asked for is None.
+    ``"count"`` is an int; a result that was not asked for is None.
     """
 
     results: dict[str, Any]
@@ -56,8 +56,8 @@ def run(
     overflows goes to a plain Boolean one. `wanted` has reductions by the names of results, as
     :func:`check_wanted` has checked, and `outputs` where their values go. `count_flagged` asks for how many
     values an operation was out of range. With `resume` only the chunks are written that incomplete arrays
-    still lack, or hold damaged, or whose mask is not whole; arrays that are not there are begun. What is
-    complete is no output: :func:`complete_outputs`.
+    still lack, or hold damaged, or whose mask is not whole; arrays that are not there are begun. A complete
+    array is not an output: :func:`complete_outputs`.
 
     StoreError if a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
     JobError if a result is out of range, or a divisor is 0; what was begun is removed, unless it was resumed.
@@ -179,7 +179,7 @@ class _Target:
         count_flagged: bool,
         mode: dict[str, bool],
     ) -> "_Target":
-        """Create what is written, or open it to be continued.
+        """Create the output, or open it to be continued.
 
         Of several stores that a job was to write, some may not have been begun when it ended.
         """

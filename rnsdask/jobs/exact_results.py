@@ -85,7 +85,7 @@ def prepare(
     backend: str = "cpu",
     **parameters: Any,
 ) -> Problem:
-    """Check what is to be computed by a function of the arrays, which returns one, or a tuple, or raises.
+    """Check a job that computes arrays by a function, which returns one or a tuple, or raises.
 
     `parameters` are all else that the results depend on; JSON can write it.
     """
@@ -171,7 +171,7 @@ def integers(
             if checkpoint is None:
                 found = compute(list(problem.results), client, **how)
             else:
-                # What is kept is computed while the results are made.
+                # Kept pieces are computed while the results are made.
                 with keeping(partial(_kept, checkpoint, problem, client, how)):
                     results = problem.make()
                 found = compute(list(results), client)

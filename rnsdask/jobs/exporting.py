@@ -65,7 +65,7 @@ class Numbers:
 
     @classmethod
     def at(cls, path: str) -> "Numbers":
-        """Open the complete store or plain array at a place; StoreError if there is none, or it is wrong."""
+        """Open the complete store or plain array at a path; StoreError if it is missing or wrong."""
         if store.is_plain(path):
             return _numbers_of_plain(store.open_plain(path))
         return cls.of(store.open_info(path, OF_NUMBERS))
@@ -255,7 +255,7 @@ def export_residues(
     Unless it is the last axis, the stream must be one of a file, for rows are written piece by piece, and not
     one that was opened to append to it; else it is a JobError, as where the chunks are not consecutive parts
     of the array. A number out of the range of the moduli is a ValueError, unless they may `wrap`: then others
-    have the same residues. `advance` is told how many more integers are written.
+    have the same residues. `advance` is called with the number of integers written since its last call.
     """
     layout.check_consecutive(info.path, info.shape, info.chunks)
     axis = axis_index(axis, len(info.shape) + 1)

@@ -23,7 +23,7 @@ def job_identity(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **
 def import_identity(source: str, **parameters: Any) -> str | None:
     """Hash of an import, with its parameters, of a file, or a folder of files, as it is now.
 
-    None for what does not tell whether it has changed, such as standard input.
+    None for an input whose changes cannot be detected, such as standard input.
     """
     if source == "-":
         return None

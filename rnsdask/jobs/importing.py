@@ -167,7 +167,7 @@ class InputForm:
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:
-    """Return the smallest number system that holds a range, signed if told or if a number is negative."""
+    """Return the smallest number system that holds a range, signed if asked or if a number is negative."""
     signed = signed or found.lowest < 0
     if positional:
         longest = max(found.highest.bit_length(), (~found.lowest).bit_length() if found.lowest else 0, 1)

@@ -8,7 +8,7 @@ Binary
     Records of a fixed width in bytes, little-endian or big-endian, unsigned or two's complement, without a
     header.
 
-What does not fit in a stream is an `InputError` that names the stream and the line, or the index and byte.
+Wrong input is an `InputError` that names the stream and the line, or the index and byte.
 """
 
 import os

@@ -68,7 +68,7 @@ class _WithoutComments:
         self._stream, self._is_inside = stream, False
 
     def read(self, size: int, /) -> bytes:
-        """Read up to so many bytes; none at the end."""
+        """Read up to `size` bytes; none at the end."""
         while data := self._stream.read(size):
             if self._is_inside:
                 end = data.find(b"\n")
@@ -287,7 +287,7 @@ class NumberRange:
     longest: int = 0
 
     def add(self, value: int, length: int = 0) -> None:
-        """Widen the range to an integer, written in so many characters."""
+        """Widen the range to an integer, and the greatest length to its count of characters."""
         self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
         self.longest = max(self.longest, length)
 
@@ -303,7 +303,8 @@ def range_of_lines(
 
     Whoever reads the stream again meets that line, and tells of it. With `last_word` lines have other words
     before an integer, and comments, as those of Matrix Market files after the line of their size. `advance`
-    is told how many more bytes are read. InputError if a line is longer than any integer that can be stored.
+    is called with the number of bytes read since its last call. InputError if a line is longer than any
+    integer that can be stored.
     """
     found = NumberRange()
     add = _add_last_words if last_word else _add_lines

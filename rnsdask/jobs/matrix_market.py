@@ -90,7 +90,7 @@ class MatrixMarketReader:
 
     @property
     def is_skew(self) -> bool:
-        """Whether what is above the diagonal is the negative of what is below."""
+        """Whether entries above the diagonal are the negatives of those below it."""
         return self._symmetry == "skew-symmetric"
 
     def read(self, count: int) -> Numbers:
@@ -231,7 +231,7 @@ class MatrixMarketReader:
         if self._symmetry == "general":
             columns, rows = np.divmod(number, self.shape[0])
             return rows, columns, words
-        # Column by column what is below the diagonal, or on it.
+        # The entries on and below the diagonal, column by column.
         longest = self.shape[0] - (self._symmetry == "skew-symmetric")
         ends = np.cumsum(np.arange(longest, 0, -1, dtype=np.int64))
         columns = np.searchsorted(ends, number, side="right")

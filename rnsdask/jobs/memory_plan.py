@@ -115,7 +115,7 @@ class Work:
     passes: float = 0
 
     def gpus(self, available: int) -> int:
-        """How many of so many GPUs the job should use: more than one only where that gains time."""
+        """Number of GPUs that the job should use: more than one only where that saves time."""
         computed = self.passes * self.chunks * self.chunk_bytes
         return max(1, min(available, int(computed // _BYTES_OF_A_GPU)))
 
@@ -142,7 +142,7 @@ class Work:
 
     @property
     def table_bytes(self) -> int:
-        """Bytes of tables, which threads make at the same time."""
+        """Bytes of the tables that each thread makes at the same time."""
         return _PAIR_BYTES * self.moduli**2
 
     @property
@@ -198,7 +198,7 @@ class Place:
     local: bool = True
 
     def need(self, work: Work, threads: int) -> tuple[int, int]:
-        """Most bytes that a job takes with so many threads here, on the host and on the GPU."""
+        """Greatest bytes that a job takes here with a number of threads, on the host and on the GPU."""
         threads = min(threads, work.chunks)
         # A piece that waits may be a view of a chunk twice its size.
         kept = work.constants + (work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0)
@@ -210,7 +210,7 @@ class Place:
         return _GPU_PROCESS_BYTES + kept + threads * (work.moved_bytes + work.host_bytes), device
 
     def fits(self, work: Work, threads: int) -> bool:
-        """Whether a job with so many threads is within the limits."""
+        """Whether a job with that number of threads is within the limits."""
         host, device = self.need(work, threads)
         return host <= self.host and (self.device is None or device <= self.device)
 

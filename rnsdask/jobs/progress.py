@@ -27,7 +27,7 @@ class Meter:
         self._task = bar and bar.add_task(label, total=total, rates="")
 
     def advance(self, units: int = 1) -> None:
-        """Count so many more units as done."""
+        """Count more units as done."""
         self.update(self.done + units, self.total)
 
     def update(self, done: int, total: int | None) -> None:
@@ -39,7 +39,7 @@ class Meter:
             self.record()
 
     def state(self) -> dict[str, Any]:
-        """Return what is done, how fast, and the seconds that are left at this rate: only what is known."""
+        """Return the progress, the rate, and the seconds that are left at it: only what is known."""
         seconds = max(time.perf_counter() - self._started, 1e-9)
         state: dict[str, Any] = {"job": self.label, "done": self.done, "seconds": seconds}
         if self.total is None:

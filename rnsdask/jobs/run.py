@@ -1,8 +1,8 @@
 """Runs the pieces of a job, on threads or on a cluster, and again where an error may pass.
 
-A job is a list of pieces: independent lazy computations with small results. What is finished is handed over
-at once, so that it can be kept. Dask itself gives the work of a worker that died to another one; this module
-adds what Dask leaves to its user: which errors are worth another try, and when to give up waiting.
+A job is a list of pieces: independent lazy computations with small results. Finished results are handed over
+at once, so that they can be kept. Dask itself gives the work of a worker that died to another one; this
+module adds what Dask leaves to its user: which errors are worth another try, and when to give up waiting.
 """
 
 import time
@@ -59,7 +59,7 @@ def with_retries(retries: int | None) -> Iterator[None]:
 
 
 def groups_of(count: int) -> list[range]:
-    """Divide so many small tasks, in their order, into pieces: enough of them to lose little with one."""
+    """Divide a number of small tasks, in their order, into pieces: enough of them to lose little with one."""
     size = max(1, -(-count // _PIECES))
     return [range(start, min(start + size, count)) for start in range(0, count, size)]
 
@@ -72,7 +72,7 @@ def run(
 ) -> int:
     """Compute all pieces, in any order; return how many were tried again.
 
-    What pieces share is computed once, and each may be computed more than once, also twice at the same time.
+    Work that pieces share is done once. A piece may be computed more than once, even twice at the same time.
     `done` is called in this thread for each piece, once. `meter` counts the tasks that are finished; on a
     cluster, the pieces. Raises what a piece raised, if it cannot pass or is still there after all retries,
     and JobError if the cluster has gone.

@@ -41,7 +41,7 @@ class Source:
 
     @classmethod
     def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
-        """The complete store, of one of some number systems, at a place; StoreError if there is none."""
+        """The complete store, of one of some number systems, at a path; StoreError if it is missing."""
         return cls(path, store.open_info(path, systems))
 
     def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
@@ -97,7 +97,7 @@ def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> Non
 
 
 def check_target(path: str, sources: Iterable[Source]) -> None:
-    """Raise StoreError if what a job writes would be in the place of what it reads."""
+    """Raise StoreError if a job would overwrite its input."""
     check_targets({"the result": path}, [source.info for source in sources])
 
 

@@ -116,8 +116,8 @@ class ParquetReader(IntegerReader):
     """The integers of a column of a Parquet file, whose row groups are read one after the other.
 
     The stream must be seekable. `column` is its name, or its number from 1; without it, it is the only one,
-    or that of the name "value". Any integer is allowed without limits. InputError if there is no pyarrow, the
-    file is no Parquet file, or it has no such column of integers.
+    or that of the name "value". Any integer is allowed without limits. InputError without pyarrow, or if the
+    file is not a Parquet file or has no such column of integers.
     """
 
     def __init__(

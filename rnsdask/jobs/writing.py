@@ -27,7 +27,7 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Transfer:
-    """Totals of what a job has read and written: integers, bytes of the input, and of what was made of it.
+    """Totals of a job: integers, and bytes read and written.
 
     Chunks that were kept and rewritten are those that a resumed store held already, whole and damaged.
     """
@@ -173,7 +173,7 @@ def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.A
 
 
 def continues(path: store.StorePath, job_identity: str | None, *, overwrite: bool, resume: bool) -> bool:
-    """Whether a job that may resume what is at a place does so, and not begins."""
+    """Whether a job that may resume the array at its output resumes it instead of beginning."""
     if not (resume and store.exists(path)):
         return False
     return not overwrite or store.begun_by(store.locate(path), job_identity)

@@ -58,8 +58,8 @@ def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Pla
 def checked(residues: Any, system: RNS) -> Any:
     """Check residues (n, *shape) of numbers, and that no number is greater in magnitude than the bound.
 
-    NumPy and CuPy arrays are copied, so that nobody else can write to them, but for read-only ones. Of a Dask
-    array each chunk is checked when it is computed. ValueError for the first wrong one.
+    NumPy and CuPy arrays are copied, so that nobody else can write to them, but for read-only ones. Each
+    chunk of a Dask array is checked when it is computed. ValueError for the first wrong one.
     """
     if not isinstance(residues, da.Array):
         is_private = isinstance(residues, np.ndarray) and not residues.flags.writeable

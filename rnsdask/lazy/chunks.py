@@ -58,7 +58,7 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     for axis, (item, length) in enumerate(zip(wanted, shape, strict=True)):
         if current is None or item is not current[axis]:
             _check(item, length, axis)
-    # A length beyond machine integers is none to Dask.
+    # Dask refuses a length beyond machine integers.
     wanted = [-1 if isinstance(item, int) and item > 2**62 else item for item in wanted]
     if 0 in shape:
         wanted = [-1 if isinstance(item, str) else item for item in wanted]

@@ -67,9 +67,9 @@ def convolve(
     axis : int
         The axis, of the shape that the operands broadcast to.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others. Only
-        the results count, not partial sums. Of FieldArrays nothing overflows, and it is not taken.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the results count, not partial
+        sums. FieldArrays never overflow and do not take it.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def convolve(
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
         If the operands do not fit one another, one is empty along the axis, or `mode` or `overflow` is none
-        of these; AxisError, which is a ValueError, if there is no such axis.
+        of these; AxisError, a ValueError, if the axis is out of range.
 
     Notes
     -----
@@ -196,7 +196,7 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
     system = systems[0]
     reach = terms * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(system, reach) and (mode != "negacyclic" or system.signed)
-    # What is out of range raises, so a bound of what is left holds for every result.
+    # Results out of range raise an error, so the bound holds for every result that remains.
     is_known = reach < system.greatest_magnitude and (overflows == "raise" or is_safe)
     if x.shape[k + 1] < y.shape[k + 1]:
         x, y, systems = y, x, systems[::-1]
@@ -249,7 +249,7 @@ def _map(
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         x, y = (without_empty_chunks(as_lazy(words)) for words in (x, y))
         x, y, overlap = _with_chunks(x, y, k, options["mode"])
-    # Of two axes in the place of one, each operand has its own, and the other is of length 1.
+    # One axis becomes two: each operand has its own, with length 1 along the other's.
     x, y = x[(slice(None),) * (k + 2) + (None,)], y[(slice(None),) * (k + 1) + (None,)]
     located: dict[str, Any] = {}
     if isinstance(x, da.Array):

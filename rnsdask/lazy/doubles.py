@@ -22,8 +22,8 @@ _BLOCK_WORDS = 2**22
 def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Array]]:
     """Yield limbs (N, L) of the numbers of a chunk (rows, *shape), in order, with their flat positions.
 
-    In two's complement if the system is signed. Of residues with a bound only the moduli that tell such
-    numbers apart are read.
+    In two's complement if the system is signed. For residues with a bound, only the moduli that distinguish
+    such numbers are read.
     """
     matrix = as_matrix(block)
     system, matrix = system.sufficient(matrix)
@@ -115,12 +115,12 @@ def log2(x: Any) -> Any:
     -------
     array of float64, shape of `x`
         NumPy or CuPy; lazy on Dask. The relative error is below ``2**-50``, and a power of two has its exact
-        logarithm. Of 0 it is -inf, of a negative number nan, with NumPy's warnings (``numpy.errstate``).
+        logarithm. It is -inf for 0 and nan for a negative number, with NumPy's warnings (``numpy.errstate``).
 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers that have a size.
+        If `x` is not an array of numbers that have a size.
     """
     entry_of("bit_length", x, name="log2")
     return map_chunks(_log2_block, x.words, dtype=np.float64, system=x.system)

@@ -17,6 +17,7 @@ from rnsdask.lazy.elimination import rank as ranks_modulo_primes
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.pieces import kept_blocks
+from rnsdask.lazy.promotion import common_bound
 
 
 class RREF(NamedTuple):
@@ -112,7 +113,7 @@ def rational_solve(a: Any, b: Any) -> Any:
     """Solutions of ``a @ x == b`` over the rationals for matrices of any shape and rank."""
     joined, _, is_vector = joined_words(a, b, is_square=False)
     columns = a.words.shape[-1]
-    width, system = joined.shape[-1] - columns, exact_elimination.common_bound(a, b)
+    width, system = joined.shape[-1] - columns, common_bound(a, b)
     lengths, options = (columns + 1, max(width, 1)), {"columns": columns, "located": True}
     packed = _mapped("solve", echelon.rational_solutions, joined, lengths, system, **options)
     numerators = packed[..., :columns, :width]

@@ -1,11 +1,13 @@
 """Element-wise operations of any number system: an entry of its table, mapped over chunks."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core import ranges
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
@@ -95,7 +97,7 @@ def run_entry(
         blocks, options = tuple(words), {**options, integer: integer_of(last)}
     if entry.located:
         options["locate"] = place.flat_index
-    found: Array = system.apply(operation, *blocks, **options)
+    found: Array = entry.function(*blocks, system=system, **options)
     return found if entry.gives is None else found[None]
 
 
@@ -157,7 +159,6 @@ def mapped(
         rows=rows,
         dtype=entry.gives,
         located=entry.located,
-        token=f"{type(system).__name__.lower()}-{row}",
         operation=row,
         system=system,
         **options,
@@ -176,16 +177,16 @@ def apply(row: str, *values: Operand, overflow: str | None = None, **options: An
     if entry.overflows and (results := ranges.RESULTS.get(row)):
         values, overflow = grown(results, overflow, *values)
     operands = prepare(*values)
-    wanted = overflow_mode(overflow, operands.system)
-    known = ranges_of(given, operands.system)
-    system = operands.system.holding(*known)
-    mode, bound = _plan(row, entry, system, known, wanted, options)
+    system, wanted = operands.system, overflow_mode(overflow, operands.system)
+    known = ranges_of(given, system) if system.extends or entry.ranged else ()
+    mode, system, result = _plan(row, entry, system, known, wanted, options)
     if entry.ranged and mode != "wrap":
+        if not OPERATIONS[row].is_sum:  # keys decide sums, without bounds
+            known = measured_ranges(given, system)
+            mode, *_ = _plan(row, entry, system, known, wanted, options)
         options["ranges"] = known
     words = mapped(row, operands.blocks, system, mode=mode, **options)
-    if entry.gives is not None:
-        return words
-    return finished(row, values, words, system.with_bound(bound), wanted, entry)
+    return words if entry.gives is not None else finished(row, values, words, result, wanted, entry)
 
 
 def finished(row: str, values: Sequence[Operand], words: Any, system: Any, mode: str, entry: Entry) -> Any:
@@ -199,6 +200,13 @@ def finished(row: str, values: Sequence[Operand], words: Any, system: Any, mode:
 def ranges_of(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
     """Least and greatest number of each operand in a system."""
     return tuple([range_of(value, system) for value in values])
+
+
+def measured_ranges(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
+    """Ranges as :func:`ranges_of`, also of arrays in memory that have no bound: they are measured once."""
+    return tuple(
+        [v._measured_system().known_range if is_number_array(v) else range_of(v, system) for v in values]
+    )
 
 
 def range_of(value: Operand, system: NumberSystem) -> Range:
@@ -216,26 +224,40 @@ def range_of(value: Operand, system: NumberSystem) -> Range:
 def _plan(
     row: str,
     entry: Entry,
-    system: NumberSystem,
+    system: Any,
     known: tuple[Range, ...],
     mode: str,
     options: dict[str, Any],
-) -> tuple[str, int | None]:
-    """The mode of overflow that chunks need, and a bound of the results if one is known."""
+) -> tuple[str, Any, Any]:
+    """The mode of overflow that chunks need, and the systems of the operands and of the results."""
     if not system.extends:
-        return mode, None
-    if entry.plan is not None:
-        mode, bound = entry.plan(system, known, mode, **options)
-    else:
-        if row not in ranges.RESULTS:
-            return mode, None
-        (low, high), (lowest, highest) = ranges.RESULTS[row](*known), system.value_range
-        is_safe = lowest <= low and high <= highest
-        # Where a result out of range raises, a bound of the others holds for every result.
-        held = mode == "raise" or is_safe
-        bound = max(abs(max(low, lowest)), abs(min(high, highest))) if held else None
-        mode = "wrap" if is_safe and mode == "raise" else mode
-    return mode, bound if bound is None or bound < system.value_range[1] else None
+        return mode, system, system
+    if entry.plan is None:
+        return _plan_by_ranges(row, entry.ranged, system, known, mode)
+    system = system.holding(*known)
+    mode, bound = entry.plan(system, known, mode, **options)
+    return mode, system, _with_result(system, bound)
+
+
+@lru_cache(CACHED_SETS)
+def _plan_by_ranges(
+    row: str, is_ranged: bool, system: Any, known: tuple[Range, ...], mode: str
+) -> tuple[str, Any, Any]:
+    """Plan an operation by the range of its results, if that follows from the ranges of its operands."""
+    system = system.with_bound(None) if is_ranged else system.holding(*known)
+    if row not in ranges.RESULTS:
+        return mode, system, system.with_bound(None)
+    (low, high), (lowest, highest) = ranges.RESULTS[row](*known), system.value_range
+    is_safe = lowest <= low and high <= highest
+    # Where a result out of range raises, a bound of the others holds for every result.
+    held = mode == "raise" or is_safe
+    bound = max(abs(max(low, lowest)), abs(min(high, highest))) if held else None
+    return "wrap" if is_safe and mode == "raise" else mode, system, _with_result(system, bound)
+
+
+def _with_result(system: Any, bound: int | None) -> Any:
+    """The system with a bound of results, if it says more than the range."""
+    return system.with_bound(None if bound is None or bound >= system.value_range[1] else bound)
 
 
 def apply_exactly(row: str, a: Operand, b: Operand, overflow: str | None) -> Any:
@@ -271,13 +293,13 @@ def choose_greater(name: str, a: Operand, b: Operand) -> Any:
     entry = entry_of("compare", a, b, name=name)
     operands = prepare(a, b)
     known = ranges_of((a, b), operands.system)
-    system = operands.system.holding(*known)
+    system = operands.system.holding(*measured_ranges((a, b), operands.system))
     words = map_chunks(_choose_greater, *operands.blocks, rows=system.rows, system=system, sign=sign)
     return finished(name, (a, b), words, system.holding(ranges.RESULTS[name](*known)), "raise", entry)
 
 
 def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
-    """The number of `a` where a condition holds, else that of `b`."""
+    """The number of `a` where a condition holds, elsewhere that of `b`."""
     a, b = with_arrays(a, b)
     arrays = list(filter(is_number_array, (a, b)))
     if arrays:
@@ -299,7 +321,8 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
         if not is_number_array(b) and (side := _side_of(scalar(b), a.system)):
             return filled_like(a.words, RELATIONS[relation](0, side), np.bool_)
     operands = prepare(a, b)
-    system = operands.system.holding(*ranges_of((a, b), operands.system))
+    known = (ranges_of if is_equality else measured_ranges)((a, b), operands.system)
+    system = operands.system.holding(*known)
     return map_chunks(_relate, *operands.blocks, dtype=np.bool_, relation=relation, system=system)
 
 
@@ -309,7 +332,7 @@ def compare(a: Numbers, b: Operand, name: str = "compare") -> Any:
     if not is_number_array(b) and not is_lazy_integer(b) and (side := _side_of(scalar(b), a.system)):
         return filled_like(a.words, -side, np.int8)
     operands = prepare(a, b)
-    system = operands.system.holding(*ranges_of((a, b), operands.system))
+    system = operands.system.holding(*measured_ranges((a, b), operands.system))
     return mapped("compare", operands.blocks, system)
 
 

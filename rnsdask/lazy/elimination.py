@@ -30,11 +30,13 @@ def det(x: Any) -> Any:
     words = map_matrices("det", elimination.determinants, square("det", x), (1, 1), moduli=x.system.moduli)[
         ..., 0, 0
     ]
-    return made_like((x,), words, x.system, "raise") if words.ndim > 1 else _number(words, x)
+    return number_or_array(x, words)
 
 
-def _number(words: Any, x: Any) -> Any:
-    """The number of words (n,): an integer, lazy if they are."""
+def number_or_array(x: Any, words: Any) -> Any:
+    """An array of words (rows, *batch) like another, or without a batch an integer, lazy if they are."""
+    if words.ndim > 1:
+        return made_like((x,), words, x.system, "raise")
     return made_like((x,), words[:, None], x.system, "raise")[0]
 
 
@@ -79,7 +81,7 @@ def lu(x: Any) -> LU:
     Raises
     ------
     TypeError, ValueError
-        As of :func:`.linalg.det`; the matrices need not be square.
+        As in :func:`.linalg.det`; the matrices need not be square.
     """
     check_fields("lu", x)
     words = checked("lu", x)

@@ -28,6 +28,7 @@ from rnsdask.lazy.elimination import joined_words, map_matrices, square
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import join_blocks, kept_blocks
+from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.system import RNS
 
@@ -77,13 +78,6 @@ def solve(a: Any, b: Any) -> Any:
     packed = _solutions("solve", joined, system, columns)
     numerators = packed[..., :rows, :columns]
     return numerators[..., 0] if is_vector else numerators, number(packed[..., rows, 0])
-
-
-def common_bound(a: Any, b: Any) -> RNS:
-    """The system of two arrays of the same moduli, with a bound for both."""
-    bounds = [x.system.bound for x in (a, b)]
-    system: RNS = a.system.with_bound(None if None in bounds else max(bounds))
-    return system
 
 
 def solve_modulo(a: Any, b: Any, *, factors: tuple[int, ...]) -> Any:
@@ -156,7 +150,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
 def groups_of_chunks(
     name: str, words: da.Array, columns: int, magnitude: int, matrices: int
 ) -> list[tuple[int, int]]:
-    """Groups of primes for chunks of so many matrices, a task each: :func:`.prime_groups`."""
+    """Groups of primes for chunks of a number of matrices, a task each: :func:`.prime_groups`."""
     return prime_groups(
         name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(meta_from_array(words))]
     )

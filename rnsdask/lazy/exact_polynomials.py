@@ -22,6 +22,7 @@ from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import join_blocks, kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
+from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.lift import from_parts
 from rnsdask.rns.system import RNS
@@ -35,7 +36,7 @@ _STEPS = {"cpu": 2**32, "cuda": 2**37}
 
 def resultant(f: Any, g: Any) -> Any:
     """Resultants of polynomials in one variable: Python ints."""
-    system = _system(f, g)
+    system = common_bound(f, g)
     groups = _prime_groups(f, g, system)
     if len(groups) < 2:
         found = map_pairs(exact_polynomials.resultants, f, g, 1, None, False, system=system, dtype=object)
@@ -73,7 +74,7 @@ def discriminant(f: Any) -> Any:
 
 def bivariate_resultant(f: Any, g: Any) -> Any:
     """Resultants of polynomials in two variables with respect to y: coefficients in x, Python ints."""
-    system = _system(f, g)
+    system = common_bound(f, g)
     (m, a), (n, c) = (tuple(length - 1 for length in x.words.shape[-2:]) for x in (f, g))
     length = n * a + m * c + 1
     if f.words.ndim == g.words.ndim == 3 and any(isinstance(x.words, da.Array) for x in (f, g)):
@@ -97,13 +98,6 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> Any:
         lifted(task, images, length), (1, length), meta=np.empty((0, 0), dtype=object)
     )
     return exact(found)[0]
-
-
-def _system(f: Any, g: Any) -> RNS:
-    """The system of two arrays of the same moduli, with a bound for both."""
-    bounds = [x.system.bound for x in (f, g)]
-    system: RNS = f.system
-    return system.with_bound(None if None in bounds else max(bounds))
 
 
 def _bivariate_resultants(x: Array, y: Array, *, system: RNS, length: int) -> Any:

@@ -29,37 +29,38 @@ def _of_bits(name: str, a: Operand, b: Operand, overflow: str | None, bits: str 
 def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
     """Sum ``a + b``, element by element.
 
-    Of FieldArrays nothing overflows: `overflow` is not taken, and integers may be of any size.
+    FieldArrays never overflow: they take no `overflow`, and integers of any size.
 
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray, int, or integers
-        At least one array of numbers; those of the same moduli set, or bits, and range, or such that meet in
-        one (:func:`.result_system`), on the same processor. Shapes broadcast as NumPy's do. An integer must
-        be in the range too, unless that grows. It may be lazy, as ``x.max()`` of a Dask array; it is checked
-        when it is computed. Nested lists of integers, and arrays of an integer type or of objects of NumPy,
-        CuPy or Dask, stand for arrays of the other operand's system, which must hold them.
+        At least one array of numbers. Arrays must have the same moduli set, or bits, and range, or meet in a
+        common one (:func:`.result_system`), and be on the same processor. Shapes broadcast as NumPy's do. An
+        integer must be in the range too, unless that grows. It may be lazy, such as ``x.max()`` of a Dask
+        array, and is then checked when it is computed. Nested lists of integers, and arrays of an integer
+        type or of objects of NumPy, CuPy or Dask, stand for arrays of the other operand's system, which must
+        hold them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
     bits : "exact", optional
-        Of PositionalArrays, also of two that differ in bits or sign: the result has as many bits as hold each
-        one, one more than the operands, so that nothing overflows.
+        Only for PositionalArrays, which may then differ in bits or sign: the result has as many bits as every
+        sum needs, one more than the operands, so that nothing overflows.
 
     Returns
     -------
     RNSArray, IntervalRNSArray, PositionalArray or FieldArray
-        Lazy if an operand is. Where the exact result is out of range, with ``"wrap"`` the result modulo M; of
-        IntervalRNSArrays its sign with its magnitude modulo M. With ``"flag"`` a pair: the same, and a
-        Boolean array that is true there.
+        Lazy if an operand is. With ``"wrap"``, a result out of range is taken modulo M; in IntervalRNSArrays
+        it keeps its sign, and its magnitude is taken modulo M. With ``"flag"`` a pair: the same, and a
+        Boolean array that is true where results are out of range.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If operands do not fit one another, an item of a list is no integer or out of range, naming its
-        position, or `overflow` is no mode.
+        If operands do not fit one another, an item of a list is not an integer or out of range (the message
+        names its position), or `overflow` is not a mode.
     """
     return _of_bits("add", a, b, overflow, bits)
 
@@ -78,7 +79,7 @@ def multiply(a: Operand, b: Operand, *, overflow: str | None = None, bits: str |
 
 
 def negative(a: Operand, *, overflow: str | None = None) -> Any:
-    """Opposite number ``-a``, as :func:`add`; of an unsigned array only 0 has one."""
+    """Opposite number ``-a``, as :func:`add`; in an unsigned array only 0 has one."""
     if has("negative", a):
         return apply("negative", a, overflow=overflow)
     return apply("subtract", 0, a, overflow=overflow)
@@ -95,15 +96,15 @@ def absolute(x: Operand, *, overflow: str | None = None) -> Any:
 
 
 def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:  # noqa: A002
-    """The numbers of an array, but none below `min` or above `max`, as ``numpy.clip``.
+    """The numbers of an array limited to the interval from `min` to `max`, as ``numpy.clip``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The array.
     min, max : array like `x`, int or None
-        The ends; None for no end. Shapes broadcast. Where `min` is above `max`, the result is `max`. An
-        integer beyond all numbers of `x`, which changes nothing, may be of any size.
+        The ends; None for no limit. Shapes broadcast. Where `min` is above `max`, the result is `max`. An
+        integer that no number of `x` can pass may be of any size.
 
     Returns
     -------
@@ -162,7 +163,7 @@ def sign(x: Operand) -> Any:
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
-        An array; an integer's sign needs no residues.
+        An array.
 
     Returns
     -------
@@ -172,7 +173,7 @@ def sign(x: Operand) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     """
     return apply("sign", x)
 
@@ -205,7 +206,7 @@ def minimum(a: Operand, b: Operand) -> Any:
 
 
 def where(condition: Any, a: Operand, b: Operand) -> Any:
-    """The number of `a` where a condition holds, else that of `b`.
+    """The number of `a` where a condition holds, elsewhere that of `b`.
 
     Parameters
     ----------
@@ -273,7 +274,7 @@ def bitwise_and(a: Operand, b: Operand) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If operands do not fit one another, or are of another kind.
+        If operands do not fit one another, or are of another type.
     """
     return apply("bitwise_and", a, b)
 
@@ -320,22 +321,22 @@ def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:
     x : RNSArray, IntervalRNSArray or PositionalArray
         The numbers.
     bits : int or array of machine integers
-        Not negative, of any size: one number of bits for all, which may be lazy; of a PositionalArray also an
-        array that broadcasts with the numbers. Of residues ``2**bits`` must be in the range itself.
+        Not negative, of any size: one number of bits for all, which may be lazy; for a PositionalArray also
+        an array that broadcasts with the numbers. For residues, ``2**bits`` must itself be in the range.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        As of :func:`add`.
+        As in :func:`add`.
 
     Returns
     -------
     array like `x`
-        Lazy if an operand is; with ``"flag"`` a pair, as of :func:`add`.
+        Lazy if an operand is; with ``"flag"`` a pair, as in :func:`add`.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if a product is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If an argument is none of these, or a number of bits is negative, naming the index of the first.
+        If an argument is not of these types, or a number of bits is negative, naming the index of the first.
     """
     return division.left_shift(x, bits, overflow)
 

@@ -49,9 +49,9 @@ def grown(
 def extends(overflow: str | None, *arrays: Any) -> bool:
     """Whether results of an operation on arrays of numbers take more moduli where they need them."""
     systems: list[NumberSystem] = [array.system for array in arrays]
-    if not systems or chosen_mode(overflow, *systems) != "extend":
+    if not systems or not all(system.extends for system in systems):
         return False
-    return all(system.extends for system in systems)
+    return chosen_mode(overflow, *systems) == "extend"
 
 
 def grows(*arrays: Any) -> bool:
@@ -86,7 +86,7 @@ def of_products(a: Range, b: Range) -> Range:
 
 
 def of_sums(a: Range, terms: int) -> Range:
-    """Range of sums of up to so many numbers."""
+    """Range of sums of up to a number of terms."""
     return min(0, a[0] * terms), max(0, a[1] * terms)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name
 
-# What arrays in memory have, of whatever library, and arrays on disk have not.
+# An attribute of arrays in memory, of any library, that arrays on disk lack.
 _IN_MEMORY = ("__array_interface__", "__array_namespace__", "__dlpack__")
 
 
@@ -71,5 +71,5 @@ def readable(values: Any, axis: int | None = None) -> Any:
     chunks = list(getattr(values, "chunks", None) or ("auto",) * values.ndim)
     if axis is not None:
         chunks[axis] = -1
-    # A name of its own: Dask's would be that of the file, whatever is in it by now.
+    # A new name, for Dask's would be the file's, even after its contents have changed.
     return da.from_array(values, chunks=tuple(chunks), name=False)

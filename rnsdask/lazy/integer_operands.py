@@ -35,6 +35,8 @@ def with_arrays(*operands: Operand) -> tuple[Any, ...]:
     TypeError, ValueError
         As :func:`as_numbers`.
     """
+    if all(map(is_number_array, operands)):
+        return operands
     like = next(filter(is_number_array, operands), None)
     if like is None:
         return operands
@@ -100,8 +102,7 @@ def _check_kind(values: Any) -> None:
     what, kind = "an operand beside an array of numbers", type(values).__name__
     if isinstance(values, np.matrix):
         raise TypeError(
-            f"{what} must be an array of which * multiplies element by element, got a NumPy matrix; "
-            "np.asarray makes one"
+            f"{what} must be an array whose * is element-wise, got a NumPy matrix; np.asarray makes one"
         )
     if getattr(values, "dtype", None) == np.bool_:
         raise TypeError(f"{what} must be integers, got Booleans; rd.where(mask, x, 0) chooses numbers")

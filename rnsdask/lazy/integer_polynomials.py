@@ -14,7 +14,8 @@ from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks
-from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk
+from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk, point_count
+from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.widening import of_residues
 
 Function = Callable[..., Any]
@@ -55,19 +56,13 @@ def evaluate(f: Any, points: Any) -> Any:
 
 def interpolate(points: Any, values: Any) -> tuple[Any, Any]:
     """Polynomials of the least degree with values at points: numerators and denominators."""
-    length = points.words.shape[-1]
-    if length != values.words.shape[-1]:
-        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
-        raise ValueError(
-            f"interpolate takes as many values as points along the last axis, got shapes {shapes}"
-        )
+    length = point_count("interpolate", points, values)
     return rationals(of_pairs(integer_polynomials.interpolated, points, values, length + 1))
 
 
 def of_pairs(function: Function, f: Any, g: Any, length: int, located: bool = True, **options: Any) -> Any:
     """Python ints (*batch, length) that a function gives of two arrays' chunks, as :func:`map_pairs`."""
-    bounds = [x.system.bound for x in (f, g)]
-    system = f.system.with_bound(None if None in bounds else max(bounds))
+    system = common_bound(f, g)
     found = map_pairs(function, f, g, length, None, located, system=system, dtype=object, **options)
     return exact(kept_blocks(found))
 

@@ -50,7 +50,7 @@ class Call:
             rows = len(index) - len(self.grid.lengths)  # the axis of words, if there is one, has no place
             options = {**options, "place": self.grid.place(index[rows:])}
         on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
-        # Each of these has kernels of its own.
+        # Each of these has its own kernels.
         kind = type(options.get("system")).__name__, options.get("operation"), options.get("mode")
         with first_alone(self.function, *kind) if on_gpu else nullcontext():
             return self.function(*blocks, **options)
@@ -113,7 +113,9 @@ def map_chunks(
     NumPy or CuPy array, or a lazy Dask array if a block is one
     """
     if blocks and not any(isinstance(block, da.Array) for block in blocks):
-        result = function(*blocks, **({"place": ALONE} if located else {}), **options)
+        if located:
+            options["place"] = ALONE
+        result = function(*blocks, **options)
         return result if rows is not None else result[0]
     dtype = np.dtype(_type_of_words(options) if dtype is None else dtype)
     lengths, pairs = _aligned(blocks, matched)
@@ -199,6 +201,9 @@ def _name_of(
 ) -> str:
     """The name of what a call makes of arguments, which begins with a token or the function's name."""
     named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
+    system, operation = call.options.get("system"), call.options.get("operation")
+    if token is None and isinstance(system, NumberSystem) and operation is not None:
+        token = f"{type(system).__name__.lower()}-{operation}"
     token = token or f"rns-{call.function.__name__.strip('_')}"
     return f"{token}-{tokenize(call, chunks, dtype, named)}"
 

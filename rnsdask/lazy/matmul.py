@@ -44,9 +44,9 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
         Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast. One
         of them may be a nested list, or a plain array, of integers that the other's system holds.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others. Only
-        the results count, not partial sums.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the results count, not partial
+        sums.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def _product(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     if whole.extends:
         reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
         is_safe = products.is_known_to_fit(a.system, reach)
-        # What is out of range raises, so a bound of what is left holds for every result.
+        # Results out of range raise an error, so the bound holds for every result that remains.
         known = reach if reach < a.system.greatest_magnitude and (mode == "raise" or is_safe) else None
     product, mask = _words(x, y, systems, "wrap" if is_safe and mode == "raise" else mode)
     result = made_like((a,), product[kept], whole.with_bound(known), "raise")

@@ -116,7 +116,7 @@ def ntt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
         If `f` is no FieldArray, or `negacyclic` no bool.
     ValueError
         If the length is no power of two, or does not divide p - 1 for each prime p, with `negacyclic` twice
-        the length (the message names the first); AxisError, which is one, if there is no such axis.
+        the length (the message names the first); AxisError, a ValueError, if the axis is out of range.
     """
     return _transformed("ntt", f, axis, negacyclic, inverse=False)
 

@@ -1,4 +1,4 @@
-"""Common divisors and multiples, and lengths in bits, lazy on Dask (:mod:`.rns.number_theory`)."""
+"""Common divisors, multiples, square roots and lengths in bits, lazy on Dask (:mod:`.rns.number_theory`)."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     a, b : RNSArray, IntervalRNSArray, PositionalArray or int
         At least one an array, both of one kind, as :func:`.add` takes them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others. Only
-        the magnitude of the lowest number of a signed range can be.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the magnitude of the lowest
+        number of a signed range can be.
 
     Returns
     -------
     array like the operands
-        At least 0; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as of a sum.
+        At least 0; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as for a sum.
 
     Raises
     ------
@@ -39,19 +39,25 @@ def lcm(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 
 
 def isqrt(x: Operand) -> Any:
-    """Floor of the square root of each number of a PositionalArray, as ``math.isqrt``.
+    """Floor of the square root of each number, as ``math.isqrt``.
+
+    Parameters
+    ----------
+    x : RNSArray, IntervalRNSArray or PositionalArray
+        An array.
 
     Returns
     -------
-    PositionalArray
-        Of the same shape, bits and range; lazy if `x` is.
+    array like `x`
+        With the same range; lazy if `x` is.
 
     Raises
     ------
     TypeError
-        If `x` is no PositionalArray.
+        If `x` is not an array of integers.
     ValueError
-        If a number is negative, naming its flat index; for a Dask array when it is computed.
+        If a number is negative, naming the flat index of the first, in its chunk; for a Dask array when it is
+        computed.
     """
     return apply("isqrt", x)
 
@@ -72,6 +78,6 @@ def bit_length(x: Operand) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     """
     return apply("bit_length", x)

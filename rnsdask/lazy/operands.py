@@ -6,10 +6,9 @@ each axis of the common length or of length 1. :func:`.map_chunks` applies it.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
 import numpy as np
@@ -39,16 +38,18 @@ class Numbers(Protocol):
     def system(self) -> Any:
         """The number system."""
 
+    def _measured_system(self) -> Any:
+        """The number system with all that is known of the numbers, for results that do not depend on it."""
+
     def compute_chunk_sizes(self) -> Any:
         """Find out unknown chunk sizes, in place."""
 
 
-# Also gmpy2's and NumPy's integers: whatever has __index__ and is no bool. And Dask arrays of one integer.
+# Integers also of gmpy2 and NumPy: anything with __index__ but bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
 
 
-@dataclass(frozen=True)
-class Operands:
+class Operands(NamedTuple):
     """Operands that fit one another.
 
     Attributes
@@ -59,20 +60,10 @@ class Operands:
         (rows, 1, ..., 1) on every processor.
     system : NumberSystem
         The system of the first array, whose numbers are those of all, with the source of any of them.
-    bounds : tuple of int or None
-        An upper bound of each operand's magnitude, where its system knows one; of a Python int the magnitude
-        itself, of a lazy one None.
     """
 
     blocks: tuple[Any, ...]
     system: Any
-    bounds: tuple[int | None, ...]
-
-    @property
-    def bound(self) -> int | None:
-        """An upper bound of the magnitude of all operands, or None if one of them has none."""
-        known = [bound for bound in self.bounds if bound is not None]
-        return max(known) if len(known) == len(self.bounds) else None
 
 
 def is_number_array(operand: Operand) -> TypeGuard[Numbers]:
@@ -143,8 +134,7 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
-        bounds = tuple([array.system.bound for array in arrays])
-        return Operands(tuple([array.words for array in arrays]), common_system(*arrays), bounds)
+        return Operands(tuple([array.words for array in arrays]), common_system(*arrays))
     operands = in_common_system(*operands)
     arrays = [operand for operand in operands if is_number_array(operand)]
     system = common_system(*arrays)
@@ -156,20 +146,15 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     check_same_processor([*masks, *words])
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
-    known: list[int | None] = []
     remaining = iter(words)
     for operand in operands:
         if is_number_array(operand):
             blocks.append(with_axes(next(remaining), len(shape)))
-            known.append(operand.system.bound)
         elif is_lazy_integer(operand):
             blocks.append(lazy_column(operand, system, len(shape)))
-            known.append(None)
         else:
-            value = scalar(operand)
-            blocks.append(system.column(value, len(shape)))
-            known.append(abs(value))
-    return Operands(tuple(blocks), system, tuple(known))
+            blocks.append(system.column(scalar(operand), len(shape)))
+    return Operands(tuple(blocks), system)
 
 
 def _are_alike(arrays: Sequence[Numbers]) -> bool:
@@ -234,7 +219,7 @@ def _check_same_numbers(*arrays: Numbers) -> None:
 
 def common_system(*arrays: Numbers) -> Any:
     """The system of the first array, which has the source of numbers of the others if its own have none."""
-    return with_source_of(*(array.system for array in arrays))
+    return with_source_of(*[array.system for array in arrays])
 
 
 def find_lengths(*arrays: Numbers) -> None:

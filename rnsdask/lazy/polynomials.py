@@ -15,6 +15,7 @@ from rnsdask.fields import polynomial_values, rational_functions
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import check_one_kind
+from rnsdask.lazy.elimination import number_or_array
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
     broadcast_shape,
@@ -88,13 +89,6 @@ def _pair_block(x: Array, y: Array, *, of_pair: Callable[..., Array], **options:
     return of_pair(x[..., 0], y[..., 0, :], **options)[..., None, :]
 
 
-def number_or_array(x: Any, words: Any) -> Any:
-    """An array of words (rows, *batch) like another, or without a batch an integer, lazy if they are."""
-    if words.ndim > 1:
-        return made_like((x,), words, x.system, "raise")
-    return made_like((x,), words[:, None], x.system, "raise")[0]
-
-
 # ---- pairs ------------------------------------------------------------------------------------------------
 
 
@@ -143,12 +137,12 @@ def evaluate(f: Any, points: Any) -> Any:
 
 def interpolate(points: Any, values: Any) -> Any:
     """Polynomials of the least degree with values at points of any fields."""
-    length, system = _point_count("interpolate", points, values), points.system
+    length, system = point_count("interpolate", points, values), points.system
     words = map_pairs(polynomial_values.interpolated, points, values, length, system.rows, fields=system)
     return made_like((points,), words, system, "raise")
 
 
-def _point_count(name: str, points: Any, values: Any) -> int:
+def point_count(name: str, points: Any, values: Any) -> int:
     """Count points; ValueError unless there are as many values."""
     if points.words.shape[-1] != values.words.shape[-1]:
         shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
@@ -160,7 +154,7 @@ def rational_interpolate(
     points: Any, values: Any, numerator: int | None, denominator: int | None, confirm: int | None
 ) -> tuple[Any, Any]:
     """Numerators and denominators of rational functions with values at points of any fields."""
-    count, system = _point_count("rational_interpolate", points, values), points.system
+    count, system = point_count("rational_interpolate", points, values), points.system
     degrees = _degrees(count, numerator, denominator, confirm)
     length = sum(degrees) + 2
     words = map_pairs(

@@ -25,7 +25,7 @@ def derivative(f: Any, *, overflow: str | None = None) -> Any:
     f : FieldArray, RNSArray, IntervalRNSArray or PositionalArray, shape (..., A)
         Coefficients, ascending.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        As of :func:`.multiply`, for coefficient k is multiplied by k.
+        As in :func:`.multiply`, for coefficient k is multiplied by k.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def derivative(f: Any, *, overflow: str | None = None) -> Any:
     Raises
     ------
     RNSOverflowError, TypeError, ValueError
-        As of :func:`.multiply`; ValueError if there are no coefficients.
+        As in :func:`.multiply`; ValueError if there are no coefficients.
     """
     (f,) = checked_operands("derivative", f)
     length = f.shape[-1]
@@ -57,9 +57,9 @@ def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
     Returns
     -------
     FieldArray, shape (..., length)
-        Of a FieldArray; lazy if it is.
+        For a FieldArray; lazy if it is.
     object array, shape (..., length)
-        Of integers: Python ints of any size. Lazy if `f` is.
+        For integers: Python ints of any size. Lazy if `f` is.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
         If a constant term of integers is neither 1 nor -1, for then the inverse is not of integers; it is a
         ValueError. On Dask when it is computed.
     TypeError, ValueError
-        If `f` is no such array, has no coefficients, or `length` is less than 1.
+        If `f` is not such an array, has no coefficients, or `length` is less than 1.
 
     Notes
     -----
@@ -86,22 +86,22 @@ def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
     Parameters
     ----------
     f, length
-        As of :func:`inverse_series`. Primes of fields are at least `length`.
+        As in :func:`inverse_series`. Primes of fields are at least `length`.
 
     Returns
     -------
     FieldArray, shape (..., length)
-        Of a FieldArray; lazy if it is.
+        For a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., length) and (...)
-        Of integers: Python ints, of which the quotients are the coefficients. Each series has one
-        denominator, the least, positive; it divides the least common multiple of 1 to length - 1.
+        For integers: Python ints, whose quotients are the coefficients. Each series has one denominator, the
+        least, positive; it divides the least common multiple of 1 to length - 1.
 
     Raises
     ------
     NumberError
         If a constant term is not 1; it names its index. On Dask when it is computed.
     TypeError, ValueError
-        As of :func:`inverse_series`; ValueError if a prime is less than `length`, for coefficient k is
+        As in :func:`inverse_series`; ValueError if a prime is less than `length`, for coefficient k is
         divided by k.
     """
     return _of_series("log_series", power_series.logarithms, integer_polynomials.logarithms, f, length)
@@ -113,12 +113,12 @@ def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
     Parameters
     ----------
     f, length
-        As of :func:`log_series`.
+        As in :func:`log_series`.
 
     Returns
     -------
     FieldArray, shape (..., length)
-        Of a FieldArray; lazy if it is.
+        For a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., length) and (...)
         Of integers, as of :func:`log_series`; a denominator divides the factorial of length - 1.
 
@@ -127,7 +127,7 @@ def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
     NumberError
         If a constant term is not 0; it names its index. On Dask when it is computed.
     TypeError, ValueError
-        As of :func:`log_series`.
+        As in :func:`log_series`.
     """
     return _of_series("exp_series", power_series.exponentials, integer_polynomials.exponentials, f, length)
 
@@ -145,12 +145,12 @@ def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
     Returns
     -------
     FieldArray or object array, shape (..., length)
-        Of integers Python ints of any size. Lazy if an operand is.
+        For integers Python ints of any size. Lazy if an operand is.
 
     Raises
     ------
     TypeError, ValueError
-        As of :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
+        As in :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
     """
 
     def whole(x: Any, y: Any) -> int:
@@ -183,12 +183,12 @@ def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: Support
     g : array of the same kind, shape (..., C), optional
         The moduli; the other axes broadcast. Over the integers their leading coefficients are 1 or -1.
     length : int, optional
-        In the place of `g`: the modulus is x**length.
+        Instead of `g`: the modulus is x**length.
 
     Returns
     -------
     FieldArray or object array, shape (..., max(C - 1, 1)) or (..., length)
-        Of integers Python ints of any size. Lazy if an operand is.
+        For integers Python ints of any size. Lazy if an operand is.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: Support
     NumberError
         If over the integers a leading coefficient is another one, or results may have more than 2**25 bits.
     TypeError, ValueError
-        As of :func:`compose`; if both or none of `g` and `length` are given, or `exponent` is negative.
+        As in :func:`compose`; if both or none of `g` and `length` are given, or `exponent` is negative.
     """
     power = as_integer(exponent, "exponent")
     if power < 0:

@@ -29,12 +29,12 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     x : RNSArray, IntervalRNSArray, PositionalArray or FieldArray
         The bases.
     exponent : int, or array of integers
-        Any that is not negative; also one lazy integer, which is checked when it is computed. Of an array, or
-        nested lists, of machine integers one for each number; both broadcast. In a field it may be negative:
-        then it raises the inverses, as :func:`inverse` gives them.
+        Any that is not negative; also one lazy integer, which is checked when it is computed. An array, or
+        nested lists, of machine integers has one for each number; both broadcast. In a field it may be
+        negative: then it raises the inverses, as :func:`inverse` gives them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"extend"`` for
-        arrays whose range grows, ``"raise"`` for others.
+        What happens to results out of range. By default the mode that :func:`.errstate` set, else
+        ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If an argument is none of these, or an exponent is negative; of a lazy one when it is computed.
+        If an argument is not of these types, or an exponent is negative; of a lazy one when it is computed.
     """
     _check_exponents(exponent)
     entry_of("power", x)
@@ -97,8 +97,8 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
         The bases.
     exponent : int, or array of integers
         One integer of any size, or an array, or nested lists, of machine integers: one for each number; both
-        broadcast. A negative one raises the inverses modulo `modulus`. Of an array each of the different
-        exponents takes a pass over its numbers.
+        broadcast. A negative one raises the inverses modulo `modulus`. Each distinct exponent of an array
+        takes a pass over its numbers.
     modulus : int
         Not 0; negative of signed numbers only. Its magnitude minus 1 must be in the range.
 
@@ -110,7 +110,7 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is not of these types.
     ValueError
         If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
         first number of its chunk. With an array of exponents, the first one of an exponent.
@@ -157,7 +157,7 @@ def inverse(x: Numbers) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no such array.
+        If `x` is not such an array.
     ValueError
         If a number has a common factor with a modulus, naming both; for a Dask array when it is computed,
         and then the first number of its chunk.

@@ -33,6 +33,13 @@ def in_system(x: Any, system: RNS) -> Any:
     return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
 
 
+def common_bound(a: Any, b: Any) -> RNS:
+    """The system of two arrays of the same moduli, with a bound for both."""
+    bounds = [x.system.bound for x in (a, b)]
+    system: RNS = a.system.with_bound(None if None in bounds else max(bounds))
+    return system
+
+
 def _converted(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:
     return promotion.converted(block, system, target, place.flat_index)
 

@@ -42,7 +42,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         What to insert: an array of the same kind, moduli and range; or integers of any size: one, which may
         be lazy, or nested lists or a NumPy array of them.
     side : {"left", "right"}
-        Before the numbers equal to it, or behind them.
+        Whether positions are before or after equal numbers.
     sorter : array of integers, shape (len(a),), optional
         Indices that sort `a`, as :func:`.argsort` gives them.
 
@@ -54,7 +54,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     Raises
     ------
     TypeError
-        If `a` is no array of numbers, or `v` is none of the above.
+        If `a` is not an array of numbers, or `v` is of another type.
     ValueError
         If `a` has several axes, the side is another one, `sorter` has another shape, or moduli or ranges
         differ.
@@ -87,7 +87,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     values : array of numbers, int, or integers
         As :func:`searchsorted` takes them.
     invert : bool
-        Say where it is none of them.
+        Return where it is not among them instead.
 
     Returns
     -------

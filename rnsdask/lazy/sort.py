@@ -23,7 +23,7 @@ from rnsdask.rns.sort import positions, taken
 
 
 def sort(x: Any, axis: int | None = -1) -> Any:
-    """The numbers sorted along an axis, the least first, as ``numpy.sort``.
+    """Sort along an axis, the least number first, as ``numpy.sort``.
 
     Parameters
     ----------
@@ -35,29 +35,29 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. One of one axis keeps its chunks, and is made, or read, several times where it has
-        many (docs/operations.md, "Order"); along one of several axes each chunk has all numbers.
+        Lazy if `x` is. One of one axis keeps its chunks, and an array of many chunks is computed, or read,
+        several times (docs/operations.md, "Order"). Along one of several axes, a chunk has whole lines.
 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
-        AxisError, which is one, if there is no such axis.
+        AxisError, a ValueError, if the axis is out of range.
     """
     words, axis = _along("sort", x, axis)
-    return made_like((x,), sorted_along(words, x.system, axis), x.system, "raise")
+    return made_like((x,), sorted_along(words, x._measured_system(), axis), x.system, "raise")
 
 
 def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:  # noqa: ARG001
-    """Indices that sort an array along an axis, as ``numpy.argsort``; of equal numbers, the lowest first.
+    """Indices that sort an array along an axis, as ``numpy.argsort``; equal numbers keep their order.
 
     Parameters
     ----------
     x, axis
         As :func:`sort` takes them.
     stable : bool, optional
-        There for NumPy's sake: each sort is stable here.
+        Ignored: each sort is stable. NumPy passes it.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
         As :func:`sort`.
     """
     words, axis = _along("argsort", x, axis)
-    return sorted_along(words, x.system, axis, indices=True)
+    return sorted_along(words, x._measured_system(), axis, indices=True)
 
 
 def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
@@ -142,15 +142,15 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     Returns
     -------
     int or fractions.Fraction, or object array of them
-        Of an even count of numbers it is the mean of the two in the middle: an int, or where their sum is odd
-        a Fraction. Of all numbers alone; on Dask a lazy array that computes to it.
+        For an even count of numbers it is the mean of the middle two: an int, or a Fraction where their sum
+        is odd. For all numbers together, a single one; on Dask a lazy array that computes to it.
 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     ValueError
-        If there are no numbers along the axes; AxisError, which is one, if there is no such axis.
+        If there are no numbers along the axes; AxisError, a ValueError, if the axis is out of range.
     """
     entry_of("ordering", x, name="median")
     find_lengths(x)
@@ -165,7 +165,7 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
         )
     lines = shape.transpose(words, (*kept, *sorted(axes)))
     lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))
-    ordered = sorted_along(lines, x.system, len(kept))
+    ordered = sorted_along(lines, x._measured_system(), len(kept))
     middle = made_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
     means = _means_of_ends(to_ints(middle))
     if keepdims:

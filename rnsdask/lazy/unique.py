@@ -39,14 +39,14 @@ def unique(
 
     Returns
     -------
-    RNSArray or IntervalRNSArray, or a tuple of it and what is asked for besides
+    RNSArray or IntervalRNSArray, or a tuple of it and what else is asked for
         Arrays of int64, the inverse in the shape of `x`. Lazy if `x` is, all but the inverse then of an
         unknown length, until ``compute_chunk_sizes()``.
 
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is not an array of numbers.
     """
     entry_of("ordering", x, name="unique")
     find_lengths(x)

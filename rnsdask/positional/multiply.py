@@ -52,7 +52,7 @@ def _plan_for(x_limbs: int, y_limbs: int) -> _Plan:
     digit = -(-limbs // length)
     while (digits := -(-x_limbs // digit) + -(-y_limbs // digit)) > length:
         digit += 1
-    # A coefficient is a sum of so many products at most.
+    # Greatest number of products that a coefficient sums.
     summed = digits // 2
     moduli = ModuliSet.ntt_primes(2 * LIMB_BITS * digit + summed.bit_length(), length)
     return _Plan(

@@ -48,7 +48,7 @@ LIMB_BITS = 32
 
 
 def limbs_of(bits: int) -> int:
-    """How many limbs hold so many bits."""
+    """Number of limbs that hold a number of bits."""
     return -(-bits // LIMB_BITS)
 
 

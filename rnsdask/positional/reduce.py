@@ -75,7 +75,7 @@ def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
 # Limbs are looked at from the highest one down, and of numbers that are still alike alone: of most chunks one
 # row of limbs is read.
 
-# Sums of so many limbs stay below 2**63.
+# Limbs whose sum stays below 2**63.
 _SUM_BLOCK = 2**31
 
 
@@ -193,7 +193,7 @@ def _sums(words: Array, signed: bool, axes: tuple[int, ...]) -> NDArray[np.objec
 #
 # How chunks continue is said by :mod:`rnsdask.rns.scan`.
 
-# Sums of so many limbs stay far below 2**63, and CuPy's cumsum is right.
+# Limbs whose sum stays far below 2**63, and for which CuPy's cumsum is right.
 _BLOCK = 2**26
 
 

@@ -19,7 +19,7 @@ from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
 MOST_BITS = 2**20
 """The longest numbers."""
 
-# Words that become Python ints at a time, so that what lies between takes bounded memory.
+# Words that become Python ints at a time, which bounds the memory of intermediate results.
 _BLOCK_WORDS = 2**22
 
 
@@ -162,7 +162,7 @@ class Positional(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> PrecisionOverflowError:
-        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
+        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
         needed = length + int(self.signed or negative)
         return PrecisionOverflowError(index, needed, self.bits, self.signed, negative, at_least)
 

@@ -41,7 +41,7 @@ _COLUMNS_AT_A_TIME = {"cpu": 2**16, "cuda": 2**21}
 # Open numbers that a GPU leaves to the host: it would first compile some thirty kernels, for seconds.
 _FEW = 2**10
 
-# A product of two fractions X/M, each with its MAGNITUDE_ERROR, is wrong by less than this part of itself.
+# Relative error of a product of two fractions X/M, each with its MAGNITUDE_ERROR.
 _RELATIVE_ERROR = 2.0**-11
 
 # Exponents are kept where doubles cannot overflow or vanish; what is cut off below is less than _CUT_OFF.
@@ -346,7 +346,7 @@ def _evaluate(
     Each product of the operation is wrong by less than `_RELATIVE_ERROR` of itself and, where it is tiny,
     `_CUT_OFF`; adding doubles is exact in comparison.
     """
-    # A single number may be a NumPy array beside operands on a GPU.
+    # A single number may be a NumPy array although the other operands are on a GPU.
     values = []
     for x, known in zip(operands, ranges, strict=True):
         parts = magnitudes(x, system.with_bound(max(map(abs, known))))

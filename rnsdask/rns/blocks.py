@@ -21,7 +21,7 @@ BATCH_INTEGERS = 16
 
 
 def batch_size(words: int) -> int:
-    """Return how many integers are converted at a time, where each takes so many words."""
+    """Return how many integers of a number of words are converted at a time."""
     return max(BATCH_INTEGERS, BATCH_RESIDUES // words)
 
 

@@ -76,7 +76,7 @@ def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
     return LIMB_BITS * int(used[-1]) + int(greatest[used[-1]]).bit_length() if used.size else 0
 
 
-# Residues looked at a time: on a CPU they stay in its cache, and the memory beside a chunk is bounded.
+# Residues examined at a time: on a CPU they stay in its cache, and they bound the memory beside a chunk.
 _CPU_RESIDUES = 2**20
 _GPU_RESIDUES = 2**26
 
@@ -94,7 +94,7 @@ _LEAST_PROVED = 8
 # Those bounds are greater than the longest of a few numbers by so many bits: others of its kind are longer.
 _MARGIN_BITS = 4
 
-# Numbers of at most so many times the error of their keys are told apart by keys of their multiples.
+# Numbers up to this many times the error of their keys are distinguished by keys of their multiples.
 _COARSE = 8
 
 
@@ -262,7 +262,7 @@ def _is_outside(matrix: Array, plan: _Plan, low: int, high: int) -> Array:
     if plan.coarse is not None:
         mask |= _compare(matrix, plan.coarse, plan, None) > 0
         mask |= _compare(matrix, -plan.coarse, plan, None) < 0
-    # Numbers beyond the coarse bound are found already, whatever comparing them gives.
+    # Numbers beyond the coarse bound are found already, so their comparison does not matter.
     mask |= _compare(matrix, high, plan, plan.coarse) > 0
     if plan.signed:
         mask |= _compare(matrix, low, plan, plan.coarse) < 0

@@ -30,7 +30,7 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 """The relations by their signs in Python; each holds between a and b just when between their order and 0."""
 
-# One of so many numbers that keys leave open is few: they are gathered.
+# If keys leave at most one of this many numbers open, those few are gathered.
 _FEW = 8
 
 

@@ -37,10 +37,7 @@ _INTEGER_TYPES = {int, gmpy2.mpz}
 def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False, locate: Locate | None = None) -> Array:
     """Convert limbs (*shape, L) of any length, in two's complement if `signed`, to residues (n, *shape).
 
-    Raises
-    ------
-    ValueError
-        If a number is out of the set's range; the message names the first one and its position.
+    ValueError if a number is out of the set's range; the message names the first one and its position.
     """
     matrix = _limb_matrix(limbs)
     count, limb_count = matrix.shape
@@ -68,12 +65,8 @@ def to_limbs(residues: Array, moduli: ModuliSet, signed: bool = False) -> Array:
 def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = False) -> NDArray[np.uint32]:
     """Convert integers of any type, in an array or another iterable, to residues (n, *shape) in NumPy.
 
-    Raises
-    ------
-    TypeError
-        If a value is not an integer: a float may have lost bits before it came here.
-    ValueError
-        If a value is out of the set's range. Both errors name the position.
+    TypeError, with its position, for a value that is no integer: a float may have lost bits before it came
+    here; ValueError for one that is out of the set's range.
     """
     flat, shape = flat_values(values)
     allowed = _moduli_range(moduli, signed)
@@ -115,9 +108,9 @@ def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) 
 
 
 def ints_to_bits(values: Iterable[Any], bits: int, signed: bool, owner: str) -> NDArray[np.uint32]:
-    """Write integers of so many bits, of what an error calls `owner`, as the limbs that hold them.
+    """Write integers of a number of bits as limbs; errors call their source `owner`.
 
-    They are in two's complement if `signed`, of which the highest limb's unused bits are copies of the sign.
+    If `signed`, they are in two's complement, and unused bits of the highest limb are copies of the sign.
     Errors are those of :func:`ints_to_limbs`.
     """
     flat, shape = flat_values(values)
@@ -203,15 +196,10 @@ def _limb_matrix(limbs: Array) -> Array:
 def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
-    They are an array in memory, nested lists or tuples, a matrix of another library, or any other iterable in
-    an order of its own. Whether each is an integer is for others to say, who name its position.
-
-    Raises
-    ------
-    TypeError
-        If values are lazy, text, a set, an array of another type, or keep a shape of their own to themselves.
-    ValueError
-        If values are masked, or nested lists are not all of one length along each axis.
+    They are an array in memory, nested lists or tuples, a matrix of another library, or any other ordered
+    iterable. Callers check that each is an integer, and name its position. TypeError if values are lazy,
+    text, a set, an array of another type, or have a shape that cannot be read; ValueError if they are masked,
+    or nested lists are not all of one length along each axis.
     """
     _check_source(values)
     values = _with_shape(values)
@@ -226,7 +214,7 @@ def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def as_python_ints(flat: list[Any], shape: tuple[int, ...]) -> list[int]:
-    """Integers of any type, flat of an array of a shape, as Python ints; TypeError if one is none."""
+    """Flat integers of any type as Python ints; TypeError if an item is not an integer."""
     if not flat or cpu.greatest_magnitude(flat) is not None:
         return flat
     return [_integer(value, i, shape) for i, value in enumerate(flat)]

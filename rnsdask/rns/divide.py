@@ -56,15 +56,10 @@ def floor_divide(
     """Divide each number by an integer, negative only for signed numbers, or by the number at its place.
 
     The result has the residues of all parts, one after the other along the first axis. The system's bound is
-    that of the numbers to be divided; `divisor_bound` is that of an array's divisors.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If a divisor is 0, naming the first one's index.
-    RNSOverflowError
-        If a result is out of range, naming the first one's index: the quotient of the lowest signed value
-        by -1, or the remainder of a number by a greater divisor of the other sign.
+    that of the numbers to be divided; `divisor_bound` is that of an array's divisors. ZeroDivisionError or
+    RNSOverflowError, naming the first one's index, for a divisor of 0, and for a result out of range: the
+    quotient of the lowest signed value by -1, or the remainder of a number by a greater divisor of the other
+    sign.
     """
     system.check_words(residues)
     if isinstance(divisor, int):

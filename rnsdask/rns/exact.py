@@ -25,10 +25,7 @@ def residues_of(value: SupportsIndex, moduli: ModuliSet) -> list[int]:
 def value_of(residues: Sequence[SupportsIndex], moduli: ModuliSet, signed: bool = False) -> int:
     """Return the only integer of the moduli set's range that has these residues (Chinese remainder theorem).
 
-    Raises
-    ------
-    ValueError
-        If there is not one residue for each modulus, or one is not less than its modulus.
+    ValueError if there is not one residue for each modulus, or one is not less than its modulus.
     """
     return value_of_checked(_check_residues(residues, moduli), moduli, signed)
 

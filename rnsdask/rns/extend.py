@@ -73,16 +73,12 @@ def change_moduli(residues: Array, system: RNS, targets: ModuliSet, locate: Loca
     """Residues under another moduli set whose range holds every number.
 
     If neither the two ranges nor the bound prove that, it is checked: the new residues are extended back, and
-    a number that does not fit comes back as another one.
-
-    Raises
-    ------
-    ValueError
-        If a number is outside the range of `targets`; the message names the first one and its index.
+    a number that does not fit comes back as another one. Then it is a ValueError, which names the first one
+    and its index.
     """
     result, target = base_extend(residues, system, targets), RNS(targets, system.signed)
     if not holds_every_value(system, target):
-        # The range of the target is a part of the other one, so what comes back equal has fitted.
+        # The range of the target is part of the other one, so a number that comes back equal did fit.
         _check_return(residues, system, base_extend(result, target, system.moduli), target, locate)
     return result
 

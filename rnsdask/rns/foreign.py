@@ -50,12 +50,8 @@ def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
 def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: bool, place: Place) -> Array:
     """Residues (n, *shape) of any integer type under some moduli as those of their :func:`system_of`.
 
-    Raises
-    ------
-    TypeError
-        If one in an array of objects is no integer.
-    ValueError
-        If one that is not `trusted` is not below its modulus; the message names the first number's index.
+    TypeError if one in an array of objects is no integer; ValueError if one that is not `trusted` is not
+    below its modulus, naming the first number's index.
     """
     matrix = residues.reshape(len(moduli), -1)
     if matrix.dtype == object:

@@ -106,12 +106,8 @@ def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
 
     Numbers are those at `indices` (k,) of words (r, N), rows that tell unequal ones apart. They are grouped
     by a hash of their words, and compared with one of their group. Where hashes collide, which costs time
-    only, a number may have several places.
-
-    Returns
-    -------
-    first, group : arrays of int64
-        Places (d,) in `indices`; and (k,), so that the number at a place is that at ``first[group]``.
+    only, a number may have several places. Return places (d,) in `indices`,
+    and groups (k,): the number at a place is that at the first place of its group.
     """
     hashes = np.zeros_like(indices, dtype=np.uint64)
     for row in words:

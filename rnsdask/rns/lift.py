@@ -38,7 +38,7 @@ _GROUP = 4
 _RESIDUES = {"cpu": 2**21, "cuda": 2**26}
 _LEAST = {"cpu": 8, "cuda": 32}
 
-# So few numbers of so many moduli keep few threads of a GPU at work: the host decodes them.
+# Numbers too few, or moduli too many, to keep a GPU busy: the host decodes them.
 _FEW_NUMBERS, _MANY_MODULI = 16, 96
 
 Image = Callable[[Array, ModuliSet], Array]

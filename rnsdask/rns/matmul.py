@@ -69,7 +69,7 @@ def enlarged(system: RNS, reach: int) -> RNS:
 
     With further moduli it is signed. The set for a greater reach begins with that for a smaller one.
     """
-    # At most so many bits does a modulus add, so fewer moduli would not do.
+    # A modulus adds at most this number of bits, so fewer moduli would not do.
     count = max(0, reach.bit_length() - system.moduli.bits) // 32
     while True:
         signed = system.signed or count > 0
@@ -153,13 +153,9 @@ def measure_sums(
 ) -> tuple[tuple[RNS, RNS], ModuliSet, int]:
     """Moduli that hold all sums of at most `terms` products of a number of `a` and one of `b`.
 
-    Systems are those of :func:`exact_product`; with `differences` products are subtracted too.
-
-    Returns
-    -------
-    systems, moduli, reach
-        The systems with bounds that may be better; the moduli of :func:`enlarged` for `reach`; and that,
-        which no sum is above in magnitude.
+    Systems are those of :func:`exact_product`; with `differences` products are subtracted too. Return the
+    systems with bounds that may be better; the moduli of :func:`enlarged` for a reach; and that reach, which
+    no sum is above in magnitude.
     """
     system = systems[0]
     bounds = [known.known_magnitude for known in systems]

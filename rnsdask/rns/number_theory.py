@@ -1,6 +1,6 @@
-"""Greatest common divisors, least common multiples and lengths in bits of a chunk's numbers.
+"""Greatest common divisors, least common multiples, square roots and lengths in bits of a chunk's numbers.
 
-Divisors and multiples are computed by GNU MP on the integers of some numbers at a time, of any number system.
+GNU MP computes divisors, multiples and roots from the integers of some numbers at a time, of any system.
 A length follows from X/M, except near powers of two, where the integers decide.
 """
 
@@ -12,6 +12,7 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
@@ -52,6 +53,28 @@ def _wrapped(value: int, system: Any) -> int:
     modulus = system.moduli.product if hasattr(system, "moduli") else 1 << system.bits
     value %= modulus
     return value if value <= system.value_range[1] else value - modulus
+
+
+def isqrt(x: Array, system: NumberSystem, locate: Locate = int) -> Array:
+    """Floors of the square roots of a chunk of any system, words (rows, *shape).
+
+    Raises
+    ------
+    NumberError
+        If a number is negative, naming the flat index of the first one.
+    """
+    matrix, rows = as_matrix(x), system.rows
+    out = np.empty_like(matrix, shape=(rows, matrix.shape[1]), order="C")
+    step = max(1, EXACT_RESIDUES // rows)
+    for start in range(0, matrix.shape[1], step):
+        values = system.decode(matrix[:, start : start + step]).tolist()
+        negative = next((i for i, value in enumerate(values) if value < 0), None)
+        if negative is not None:
+            index = locate(start + negative)
+            raise NumberError(f"the number at flat index {index} is negative: it has no square root")
+        roots = list(map(int, map(gmpy2.isqrt, values)))
+        out[:, start : start + step] = np.asarray(system.encode(roots), like=out)
+    return out.reshape(rows, *x.shape[1:])
 
 
 def bit_length(residues: Array, system: RNS) -> Array:

@@ -64,7 +64,7 @@ def _inverses(elements: Array, multiply: Multiply, invert: Callable[[Array], Arr
     return np.concatenate([multiply(pairs, second), multiply(pairs, first), inverted[:, half:]], axis=1)
 
 
-# The kernel takes exponents of so many bits.
+# Bits of the exponents that the kernel takes.
 _DIGIT_BITS = 64
 
 # Residues that are inverted by themselves sooner than by products, as measured.
@@ -178,7 +178,7 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
         base = system.decode_at(matrix, index)
         return overflow_error(base, int(given[index]), locate(index), system)
 
-    # What is in range has the same power by an exponent that is like its own.
+    # A number in range has the same power under any exponent that acts alike on it.
     powers = _power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
     powers = with_overflow(powers, mask, mode, error)
     return powers.reshape(len(powers), *lengths)
@@ -248,7 +248,7 @@ def _digits(exponent: int) -> list[int]:
 
 
 def overflow_error(base: int, exponent: int, index: int, system: Any) -> Any:
-    """The error of a power out of range, as :meth:`.RNSOverflowError.of_value` says, of whatever length."""
+    """The error of a power out of range, of any length, as :meth:`.RNSOverflowError.of_value` words it."""
     if base.bit_length() * exponent <= _EXACT_BITS:
         return system.overflow_error(base**exponent, index)
     negative = base < 0 and exponent % 2 == 1

@@ -22,7 +22,7 @@ MOST_BITS = LIMB_BITS * MOST_MODULI
 
 
 def check_length(bits: int) -> None:
-    """Raise LimitOverflowError for results of so many bits, if no moduli set can hold them."""
+    """Raise LimitOverflowError if no moduli set can hold results of that length."""
     if bits > MOST_BITS:
         raise LimitOverflowError(0, bits, MOST_BITS, signed=False, negative=False)
 
@@ -35,11 +35,7 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, neste
     does not grow, that one counts; several of these must have the same moduli, and if their signs differ the
     signed one counts, provided that the others' bounds show that it holds their numbers. If they may be
     `nested`, as results that were extended are, sets may also be the first moduli of the longest one.
-
-    Raises
-    ------
-    ValueError
-        If there is no such system.
+    ValueError if there is no such system.
     """
     fixed = [system for system in systems if not system.grows]
     if not fixed:
@@ -121,7 +117,7 @@ def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -
     outside = np.zeros_like(residues[0], dtype=np.bool_)
     (low, high), (lowest, highest) = system.known_range, middle.value_range
     if high > highest or (middle.signed and low < lowest):
-        # The range of the middle one is a part of the system's, so what comes back equal has fitted.
+        # The range of the middle one is part of the system's, so a number that comes back equal did fit.
         back = base_extend(result, middle, system.moduli)
         outside |= (back != residues).any(axis=0)
     if target.signed and not system.signed:

@@ -10,7 +10,7 @@ from rnsdask.rns.convert import ints_to_limbs, to_residues
 from rnsdask.rns.exact import residues_of
 from rnsdask.rns.system import RNS
 
-# Limbs that are drawn at a time: beside the residues they take no memory that counts.
+# Limbs that are drawn at a time, few enough that their memory does not matter.
 _BATCH_LIMBS = 2**18
 
 

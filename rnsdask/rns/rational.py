@@ -16,18 +16,10 @@ _LEAST_TAKEN = 32
 def rational(
     image: int, modulus: int, numerator: int, denominator: int
 ) -> tuple[gmpy2.mpz, gmpy2.mpz] | None:
-    """The fraction n/d with ``n = d image`` modulo an integer, and n and d within bounds.
+    """The fraction n/d with ``n = d image`` modulo an integer, and n and d within bounds, or None.
 
-    Parameters
-    ----------
-    numerator, denominator : int
-        |n| is at most the former, and d from 1 to the latter. Their product is less than half the modulus,
-        so that there is at most one such fraction.
-
-    Returns
-    -------
-    n, d : mpz
-        In lowest terms if d has no common factor with the modulus. None if there is no such fraction.
+    |n| is at most `numerator`, and d from 1 to `denominator`. Their product is less than half the modulus, so
+    that there is at most one such fraction. It is in lowest terms if d has no common factor with the modulus.
     """
     a, b = gmpy2.mpz(modulus), gmpy2.mpz(image) % modulus
     first, second = gmpy2.mpz(0), gmpy2.mpz(1)

@@ -323,7 +323,7 @@ class RankSummary:
     count: int
 
     def pruned(self, size: int) -> "RankSummary":
-        """At most so many of the numbers, at even distances of their ranks."""
+        """A selection of at most `size` of the numbers, at even distances of their ranks."""
         if len(self.least) <= size:
             return self
         targets = np.linspace(0, self.count - 1, size)

@@ -30,7 +30,7 @@ class RNS(NumberSystem):
         Whether the numbers are in the symmetric range ``-(M//2) .. (M-1)//2`` instead of ``0 .. M-1``.
     bound : int, optional
         Every number is at most this in magnitude; operations then look at fewer moduli. A bound beyond the
-        range is cut down to it.
+        range is reduced to its end.
     source : WideModuli, optional
         Moduli beyond 2**32 that the numbers were given under, and that `moduli` replace. Such numbers do not
         wrap, for M is not the product that the user knows.
@@ -69,11 +69,14 @@ class RNS(NumberSystem):
                 f"a system that grows has the first moduli of ModuliSet.for_bits, got {self.moduli!r}"
             )
         if self.bound is not None:
-            bound = as_integer(self.bound, "bound")
-            if bound < 0:
-                raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
-            # Here for all operations: a bound that follows from the operands' may lie beyond the range.
-            object.__setattr__(self, "bound", min(bound, self.greatest_magnitude))
+            object.__setattr__(self, "bound", self._within_range(self.bound))
+
+    def _within_range(self, bound: int) -> int:
+        """Check a bound, and cut it down to the range: that which follows from operands may lie beyond."""
+        bound = as_integer(bound, "bound")
+        if bound < 0:
+            raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
+        return min(bound, self.greatest_magnitude)
 
     @property
     def rows(self) -> int:
@@ -117,7 +120,12 @@ class RNS(NumberSystem):
 
     def with_bound(self, bound: int | None) -> "RNS":
         """Replace the bound; None removes it."""
-        return self if bound is self.bound else RNS(self.moduli, self.signed, bound, self.source, self.grows)
+        if bound is self.bound:
+            return self
+        made = object.__new__(RNS)  # the other fields are checked already
+        made.__dict__.update(self.__dict__, bound=None if bound is None else self._within_range(bound))
+        made.__dict__.pop("known_range", None)
+        return made
 
     def sufficient(self, words: Any) -> tuple["RNS", Any]:
         """Return a system and words of the same numbers, by no more moduli than their bound needs."""
@@ -174,7 +182,7 @@ class RNS(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> RNSOverflowError:
-        """Overflow error of a result whose two's complement has at least so many bits, without the sign's."""
+        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
         needed, range_bits = length + int(self.signed), self.moduli.bits - 1
         return self.overflow_type(index, needed, range_bits, self.signed, negative, at_least)
 

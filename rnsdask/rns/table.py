@@ -120,6 +120,7 @@ TABLE: Table = {
     "telling_rows": Entry(lambda words, system: system.sufficient(words)[1]),
     "gcd": _of_pairs("gcd"),
     "lcm": _of_pairs("lcm"),
+    "isqrt": Entry(number_theory.isqrt, located=True),
     "bit_length": Entry(number_theory.bit_length, np.int64),
     "residues_modulo": Entry(lambda x, system: x),  # noqa: ARG005
     "power": Entry(powers.power, overflows=True, located=True, plan=powers.plan),

@@ -25,9 +25,9 @@ _LIMB_BYTES = 4
 def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
-    Besides what :func:`.flat_values` takes, they may be text of integers, decimal or hexadecimal after
-    ``0x``, in lists and in arrays of NumPy; a Series, an Index or an array of pandas; an array of Arrow.
-    Missing values and text that is no integer are a ValueError that names the position.
+    They may also be text of integers, decimal or hexadecimal after ``0x``, in lists and in arrays of NumPy; a
+    Series, an Index or an array of pandas; an array of Arrow. Missing values and text that is no integer are
+    a ValueError that names the position.
     """
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":

@@ -33,7 +33,7 @@ def read(path: str | Path) -> SparseMatrix:
     Raises
     ------
     InputError
-        If the file is none of these, or has something else than its header tells.
+        If the file is in another format, or its entries do not match its header.
     OSError
         If it cannot be read.
     """

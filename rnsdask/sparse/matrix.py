@@ -75,7 +75,7 @@ class SparseMatrix:
         Raises
         ------
         TypeError, ValueError
-            If `fields` are none, or not those of the matrix.
+            If `fields` are not PrimeFields, or not those of the matrix.
         """
         values = self.residues(self.check_fields(fields).moduli)
         words = np.zeros((fields.rows, *self.shape), np.uint32)

@@ -24,8 +24,8 @@ def solve(
     """A solution x of ``a @ x == b`` modulo each prime, checked by substitution.
 
     By Wiedemann's algorithm: some 3 N products of the matrix with a vector for N rows; twice as many where
-    the matrix is singular or not square. Of a regular matrix the solution is the only one, and proves nothing
-    about that; of others it is one of many, which depends on `seed`.
+    the matrix is singular or not square. That a regular matrix has only this solution is not proved by it; of
+    others it is one of many, which depends on `seed`.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def solve(
     b : FieldArray of PrimeFields, shape (R,) or (R, K)
         One vector, or a block of them, on the CPU or a GPU.
     chunks : int, optional
-        Primes of a task: then the result is lazy. Of lazy vectors, which have a task for each of their
-        chunks, too, it is 16 if it is not given.
+        Primes of a task: then the result is lazy. Without it, 16 for lazy vectors, which also have a task for
+        each of their chunks.
     seed : int, optional
         What random vectors follow from, not negative.
 
@@ -46,9 +46,9 @@ def solve(
     Raises
     ------
     numpy.linalg.LinAlgError
-        If there is no solution modulo a prime, which is proved by a vector y with ``y @ a == 0`` and
-        ``y @ b != 0``; or neither is found, as may be where the matrix is singular or not square and a prime
-        small. It names the prime. Of a lazy result when it is computed.
+        If there is no solution modulo a prime, which is proved by a vector y with ``y @ a == 0`` and ``y @ b
+        != 0``; or neither is found, as may be where the matrix is singular or not square and a prime small.
+        It names the prime. For a lazy result, when it is computed.
     TypeError, ValueError
         If operands are something else, or shapes or fields do not fit.
     """
@@ -136,7 +136,7 @@ def det(
     Parameters
     ----------
     a, fields, chunks, backend, seed
-        As of :func:`minpoly`.
+        As in :func:`minpoly`.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def det(
     NumberError
         If a prime is too small for the algorithm, which draws a few times; it is named. It is a ValueError.
     TypeError, ValueError
-        As of :func:`minpoly`.
+        As in :func:`minpoly`.
     """
     _square("det", a)
     found = _by_primes(wiedemann.determinants, a, fields, (), np.uint32, chunks, backend, seed)
@@ -177,7 +177,7 @@ def rank(
     a : SparseMatrix, shape (R, C)
         Of any shape.
     fields, chunks, backend, seed
-        As of :func:`minpoly`.
+        As in :func:`minpoly`.
 
     Returns
     -------

@@ -120,7 +120,7 @@ def with_fields(metadata: bytes, attribute: str, **fields: Any) -> bytes:
 
 
 def document_of(location: Location) -> dict[str, Any] | None:
-    """The metadata document of an array or group; None if there is none."""
+    """The metadata document of an array or group, or None."""
     try:
         metadata = location.read_metadata()
     except FileNotFoundError:

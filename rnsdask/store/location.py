@@ -72,14 +72,14 @@ class Location(ABC):
 
     @property
     def canonical(self) -> str:
-        """Identity of the place, the same whatever path leads there."""
+        """Identity of the place, the same by any path."""
         if self.is_local:
             return os.path.realpath(self.path)
         protocol, _, rest = self.path.partition("://")
         return f"{_ALIASES.get(protocol, protocol)}://{rest.lstrip('/')}"
 
     def overlaps(self, other: "Location") -> bool:
-        """Whether both are the same place, or one is in the other, whatever ways lead there."""
+        """Whether both are the same place, or one is in the other, by any path."""
         return _is_within(self, other) or _is_within(other, self)
 
     @property
@@ -89,7 +89,7 @@ class Location(ABC):
 
     @property
     def staged(self) -> "Location":
-        """The place where what is to be here is written: beside a local place, else here."""
+        """The place where a new array is written before it is published: beside a local place, else here."""
         return self
 
     @property
@@ -150,7 +150,7 @@ class Location(ABC):
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all in it; nothing happens if there is none."""
+        """Remove a file, or a folder with its contents, if it exists."""
 
     def read_metadata(self) -> bytes:
         """Read the metadata document; FileNotFoundError if there is none, StoreError if it is too long."""
@@ -164,7 +164,7 @@ class Location(ABC):
         self._put(name, content, what, new=False)
 
     def create(self, name: str, content: bytes, what: str) -> bool:
-        """Do as `write` does if there is no such file; tell whether there was none.
+        """Write the file if it does not exist; tell whether there was none.
 
         Where that is not known, as of a service that cannot be asked for it, the file is written in any case.
         """

@@ -27,7 +27,7 @@ def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,))
         raise incomplete_error(info.path, "store", {"recipe": read_job_identity(info.location)})
     if not isinstance(info.system, systems):
         raise StoreError(
-            f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; "
+            f"{info.path}: it holds {_elements_of(info.system)}, which this does not take; "
             f"{_way_out(info.system)}"
         )
     return info

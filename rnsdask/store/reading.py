@@ -179,13 +179,13 @@ def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ..
 
 
 def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:
-    """Read every chunk of a store, and yield one line for whatever is wrong with it.
+    """Read every chunk of a store, and yield one line for each fault.
 
     `map_chunks` applies a function to all chunks: the ``map`` of an executor does so in parallel, each worker
-    with one chunk in memory. A line names the store, the file or chunk, and what is wrong: a file that does
-    not belong to the store (HTTP servers tell of none); a chunk that is missing, has a wrong size, or does
-    not match its checksum; the first residue of each row that is not below its modulus, with its position in
-    the array; the first number of a chunk that is greater in magnitude than the store's bound.
+    with one chunk in memory. A line names the store, the file or chunk, and the fault: a file that does not
+    belong to the store (HTTP servers tell of none); a chunk that is missing, has a wrong size, or does not
+    match its checksum; the first residue of each row that is not below its modulus, with its position in the
+    array; the first number of a chunk that is greater in magnitude than the store's bound.
     """
     keys = info.location.versions().keys() - {METADATA_KEY, JOB_KEY}
     for key in sorted(key for key in keys if not info.holds(key)):
@@ -258,7 +258,7 @@ def _version(location: Location, key: str) -> tuple[Any, ...] | None:
 
 
 def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
-    """Read a chunk, and describe what is wrong with it."""
+    """Read a chunk, and describe its faults."""
     try:
         residues = read_chunk(info, index)
     except ChangedStoreError:

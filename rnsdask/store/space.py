@@ -12,7 +12,7 @@ from rnsdask.store.location import Location
 
 
 def check_room(wanted: Mapping[Location, int]) -> None:
-    """Raise StoreError unless so many bytes at each local place fit on its disk, all of them together."""
+    """Raise StoreError unless the bytes to be written at each local place fit on its disk, all together."""
     totals: dict[int, int] = {}
     for location, nbytes in wanted.items():
         if not location.is_local:

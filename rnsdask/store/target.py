@@ -54,7 +54,7 @@ class Target:
         return StoreError(f"{self.location.path}: another job has begun to write it, or it was removed")
 
     def begin(self, metadata: bytes) -> None:
-        """Begin an array anew by its first metadata, without what is there already.
+        """Begin a new array by its first metadata, without the old contents of the place.
 
         StoreError if another writer begins it at the same time.
         """
@@ -89,7 +89,7 @@ class Target:
             raise StoreAccessError.of(f"{self.location.path}: it cannot be written", error) from error
 
     def take_over(self, attribute: dict[str, Any]) -> None:
-        """Go on with what another writer has begun, by an attribute that names this one."""
+        """Take over an array that another writer began, by an attribute that names this one."""
         try:
             metadata = concealed(with_attributes(self.staged, {self.attribute: attribute}))
         except FileNotFoundError:
@@ -143,7 +143,7 @@ class Target:
             self.staged.write(METADATA_KEY, metadata, what)
 
     def finish(self, metadata: bytes) -> None:
-        """Put the array, all of which but its final metadata is written, in its place."""
+        """Publish the array, which is written but for its final metadata."""
         self.check()
         if self.extends is not None:
             self.extends.check(self.location)
@@ -160,7 +160,7 @@ class Target:
             clear(self.staged)
 
     def discard(self) -> None:
-        """Remove what is written, unless it is another writer's by now."""
+        """Remove the unfinished array, unless another writer has taken it over."""
         with suppress(StoreError):  # it is another one's, or cannot be reached
             self.check()
             if self.location.is_local and self.staged != self.location:
@@ -189,7 +189,7 @@ def check_can_begin(
 ) -> None:
     """Raise StoreError unless an array can be begun at a place, or resumed; nothing is written.
 
-    It is for what is written at the end of a long computation.
+    Call it before a long computation whose result is written at the end.
     """
     if resume:
         place = find_begun(location)
@@ -278,8 +278,8 @@ def _check_beside(location: Location, overwrite: bool) -> None:
     names = staged.names() if staged.kind() == "folder" else set()
     if staged.kind() == "file" or names != _own(names) or state_at(staged) == "whole":
         raise StoreError(
-            f"{staged.path}: it exists; remove it, or move it away: what is to be {location.path} is "
-            "written there"
+            f"{staged.path}: it exists; remove it, or move it away: the new {location.path} is written "
+            "there first"
         )
     _check_taking_over(location.path, document, overwrite)
 
@@ -361,7 +361,7 @@ def clear(location: Location, keep: tuple[str, ...] = ()) -> None:
 
 
 def remove(location: Location) -> None:
-    """Remove an array and what is written for its place, and the folder unless something else is there."""
+    """Remove an array and its unfinished successor, and the folder unless it holds something else."""
     if location.is_local and is_begun(location):
         _remove_folder(Path(location.staged.path))
     clear(location)

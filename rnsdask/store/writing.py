@@ -189,7 +189,7 @@ class ArrayWriter(ABC):
 
     @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:
-        """Read a chunk, and describe what is wrong with it."""
+        """Read a chunk, and describe its faults."""
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
@@ -233,7 +233,7 @@ class ArrayWriter(ABC):
         return content_of(self.info.location, self.info.chunk_keys())
 
     def discard(self) -> None:
-        """Remove what is written, unless it is another writer's by now."""
+        """Remove the unfinished array, unless another writer has taken it over."""
         self.target.discard()
 
 

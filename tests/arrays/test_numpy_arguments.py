@@ -73,7 +73,10 @@ def expected_of(name: str) -> Any:
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(kind, name) for kind in INTEGERS for name in ELEMENTWISE] + [("fields", name) for name in OF_FIELDS],
+    [
+        *((kind, name) for kind in INTEGERS for name in ELEMENTWISE if kind == "rns" or "np." not in name),
+        *(("fields", name) for name in OF_FIELDS),
+    ],
 )
 def test_no_axes_reduce_nothing(kind: str, name: str, lazy: bool) -> None:
     x = made(kind, lazy=lazy)

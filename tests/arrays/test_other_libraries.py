@@ -94,8 +94,8 @@ def test_text_that_is_no_integer_is_named() -> None:
     assert rd.from_ints(["9" * 5000]).to_ints().tolist() == [10**5000 - 1]  # more digits than Python reads
 
 
-@pytest.mark.parametrize("digits", [1, 8, 9, 10, 18, 19, 20, 36, 37, 300, 2047, 2048, 2049, 4100])
-@pytest.mark.parametrize("place", [0, 1, 4095, 4096, 5000])  # 4096 texts are converted together
+@pytest.mark.parametrize("digits", [1, 9, 10, 18, 19, 20, 37, 2048, 2049, 4100])
+@pytest.mark.parametrize("place", [0, 4095, 4096])  # 4096 texts are converted together
 def test_text_of_any_form(digits: int, place: int) -> None:
     """One text of a length and form among short ones."""
     texts: list[Any] = [str(k * (-1) ** k) for k in range(5001)]

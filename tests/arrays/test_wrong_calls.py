@@ -54,9 +54,9 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: rd.tile(X, (2, -1)), ValueError, "reps must not be negative, got (2, -1)"),
     (lambda: X.shrink(5), TypeError, "moduli must be a ModuliSet, got 5"),
     (
-        lambda: rd.isqrt(X),
+        lambda: rd.bitwise_count(X),
         TypeError,
-        "isqrt takes no RNSArray: residues have no such operation; x.to_pos",
+        "bitwise_count takes no RNSArray: residues have no such operation; x.to_pos",
     ),
     (lambda: rd.to_decimal("a"), TypeError, "to_decimal takes an integer, got 'a' of type str"),
     (lambda: rd.to_decimal([1.5]), TypeError, "to_decimal takes an integer, got [1.5] of type list"),

@@ -90,21 +90,6 @@ def is_complete(path: str) -> bool:
 # ---- The program ------------------------------------------------------------------------------------------
 
 
-def test_nothing_heavy_is_imported_at_the_start() -> None:
-    heavy = ("dask", "distributed", "zarr", "numpy", "gmpy2")
-    script = f"import sys, rnsdask.cli; print([name for name in {heavy} if name in sys.modules])"
-    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
-
-
-def test_info_does_not_import_dask() -> None:
-    import_values()
-    script = (
-        "import sys; from rnsdask.cli import main; main(['info', 'x.zarr'], standalone_mode=False); "
-        "print('dask' in sys.modules)"
-    )
-    assert subprocess.check_output([sys.executable, "-c", script], text=True).endswith("\nFalse\n")
-
-
 def test_version_and_help() -> None:
     assert succeed("--version") == f"rnsdask, version {rd.__version__}\n"
     names = set(main.commands)
@@ -407,7 +392,7 @@ def test_import_of_a_missing_file() -> None:
 
 
 @pytest.mark.parametrize("form", [[], ["--binary", "16"]])
-@pytest.mark.parametrize("lost", [[4], [1, 2], [0, 1, 2, 3, 4], []])
+@pytest.mark.parametrize("lost", [[1, 2], []])
 def test_import_resumes(form: list[str], lost: list[int]) -> None:
     import_values()
     expected = contents("x.zarr")

@@ -239,7 +239,7 @@ def test_what_was_not_begun_is_resumed_too(monkeypatch: pytest.MonkeyPatch) -> N
             "column 1: 't' stands for nothing; the names are a",
         ),
         (["-e", "s=1+2", "-e", "t=a", "a=a.zarr", "--max", "t"], "it has no array, only integers"),
-        (["-e", "s=a<1", "a=a.zarr", "--max", "s"], "max is of numbers, and this is of dtype bool"),
+        (["-e", "s=a<1", "a=a.zarr", "--max", "s"], "max is for numbers, and this has dtype bool"),
         (["-e", "s=a", "a=a.zarr", "--max", "s", "--mask", "s=m"], "--mask needs -o and --overflow flag"),
         (
             ["-e", "s=a", "a=a.zarr", "-o", "s=o.zarr", "--overflow", "flag", "--mask", "t=m"],
@@ -250,7 +250,7 @@ def test_what_was_not_begun_is_resumed_too(monkeypatch: pytest.MonkeyPatch) -> N
         ([], "Missing argument 'EXPRESSION'"),
         (["a", "a=a.zarr", "-o", "o.zarr", "-o", "p.zarr"], "one expression has one -o"),
         (["a", "a=a.zarr", "--max", "--extend", "--overflow", "wrap"], "--extend makes all results fit"),
-        (["m", "m=a.zarr", "--extend", "--count"], "count counts where a comparison holds"),
+        (["m", "m=a.zarr", "--extend", "--count"], "count is for comparisons, and this is not one"),
     ],
 )
 def test_wrong_usage(args: list[str], message: str, reads: Counter[Any]) -> None:

@@ -255,7 +255,7 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
     assert "need -o" in fail("det", "x", "--bits", 64, status=2)
     assert "give -o and --denominators" in fail("solve", "x", "x", "-o", "y", status=2)
     rd.from_ints(x, rd.PrimeFields(PRIMES)).rechunk(-1).to_zarr("f")
-    assert "are of integers" in fail("det", "f", "-o", "y", "--bits", 64, status=2)
+    assert "are for integers" in fail("det", "f", "-o", "y", "--bits", 64, status=2)
     with pytest.raises(rd.StoreError):
         rd.open_zarr("y")
     assert "is read from there" in fail("det", "x", "-o", "x", "--overwrite")

@@ -178,7 +178,7 @@ def test_random_limbs() -> None:
     again = rd.random(rd.Positional(77, True), 300, seed=5, chunks=128)
     assert x.to_ints().tolist() == again.to_ints().tolist()
     assert -(2**76) <= min(x.to_ints()) < -(2**70) < 2**70 < max(x.to_ints()) < 2**76
-    assert "--max-bits is of residues" in fail("random", "n.zarr", *options, "--max-bits", 9, status=2)
+    assert "--max-bits is for residues" in fail("random", "n.zarr", *options, "--max-bits", 9, status=2)
     assert "excludes --modulus-bits" in fail("random", "n.zarr", *options, "--modulus-bits", 9, status=2)
     count = ["--count", 3, "--positional"]
     assert "needs --bits" in fail("random", "n.zarr", *count, status=2)
@@ -215,7 +215,7 @@ def test_reductions_of_limbs_keep_checkpoints(command: str, expected: int) -> No
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["bound", "p.zarr", "--write"], 1, "of stores of residues, and this is one of Positional(200 bits"),
+        (["bound", "p.zarr", "--write"], 1, "for stores of residues, and this is one of Positional(200 bits"),
         (["cumsum", "p.zarr", "n.zarr"], 1, "cumsum of p.zarr: overflow at flat index "),
         (["convolve", "p.zarr", "p.zarr", "-o", "n.zarr"], 2, "rnsdask convert SRC DST --to rns"),
         (["eval", "isqrt(a)", "a=p.zarr", "--max"], 1, "'isqrt(a)': the number at flat index "),

@@ -297,7 +297,7 @@ def test_reductions_of_intervals() -> None:
         if name != "sum":
             assert found["index"] == S.index(value)
     assert as_json("bound", "g.zarr")["bits"] == max(map(abs, S)).bit_length()
-    assert "--write is of stores of residues" in fail("bound", "g.zarr", "--write")
+    assert "--write is for stores of residues" in fail("bound", "g.zarr", "--write")
 
 
 def test_compare_intervals() -> None:
@@ -362,7 +362,7 @@ FAULTS: list[tuple[list[Any], int, str]] = [
     (["convert", "x.zarr", "o"], 2, r"Missing option '--to'"),
     (["convert", "x.zarr", "o", "--to", "rns"], 2, r"convert of x.zarr: it is a store of residues already"),
     (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is a store of intervals already"),
-    (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are of --to rns"),
+    (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are for --to rns"),
     (
         ["concat", "u.zarr", "s.zarr", "-o", "o"],
         2,

@@ -1,8 +1,6 @@
 """Help texts fit a terminal of 80 columns, have all options in groups, and examples that are true."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,13 +102,3 @@ def _printed(line: str) -> list[str]:
     assert result.exit_code == (rest[0] == "compare")
     lines = [text.replace("█", "#").replace("▌", "") for text in result.stdout.splitlines()]
     return [text for text in lines if "| grep" not in line or line.split()[-1] in text]
-
-
-def test_help_imports_click_alone() -> None:
-    script = (
-        "import sys; from rnsdask.cli import main\n"
-        "try: main(['max', '--help'])\n"
-        "finally: print([name for name in ('numpy', 'dask', 'rich', 'zarr', 'gmpy2') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"

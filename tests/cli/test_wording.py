@@ -145,8 +145,8 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "elements of fields": (
         lambda: store.open_info("f.zarr"),
         "max f.zarr",
-        "which this takes none of; of the array, x.lift() makes integers",
-        "which this takes none of; rnsdask convert SRC DST --to rns makes integers",
+        "which this does not take; of the array, x.lift() makes integers",
+        "which this does not take; rnsdask convert SRC DST --to rns makes integers",
     ),
     "fields and integers": (
         lambda: rd.linalg.solve(rd.open_zarr("f.zarr"), rd.open_zarr("x.zarr")),
@@ -183,8 +183,8 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "rnsdask convert SRC DST --to positional --bits B makes them alike",
     ),
     "bits of residues": (
-        lambda: rd.isqrt(rd.open_zarr("x.zarr")),
-        "eval isqrt(a) a=x.zarr -o y",
+        lambda: rd.bitwise_count(rd.open_zarr("x.zarr")),
+        "eval bitwise_count(a) a=x.zarr -o y",
         "x.to_positional(bits) makes limbs",
         "takes no store of residues: residues have no such operation; rnsdask convert SRC DST --to",
     ),
@@ -298,7 +298,7 @@ def test_extend_of_nothing_to_extend() -> None:
             "x.zarr is a store of residues and p.zarr a store of limbs; rnsdask convert",
         ),
         ("eval a+b a=x.zarr b=f.zarr -o y", "do not mix; rnsdask convert SRC DST --to rns"),
-        ("max f.zarr", "which this takes none of; rnsdask convert SRC DST --to rns makes integers"),
+        ("max f.zarr", "which this does not take; rnsdask convert SRC DST --to rns makes integers"),
         ("det p.zarr", "rnsdask convert SRC DST --to rns makes residues of its numbers"),
     ],
 )

@@ -393,7 +393,7 @@ def test_digits_are_checked(name: str, on_each_processor: Processor) -> None:
             rd.FieldArray.from_words(wrong, field)
     with pytest.raises(TypeError, match="from_words takes a FermatField, got PrimeFields"):
         rd.FieldArray.from_words(right, rd.PrimeFields([7]))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="have digits, of which FieldArray"):
+    with pytest.raises(TypeError, match="have digits: FieldArray"):
         rd.from_residues(right, field)  # type: ignore[arg-type]
 
 

@@ -47,7 +47,6 @@ from rnsdask.core.errors import (
 from rnsdask.jobs import checkpoint, run, transform
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
 from rnsdask.lazy.tree import combine_groups
-from rnsdask.rns.system import RNS
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
@@ -103,7 +102,7 @@ class Workers:
     def ready(self) -> LocalCluster:
         if self._cluster is not None:
             with suppress(AssertionError):
-                wait_until(lambda: len(self.alive()) > 1)
+                wait_until(lambda: len(self.alive()) > 1, 30)
                 return self._cluster
             self.close()
         options: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": [self._preload]}
@@ -507,7 +506,7 @@ def make_checkpoint(operation: str = "max") -> dict[str, Any]:
     return answer(operation, "x.zarr", "--checkpoint", "kept")
 
 
-@pytest.mark.parametrize("operation", ["max", "min", "sum"])
+@pytest.mark.parametrize("operation", ["max", "sum"])
 def test_a_checkpoint_is_continued(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
     expected = make_checkpoint(operation)
     assert kept_pieces() == 100
@@ -568,26 +567,22 @@ def test_every_byte_of_a_checkpoint_counts() -> None:
 # ---- Jobs that are killed ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(max(RUNS, 3)))
-@pytest.mark.parametrize("command", ["import", "random", "sum", "eval", "cumsum", "convert"])
+@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("command", ["import", "sum", "eval"])
 def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> None:
     rnd = random.Random(seed)
     Path("numbers").write_text("".join(f"{rnd.getrandbits(90)}\n" for _ in range(2000)))
     options = ["--bits", "100", "--chunk", "128"]
     args = {
         "import": ["import", "numbers", "x.zarr", *options],
-        "random": ["random", "x.zarr", "--count", "2000", "--seed", "3", *options],
         "sum": ["sum", "s.zarr", "--checkpoint", "kept"],
         "eval": ["eval", "3*s", "s=s.zarr", "-o", "x.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
-        "cumsum": ["cumsum", "small.zarr", "x.zarr"],
-        "convert": ["convert", "s.zarr", "x.zarr", "--to", "interval"],
     }[command]
     succeed("random", "s.zarr", "--count", "2000", "--seed", "3", *options)
-    succeed("eval", "s >> 20", "s=s.zarr", "-o", "small.zarr")
     script = f"exec(open({slow_module!r}).read()); {COMMAND[2]}"
     process = forking.start(script, *args)
     chunks = Path("x.zarr.partial/c/0")
-    some = rnd.randint(int(command == "convert"), 10)
+    some = rnd.randint(0, 10)
     wait_until(lambda: len(list(chunks.glob("*"))) + kept_pieces() >= some or process.exitcode == 0)
     time.sleep(rnd.uniform(0.0, 0.1))
     process.kill()
@@ -621,13 +616,9 @@ def test_a_resumed_job_reads_what_is_there() -> None:
 
 
 INTERRUPTED = {
-    "values": ["eval", "3*x - y", "x=x.zarr", "y=y.zarr", "-o", "out.zarr", "--overflow", "wrap"],
-    "flag": ["eval", "2**30*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag"],
     "mask": ["eval", "2**30*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
-    "bool": ["eval", "x < y", "x=x.zarr", "y=y.zarr", "-o", "out.zarr"],
     "int8": ["eval", "sign(x - 2**99)", "x=x.zarr", "-o", "out.zarr", "--overflow", "wrap"],
     "cumsum": ["cumsum", "small.zarr", "out.zarr"],
-    "cummax": ["cummax", "x.zarr", "out.zarr"],
 }
 
 
@@ -745,16 +736,6 @@ def test_what_cannot_be_resumed() -> None:
     assert "is read from" in fail("eval", "x < 9", "x=x.zarr", "-o", "x.zarr", "--resume")
 
 
-def test_a_late_task_leaves_no_folder_where_a_store_was_removed() -> None:
-    moduli = rd.ModuliSet([7])
-    writer = store.create("x.zarr", RNS(moduli), (256,), chunks=128)
-    shutil.rmtree("x.zarr.partial")
-    with pytest.raises(StoreError, match="another job has begun to write it, or it was removed"):
-        writer.write_chunk((1,), np.zeros((1, 128), np.uint32))
-    assert not Path("x.zarr.partial").exists()
-    succeed("random", "x.zarr", *FEW)
-
-
 # ---- Disks ------------------------------------------------------------------------------------------------
 
 
@@ -825,7 +806,7 @@ def test_a_chunk_that_is_removed_meanwhile(workers: LocalCluster) -> None:
 # ---- Damage -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", ["flip", "digit", "remove", "cut"])
+@pytest.mark.parametrize("change", ["flip", "cut"])
 def test_metadata_damaged_byte_by_byte(change: str) -> None:
     ms = rd.ModuliSet([97, 101, 4294967291])
     rd.random(ms, 300, chunks=128).to_zarr("x.zarr")
@@ -834,8 +815,8 @@ def test_metadata_damaged_byte_by_byte(change: str) -> None:
     whole = file.read_bytes()
     answers = 0
     for i in range(len(whole)):
-        new = {"flip": bytes([whole[i] ^ 1 << i % 8]), "digit": b"7", "remove": b"", "cut": b""}[change]
-        file.write_bytes(whole[:i] + new + (b"" if change == "cut" else whole[i + 1 :]))
+        end = b"" if change == "cut" else bytes([whole[i] ^ 1 << i % 8]) + whole[i + 1 :]
+        file.write_bytes(whole[:i] + end)
         with suppress(StoreError):
             found = rd.open_zarr("x.zarr").max().compute()
             answers += 1

@@ -411,7 +411,7 @@ def test_what_fields_do_not_have() -> None:
     succeed("random", "f.zarr", "--count", 8, "--primes", "97,193", "--seed", 1)
     rd.from_ints([1, 2]).to_zarr("x.zarr")
     of_max = ("eval", "a*a", "a=f.zarr", "--max")
-    assert "max is of integers, and these are elements of fields" in fail(*of_max, status=2)
+    assert "max is for integers, and these are elements of fields" in fail(*of_max, status=2)
     extended = ("eval", "a*a", "a=f.zarr", "-o", "o.zarr", "--extend")
     assert "--extend is for residues" in fail(*extended, status=2)
     assert "rnsdask convert SRC DST --to rns" in fail("max", "f.zarr")

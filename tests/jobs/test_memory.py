@@ -13,7 +13,6 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import pytest
-import zarr
 from click.testing import CliRunner
 from conftest import Processor
 from documents import write_sealed
@@ -148,75 +147,28 @@ def write_wide_matrices() -> None:
     rd.RNSArray(words, RNS(moduli, signed=True)).to_zarr("m.zarr")
 
 
-def write_short_polynomials() -> None:
-    words = da.full((2, 2**20, 1), 2**31 - 1, dtype=np.uint32, chunks=(2, 2**16, 1))
-    rd.RNSArray(words, RNS(rd.ModuliSet([2**32 - 5, 2**32 - 17]), False)).to_zarr("s.zarr")
-
-
-def write_rows() -> None:
-    """Write chunks of rows; as chunks of columns all of them wait for one another."""
-    writer = store.create("r.zarr", RNS(rd.ModuliSet.for_bits(31 * 16)), (2**9, 2**13), chunks=(2**4, 2**13))
-    for index in writer.info.indices():
-        writer.write_chunk(index, np.zeros(writer.info.chunk_shape, dtype=np.uint32))
-    writer.finish()
-
-
-def write_residues() -> None:
-    """Write residues of another program in chunks larger than those of the store made of them."""
-    array = zarr.create_array("z.zarr", shape=(3, 2**22), chunks=(3, 2**21), dtype="int64", compressors=None)
-    array[:] = np.arange(3 * 2**22).reshape(3, -1)
-
-
 NARROW = partial(write_inputs, 2, 2**20, "random", False)
 NEAR = partial(write_inputs, 3, 2**19, TOP, False)
 WIDE = partial(write_inputs, 64, 2**15, FALLING, False)
-PACKED = partial(write_inputs, 64, 2**15, "random", True)
 MANY = partial(write_inputs, 2048, 384, "random", False)
-MODULI = ",".join(map(str, (10**15 + 3, 10**15 + 37, 10**15 + 91)))
 TWO = ["a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
 
 JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "max": (NARROW, ["max", "x.zarr"]),
-    "max of close numbers": (NEAR, ["max", "x.zarr"]),
-    "max, decoded": (PACKED, ["max", "x.zarr"]),
-    "sum": (WIDE, ["sum", "x.zarr"]),
-    "bound": (PACKED, ["bound", "x.zarr"]),
     "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
     "topk": (NEAR, ["topk", "400000", "x.zarr", "--json"]),
-    "cumsum": (WIDE, ["cumsum", "x.zarr", "out.zarr"]),
-    "cummax": (NEAR, ["cummax", "x.zarr", "out.zarr"]),
-    "compare": (NEAR, ["compare", "x.zarr", "x.zarr"]),
-    "stats": (NEAR, ["stats", "x.zarr"]),
-    "hist": (WIDE, ["hist", "x.zarr"]),
-    "verify": (PACKED, ["verify", "x.zarr"]),
-    "eval of sums": (NARROW, ["eval", "(a*b + 7*a) * (a - b) + 3*b", *TWO]),
     "eval of cases": (NEAR, ["eval", "where(a < b, a + b, a // 3)", *TWO]),
-    "eval of divisors": (WIDE, ["eval", "gcd(a, b + 1)", *TWO]),
-    "eval of limbs": (partial(write_limbs, 64, 2**20), ["eval", "p*p - p*5 + p // 7", "p=p.zarr", *TWO[2:]]),
     "eval of long limbs": (partial(write_limbs, 400_000, 2**8), ["eval", "p*p + p", "p=p.zarr", *TWO[2:]]),
-    "extend": (WIDE, ["extend", "x.zarr", "out.zarr", "--bits", "4000"]),
-    "convert": (NEAR, ["convert", "x.zarr", "out.zarr", "--to", "positional"]),
-    "slice": (WIDE, ["slice", "x.zarr", "out.zarr", "::-3"]),
-    "rechunk": (write_rows, ["rechunk", "r.zarr", "out.zarr", "--chunks", f"{2**9},{2**8}"]),
     "convolve": (WIDE, ["convolve", "x.zarr", "x.zarr", "--overflow", "wrap", *OUT]),
     "ntt": (write_elements, ["ntt", "e.zarr", *OUT, "--axis", "0"]),
-    "batchgcd": (partial(write_limbs, 64, 2**14), ["batchgcd", "p.zarr", *OUT]),
-    "powmod": (partial(write_limbs, 64, 2**18), ["powmod", "p.zarr", "65537", str(2**63 - 26), *OUT]),
     "det": (write_wide_matrices, ["det", "m.zarr", *OUT]),
-    "resultant": (write_short_polynomials, ["resultant", "s.zarr", "s.zarr", *OUT]),
-    "random": (NARROW, ["random", "out.zarr", "--bits", "62", "--count", "4e6", "--chunk", "1048576"]),
     "import": (WIDE, ["import", "lines", "out.zarr", "--bits", "1984", "--chunk", "32768"]),
-    "import of residues": (
-        write_residues,
-        ["import", "z.zarr", "out.zarr", "--residues", "--moduli-list", MODULI, "--chunk", "65536"],
-    ),
     "export": (WIDE, ["export", "x.zarr", "out"]),
-    "max of many moduli": (MANY, ["max", "x.zarr"]),
     "eval of many moduli": (MANY, ["eval", "a // b", *TWO]),
 }
-"""A job of each family, with its inputs."""
+"""Jobs of different kinds of memory, with their inputs."""
 
-_ON_HOST = ("verify", "slice", "rechunk", "random", "import", "export")
+_ON_HOST = ("import", "export")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")

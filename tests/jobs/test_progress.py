@@ -146,7 +146,7 @@ def test_groups_of_chunks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "chunks"), [("max", 20_000), ("write", 20_000), ("topk", 2_000), ("cumsum", 2_000)]
+    ("operation", "chunks"), [("max", 5_000), ("write", 5_000), ("topk", 1_000), ("cumsum", 1_000)]
 )
 def test_client_time_and_graph_of_many_chunks(
     operation: str, chunks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

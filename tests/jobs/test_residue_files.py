@@ -81,7 +81,7 @@ def test_a_dump_goes_in_and_out(axis: int, signed: list[str]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(37, 5), (3, 7, 11), (1, 50), (50, 1)])
-@pytest.mark.parametrize("chunk", [1, 6, 100, -1])
+@pytest.mark.parametrize("chunk", [6, -1])
 def test_residues_along_any_axis(shape: tuple[int, ...], chunk: int) -> None:
     values = drawn(math.prod(shape), signed=True)
     numbers = np.array(values, dtype=object).reshape(shape)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
 import fsspec
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from commands import call, contents, fail, succeed
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cli.commands import way_on
-from rnsdask.jobs import writing
 
 NUMBERS = [(i * 123456789 + 7) % 2**31 for i in range(300)]
 MODULI = rd.ModuliSet.for_bits(64)
@@ -297,27 +295,6 @@ def test_an_interruption_says_how_to_go_on() -> None:
     assert not json.loads(succeed("info", "o", "--json"))["complete"]
     assert "o: 300 random integers" in succeed(*shlex.split(way_on))
     assert "nothing to do" in succeed(*shlex.split(way_on))
-
-
-def test_two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one takes the store over; the first one stops, and what is written is whole."""
-    x, how = rd.open_zarr("x"), {"job_identity": "job", "resume": True}
-    write, is_second = store.StoreWriter.write_chunk, []
-
-    def write_chunk(writer: store.StoreWriter, index: Any, block: Any) -> None:
-        if index == (2,) and not is_second:
-            is_second.append(True)
-            assert writing.write_array(x + 1, "o", **how).count == 300
-        write(writer, index, block)
-
-    monkeypatch.setattr(store.StoreWriter, "write_chunk", write_chunk)
-    with (
-        dask.config.set(num_workers=1),
-        pytest.raises(rd.StoreError, match="o: another job has begun to write it, or it was removed"),
-    ):
-        writing.write_array(x + 1, "o", **how)
-    assert rd.open_zarr("o").to_ints().tolist() == [v + 1 for v in NUMBERS]
-    assert store.is_completed_by(store.locate("o"), "job")
 
 
 def test_data_that_does_not_fit_leaves_nothing() -> None:

@@ -37,6 +37,18 @@ def test_what_is_refused(kind: str) -> None:
         rd.lcm(x, 3**125)
 
 
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_roots(kind: str) -> None:
+    values = [v * v + d for v in (1, 2**30, 2**99 + 1) for d in (-1, 0, 1)]
+    roots = list(map(math.isqrt, values))
+    for chunks in (None, 4):
+        assert rd.isqrt(made(values, kind, chunks)).to_ints().tolist() == roots
+    assert rd.isqrt(made([], kind)).to_ints().tolist() == []
+    if kind != "unsigned":
+        with pytest.raises(ValueError, match="the number at flat index 2 is negative: it has no square root"):
+            rd.isqrt(made([4, 9, -1, -4], kind, 4)).to_ints()
+
+
 def test_bounds_hold() -> None:
     x, y = (rd.from_ints([0, 5, v], SYSTEMS["signed"]) for v in (-(2**60), 2**50))
     assert (x.bound, y.bound) == (2**60, 2**50)
@@ -44,6 +56,7 @@ def test_bounds_hold() -> None:
     assert rd.gcd(x, 12).bound == 12
     assert rd.gcd(x, 0).bound == 2**60
     assert rd.lcm(x, y).bound == 2**110
+    assert rd.isqrt(abs(x)).bound == 2**30
     assert rd.gcd(x.with_bound(None), y).bound is None
     assert rd.gcd(x.with_bound(None), -12).bound == 12
     lowest = SYSTEMS["signed"].value_range[0]

@@ -1,18 +1,22 @@
 """The pipelines against slow and obvious computations of the same."""
 
-import json
 import math
 import runpy
 import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import flint
 import numpy as np
 import pytest
-from real_roots import real_roots
+import sympy
+from distributed import Client, LocalCluster
 
 import rnsdask as rd
+from rnsdask.core.errors import NumberError
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 
@@ -153,9 +157,15 @@ def test_weak_rsa_keys(
     assert (tmp_path / "keys.svg").exists()
     for line in (tmp_path / "keys" / "report.txt").read_text().splitlines():
         index, p, q = line.split()
-        keys = (tmp_path / "keys" / "keys.txt").read_text().split()
+        keys = (tmp_path / "keys" / "300-128.txt").read_text().split()
         assert int(p, 16) * int(q, 16) == int(keys[int(index)], 16)
         assert 1 < int(p, 16) < int(keys[int(index)], 16)
+
+
+def test_keys_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("weak_rsa_keys.py", tmp_path, "--size", 20, "--bits", 64, monkeypatch=monkeypatch)
+    with pytest.raises(SystemExit, match="has the keys of another file"):
+        run("weak_rsa_keys.py", tmp_path, "--size", 30, "--bits", 64, monkeypatch=monkeypatch)
 
 
 def test_keys_of_which_others_have_both_primes(
@@ -173,9 +183,11 @@ def test_paillier_sums(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("phe")
-    for _ in range(2):  # the second time what is there
-        run("paillier_sums.py", tmp_path, "--size", 20, "--bits", 256, monkeypatch=monkeypatch)
-        assert "phe decrypts the sum of 20 numbers" in capsys.readouterr().out
+    for size in (20, 20, 2100):  # the second time what is there; then two stores
+        run("paillier_sums.py", tmp_path, "--size", size, "--bits", 256, monkeypatch=monkeypatch)
+        assert f"phe decrypts the sum of {size} numbers" in capsys.readouterr().out
+    names = "256-0-20.zarr", "256-0-2000.zarr", "256-2000-2100.zarr", "key-256.json"
+    assert {file.name for file in tmp_path.iterdir()} == {*names}
 
 
 # ---- series ------------------------------------------------------------------------------------------------
@@ -211,7 +223,7 @@ def test_wrong_partition_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 2, 6, 257, 5000])
 def test_ramanujan_tau(size: int, tmp_path: Path) -> None:
     pipeline = runpy.run_path(str(PIPELINES / "ramanujan_tau.py"))
-    numbers = pipeline["tau"](tmp_path / "tau.zarr", size)
+    numbers = pipeline["tau"](tmp_path, size)
     found = numbers.to_ints().tolist()
     euler = flint.fmpz_poly(pipeline["jacobi_series"](size).tolist())
     power = flint.fmpz_poly([1])
@@ -234,7 +246,15 @@ def test_ramanujan_tau(size: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("partition_numbers", 1000), ("ramanujan_tau", 1000), ("determinants", 5), ("domino_tilings", 8)],
+    [
+        ("partition_numbers", 1000),
+        ("ramanujan_tau", 1000),
+        ("determinants", 5),
+        ("domino_tilings", 8),
+        ("self_avoiding_paths", 3),
+        ("curve_intersections", 3),
+        ("feynman_integrals", 3),
+    ],
 )
 def test_pictures(name: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
@@ -332,7 +352,7 @@ def test_curve_intersections(size: int, tmp_path: Path, monkeypatch: pytest.Monk
     expected = f.resultant(g, "y")
     coefficients = rd.open_zarr(tmp_path / "resultant.zarr").to_ints().tolist()
     assert context.from_dict({(k, 0): c for k, c in enumerate(coefficients)}) == expected
-    points = json.loads((tmp_path / "points.json").read_text())
+    points = [line.split() for line in (tmp_path / "points.txt").read_text().splitlines()]
     roots = [x.real for x, _ in flint.fmpz_poly(coefficients).complex_roots() if x.imag == 0]
     assert len(points) == len(roots)
     for (x, y), root in zip(points, sorted(roots), strict=True):
@@ -356,6 +376,7 @@ def test_real_roots(roots: tuple[int, ...], complex_pairs: int) -> None:
     f = math.prod((flint.fmpz_poly([-root, 1]) for root in roots), start=flint.fmpz_poly([1]))
     for k in range(complex_pairs):
         f *= flint.fmpz_poly([5 + k, k, 1])
+    real_roots = runpy.run_path(str(PIPELINES / "curve_intersections.py"))["real_roots"]
     found = sorted(real_roots([int(c) for c in f.coeffs()]))
     assert len(found) == len(roots)
     assert all(abs(x - root) < 1e-60 and x.contains(root) for x, root in zip(found, roots, strict=True))
@@ -363,4 +384,159 @@ def test_real_roots(roots: tuple[int, ...], complex_pairs: int) -> None:
 
 def test_real_roots_that_are_double() -> None:
     with pytest.raises(SystemExit, match="too near"):
-        real_roots([1, -2, 1])
+        runpy.run_path(str(PIPELINES / "curve_intersections.py"))["real_roots"]([1, -2, 1])
+
+
+# ---- Feynman integrals -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def integrals() -> dict[str, Any]:
+    return runpy.run_path(str(PIPELINES / "feynman_integrals.py"))
+
+
+def test_feynman_integrals(
+    integrals: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SymPy solves the equations for the same functions."""
+    found = integrals["reduce_integrals"](tmp_path, 4)
+    assert (
+        capsys.readouterr().out == "11 integrals, coefficients of up to 16 bits, confirmed by 1 more prime\n"
+    )
+    integrals["check"](4, found, tmp_path / "text")
+    s, masters = sympy.Symbol("s"), sympy.symbols("m:3")
+    names = {pair: sympy.Symbol(f"I{pair}") for pair in found}
+    names |= dict(zip(integrals["MASTERS"], masters, strict=True))
+    rows = [
+        sum((u + v * s) * names[pair] for pair, (u, v) in row.items()) for row in integrals["equations"](4)[1]
+    ]
+    (expected,) = sympy.linsolve(rows, [names[pair] for pair in found])
+    for (pair, row), value in zip(found.items(), expected, strict=True):
+        ours = sum(
+            sympy.sympify(str(p).replace("^", "**"), {"x": s})
+            / sympy.sympify(str(q).replace("^", "**"), {"x": s})
+            * m
+            for (p, q), m in zip(row, masters, strict=True)
+        )
+        assert sympy.simplify(ours - value) == 0, pair
+    lines = (tmp_path / "text").read_text().splitlines()
+    assert lines[0] == "I(0, 2) = (5)/(18)*I(0, 1)"
+    assert len(lines) == 11
+
+
+def test_feynman_integrals_at_a_point(integrals: dict[str, Any], tmp_path: Path) -> None:
+    """All equations with fractions at a point, without a polynomial of python-flint's."""
+    found, s = integrals["reduce_integrals"](tmp_path, 9), Fraction(-7, 3)
+    values = {
+        pair: [
+            Fraction(sum(int(c) * s**k for k, c in enumerate(p.coeffs())))
+            / sum(int(c) * s**k for k, c in enumerate(q.coeffs()))
+            for p, q in row
+        ]
+        for pair, row in found.items()
+    }
+    values |= {master: [Fraction(k == j) for j in range(3)] for k, master in enumerate(integrals["MASTERS"])}
+    unknown, rows = integrals["equations"](9)
+    assert set(unknown) == set(found)
+    for row in rows:
+        for k in range(3):
+            assert sum((u + v * s) * values[pair][k] for pair, (u, v) in row.items()) == 0
+
+
+def test_feynman_integrals_go_on(integrals: dict[str, Any], tmp_path: Path) -> None:
+    expected = integrals["reduce_integrals"](tmp_path, 12)
+    first, last = sorted(tmp_path.iterdir())
+    kept = first.stat().st_mtime_ns
+    last.unlink()
+    assert integrals["reduce_integrals"](tmp_path, 12) == expected
+    assert first.stat().st_mtime_ns == kept
+
+
+def test_wrong_feynman_integrals(integrals: dict[str, Any], tmp_path: Path) -> None:
+    found = integrals["reduce_integrals"](tmp_path, 4)
+    for pair, message in (((3, 1), "do not solve"), ((0, 2), "do not solve"), ((2, 2), "poles beside")):
+        wrong = {key: list(row) for key, row in found.items()}
+        p, q = wrong[pair][2]
+        wrong[pair][2] = (p, q + 1) if pair == (2, 2) else (p + 1, q)
+        with pytest.raises(SystemExit, match=message):
+            integrals["check"](4, wrong, tmp_path / "text")
+    for file in tmp_path.glob("4-8-*.npz"):
+        coefficients = np.load(file)["coefficients"]
+        coefficients[:, 3, 1, 0] ^= 1
+        np.savez(file, coefficients=coefficients)
+    with pytest.raises(NumberError, match="index"):
+        integrals["reduce_integrals"](tmp_path, 4)
+
+
+# ---- clusters ----------------------------------------------------------------------------------------------
+
+TINY = {
+    "curve_intersections": ("--size", 4),
+    "determinants": ("--size", 5, "--count", 100),
+    "domino_tilings": ("--size", 6),
+    "feynman_integrals": ("--size", 4),
+    "paillier_sums": ("--size", 20, "--bits", 256),
+    "partition_numbers": ("--size", 500),
+    "ramanujan_tau": ("--size", 500),
+    "self_avoiding_paths": ("--size", 9),
+    "weak_rsa_keys": ("--size", 200, "--bits", 64),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a cluster whose workers cannot import what pipelines share."""
+    before = sys.path.copy()
+    sys.path[:] = [folder for folder in before if Path(folder).resolve() != PIPELINES]
+    try:
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as running:
+            sys.path[:] = before
+            with Client(running, set_as_default=False) as client:
+                client.wait_for_workers(2)
+                assert not any(client.run(find_spec, "running").values())
+            yield running.scheduler_address
+    finally:
+        sys.path[:] = before
+
+
+def test_every_pipeline_has_a_run_on_a_cluster() -> None:
+    others = {"counting", "running"}
+    assert {file.stem for file in PIPELINES.glob("*.py")} == {*TINY, *others}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_on_a_cluster(
+    name: str,
+    cluster: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each pipeline prints the same with --scheduler as without, and as when it finds all in the folder."""
+    if name == "paillier_sums":
+        pytest.importorskip("phe")
+    printed = []
+    for folder, more in (
+        ("alone", ()),
+        ("many", ("--scheduler", cluster)),
+        ("many", ("--scheduler", cluster)),
+    ):
+        run(f"{name}.py", tmp_path / folder, *TINY[name], *more, monkeypatch=monkeypatch)
+        lines = capsys.readouterr().out.replace(str(tmp_path / folder), "folder").splitlines()
+        printed.append([line for line in lines if " are there" not in line and "determinants 0" not in line])
+    assert printed[0] == printed[1] == printed[2]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", TINY)
+def test_on_a_gpu(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each pipeline prints the same with --gpus 1 as without."""
+    if name == "paillier_sums":
+        pytest.importorskip("phe")
+    printed = []
+    for folder, more in (("cpu", ()), ("gpu", ("--gpus", 1))):
+        run(f"{name}.py", tmp_path / folder, *TINY[name], *more, monkeypatch=monkeypatch)
+        printed.append(capsys.readouterr().out.replace(str(tmp_path / folder), "folder"))
+    assert printed[0] == printed[1]

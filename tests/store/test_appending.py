@@ -1,11 +1,6 @@
 """to_zarr as Dask's and Zarr's: appending, modes, components, chunks, and writing that is computed later."""
 
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -336,43 +331,6 @@ def test_what_changed_meanwhile_is_not_lost(path: str) -> None:
         later.compute()
     assert location.read_metadata() == changed
     assert rd.open_zarr(path).to_ints().tolist() == list(range(100))
-
-
-_APPENDING = """
-import sys
-import numpy as np
-import rnsdask as rd
-moduli = rd.ModuliSet(map(int, sys.argv[1].split(",")))
-x = rd.from_ints(np.arange(1000), moduli, chunks=None)
-print("ready", flush=True)
-while True:
-    x.to_zarr("x.zarr", append_dim=0)
-"""
-
-
-def test_processes_that_are_killed_while_they_append(rng: np.random.Generator) -> None:
-    """Whenever it is, what is there is whole: so often all of what is appended, and nothing else."""
-    rnd = random.Random(int(rng.integers(2**32)))
-    unsigned(np.arange(1000), 300).to_zarr("x.zarr")
-    count = 1
-    for _ in range(2):
-        arguments = [sys.executable, "-c", _APPENDING, ",".join(map(str, MODULI))]
-        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(rnd.uniform(0.0, 0.4))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        store.settle(store.locate("x.zarr"))
-        found = ints("x.zarr")
-        assert len(found) % 1000 == 0
-        assert len(found) >= 1000 * count
-        count = len(found) // 1000
-        assert found == list(range(1000)) * count
-        unsigned(np.arange(1000)).to_zarr("x.zarr", append_dim=0)
-        count += 1
-        assert ints("x.zarr") == list(range(1000)) * count
 
 
 def test_an_append_to_an_object_store_is_interrupted_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,6 @@
 import json
 import os
 import pickle
-import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -257,47 +252,6 @@ def test_an_end_between_the_renames(
     expected = {"resume": NEW, "overwrite": OLD, "append": [*NEW, 1, 2]}[then]
     assert values_in(path) == expected
     assert files_beside(path) == {"c", "zarr.json"}
-
-
-REPLACE = """
-import sys
-import numpy as np
-import rnsdask as rd
-from rnsdask import store
-from rnsdask.rns.system import RNS
-moduli = rd.ModuliSet([2**32, 2**32 - 1, 7, 65519])
-print("ready", flush=True)
-i = 0
-while True:
-    i += 1
-    writer = store.create("x.zarr", RNS(moduli), (300,), chunks=128, overwrite=True)
-    for k, length in enumerate((128, 128, 44)):
-        writer.write_chunk((k,), np.full((4, length), i % 7, np.uint32))
-    writer.finish()
-"""
-
-
-def test_killed_at_any_time() -> None:
-    """The store is whole, the old one or a new one, but between two renames; and it can be replaced."""
-    rnd = random.Random(5)
-    array([3] * 300).to_zarr("x.zarr")
-    for _ in range(2):
-        process = subprocess.Popen([sys.executable, "-c", REPLACE], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        process.stdout.readline()
-        for _ in range(10):
-            # Each read is of one store, or it says that it was overwritten, or is being so.
-            with suppress(StoreError):
-                assert len(set(rd.open_zarr("x.zarr").to_ints().tolist())) == 1
-        time.sleep(rnd.uniform(0.0, 0.1))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        store.settle(store.locate("x.zarr"))
-        assert len(set(values_in("x.zarr"))) == 1
-    array(NEW).to_zarr("x.zarr", overwrite=True)
-    assert values_in("x.zarr") == NEW
-    assert [entry.name for entry in Path().iterdir() if not entry.name.startswith(".")] == ["x.zarr"]
 
 
 # ---- In an object store -----------------------------------------------------------------------------------

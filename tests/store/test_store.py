@@ -6,8 +6,6 @@ import pickle
 import re
 import shutil
 import struct
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -896,12 +894,6 @@ def test_verify_reads_one_chunk_at_a_time(tmp_path: Path, monkeypatch: pytest.Mo
     assert read_indices == []
     next(problems)
     assert read_indices == [(0,)]
-
-
-def test_importing_the_store_does_not_import_dask() -> None:
-    code = "import sys, rnsdask.store; print(sorted({'dask', 'distributed', 'pandas'} & set(sys.modules)))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
 
 
 def test_copied_stores_are_stores(tmp_path: Path, rng: np.random.Generator) -> None:

@@ -573,7 +573,7 @@ def test_a_store_of_20000_moduli(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(SECONDS)
-@pytest.mark.parametrize("source", ["/dev/zero", "yes", "yes ''", "yes 3", "yes '# no'"])
+@pytest.mark.parametrize("source", ["/dev/zero", "yes ''", "yes 3"])
 def test_moduli_without_an_end(source: str, tmp_path: Path) -> None:
     command = ["moduli", "--moduli", source]
     if source.startswith("/"):

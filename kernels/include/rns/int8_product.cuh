@@ -13,8 +13,8 @@ constexpr i32 kFractionBits = 17;    // of the fraction
 
 // A modulus q <= 256: 2^38 / q and 1 / q, both rounded; what a matrix' residues are multiplied by; what parts
 // of its numbers are therefore multiplied by, which is 2^16 modulo q for a factor of 1, else 2^22 and 2^11
-// times the factor, around 0; and what sums begin with whose shifted_residue is taken: the bits of a float
-// which is a multiple of q.
+// times the factor, around 0; what sums begin with whose shifted_residue is taken: the bits of a float
+// which is a multiple of q; and what NumberParts are multiplied by.
 struct SmallModulus {
   i32 modulus;
   i32 reciprocal;
@@ -23,6 +23,7 @@ struct SmallModulus {
   i32 factor;
   i32 start;
   float inverse;
+  float parts[3];  // for three parts, 2^22, 2^11 and 1 times the factor; for two, 2^16, 0 and 0
 };
 
 // What leads from residues modulo all q back to one modulo m: for each q its weight, which is Q / q modulo m,
@@ -45,6 +46,34 @@ constexpr float kRounder = 12582912.0f;  // 1.5 2^23
 constexpr i32 kRounderBits = 12582912 + kFloatBits;
 constexpr i32 kShortTerms = 256;  // products of two parts that may be added to q.start
 
+RNS_INLINE float float_of(i32 bits) {
+#if defined(__CUDA_ARCH__)
+  return __int_as_float(bits);
+#else
+  float number;
+  __builtin_memcpy(&number, &bits, sizeof number);
+  return number;
+#endif
+}
+
+RNS_INLINE i32 bits_of(float number) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_int(number);
+#else
+  i32 bits;
+  __builtin_memcpy(&bits, &number, sizeof bits);
+  return bits;
+#endif
+}
+
+RNS_INLINE float multiply_add(float x, float y, float z) {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(x, y, z);
+#else
+  return __builtin_fmaf(x, y, z);
+#endif
+}
+
 // What a shifted residue has more than the residue.
 RNS_INLINE u32 shift_of(const SmallModulus& q) {
   return static_cast<u32>(kFloatBits) - static_cast<u32>(kRounderBits) * static_cast<u32>(q.modulus);
@@ -54,15 +83,7 @@ RNS_INLINE u32 shift_of(const SmallModulus& q) {
 // kShortTerms products of -128 to 127 and a residue are. The quotient is off from that of the float and q by
 // at most 1/2 + 1/q, so that the rest is less than 129.
 RNS_INLINE u32 shifted_residue(i32 sum, const SmallModulus& q) {
-#if defined(__CUDA_ARCH__)
-  const i32 quotient = __float_as_int(__fmaf_rn(__int_as_float(sum), q.inverse, kRounder));
-#else
-  float number;
-  __builtin_memcpy(&number, &sum, sizeof number);
-  number = __builtin_fmaf(number, q.inverse, kRounder);
-  i32 quotient;
-  __builtin_memcpy(&quotient, &number, sizeof quotient);
-#endif
+  const i32 quotient = bits_of(multiply_add(float_of(sum), q.inverse, kRounder));
   return static_cast<u32>(sum) - static_cast<u32>(quotient) * static_cast<u32>(q.modulus);
 }
 
@@ -90,6 +111,39 @@ RNS_INLINE u32 small_part(i32 x, const SmallModulus& q) {
   }
   return shifted_residue(static_cast<i32>(sum), q);
 }
+
+// The parts of a number, for many moduli: as floats, whose products and sums are integers below 2^24 and so
+// exact. GPUs multiply twice as many of them as integers.
+template <bool HasFactor>
+struct NumberParts {
+  float upper;
+  float middle;
+  float lower;
+
+  RNS_INLINE explicit NumberParts(i32 x)
+      : upper(static_cast<float>(x >> 22)),
+        middle(static_cast<float>(x >> 11 & 0x7ff)),
+        lower(static_cast<float>(x & 0x7ff)) {}
+
+  // Equals small_part of the number.
+  RNS_INLINE u32 residue(const SmallModulus& q) const {
+    const float start = multiply_add(upper, q.parts[0], float_of(q.start));
+    return shifted_residue(bits_of(multiply_add(lower, q.parts[2], multiply_add(middle, q.parts[1], start))),
+                           q);
+  }
+};
+
+template <>
+struct NumberParts<false> {
+  float upper;
+  i32 lower;
+
+  RNS_INLINE explicit NumberParts(i32 x) : upper(static_cast<float>(x >> 16)), lower(x & 0xffff) {}
+
+  RNS_INLINE u32 residue(const SmallModulus& q) const {
+    return shifted_residue(bits_of(multiply_add(upper, q.parts[0], float_of(q.start + lower))), q);
+  }
+};
 
 // Collects the shifted residues modulo each q of a sum S, each times the inverse modulo q of Q / q,
 // |S| / Q <= 1/2 - 2^-7.

@@ -21,14 +21,10 @@ def sparse_matmul(a: SparseRows, x: Array, moduli: ModuliSet, out: Array) -> Non
 
 
 def shortest_recurrences(sequences: Array, moduli: ModuliSet) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Shortest linear recurrences of sequences (n, T), one modulo each prime.
+    """Shortest linear recurrences c (n, T + 1) of sequences (n, T), one modulo each prime, and lengths (n,).
 
-    Returns
-    -------
-    coefficients : array of uint32, shape (n, T + 1)
-        c with ``c[0] = 1`` and ``sum(c[i] * s[t - i] for i in range(L + 1)) = 0`` for all t from L on.
-    lengths : array of int64, shape (n,)
-        L of each sequence.
+    With the length L, ``c[0] = 1`` and ``sum(c[i] * s[t - i] for i in range(L + 1)) = 0`` for all t from L
+    on.
     """
     n, terms = sequences.shape
     coefficients, lengths = np.empty((n, terms + 1), dtype=np.uint32), np.empty(n, dtype=np.uint64)

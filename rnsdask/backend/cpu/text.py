@@ -69,14 +69,9 @@ def parse_lines(
 ) -> tuple[int, int]:
     """Read lines of text, each an integer, into (N, L) limbs; in two's complement when `signed`.
 
-    There may be as many as `spaces` spaces and tabs around an integer.
-
-    Returns
-    -------
-    rows, end : int
-        How many were read, and where in the text they end: before the first line that does not end there,
-        has more than `longest` characters, is no integer or does not fit into the limbs; or is a decimal one
-        of thousands of digits.
+    There may be as many as `spaces` spaces and tabs around an integer. Return how many were read, and where
+    in the text they end: before the first line that does not end there, has more than `longest` characters,
+    is no integer or does not fit into the limbs; or is a decimal one of thousands of digits.
     """
     rows, end = _cpu.parse_lines(text, start, longest, spaces, signed, limbs)
     return rows, end

@@ -46,26 +46,10 @@ _making = Lock()
 
 
 def file_to_gpu(path: Path, array: Array) -> int:
-    """Read a file into an array of the current GPU, where what comes later on the current stream finds it.
+    """Read a regular file into a C-contiguous array of the current GPU; return how many bytes it has.
 
-    Parameters
-    ----------
-    path : Path
-        A regular file.
-    array : cupy.ndarray
-        C-contiguous.
-
-    Returns
-    -------
-    int
-        How many bytes the file has; if they are not as many as those of the array, nothing is there of it.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    RuntimeError
-        For an error of CUDA.
+    What comes later on the current stream finds it there. If these are not as many as those of the array,
+    nothing is there of it. OSError if the file cannot be read; RuntimeError for an error of CUDA.
     """
     return _moved("read", os.fsencode(path), array, cupy.cuda.get_current_stream().ptr)
 

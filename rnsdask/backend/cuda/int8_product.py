@@ -38,7 +38,7 @@ from rnsdask.backend.cuda.layout import (
 )
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
-    INT8_LONGEST,
+    INT8_COLUMNS,
     INT8_ROWS,
     INT8_TERMS,
     INT8_WORKSPACE,
@@ -55,8 +55,8 @@ REPLACE, ADD, SUBTRACT = 0, 1, -1
 assert INT8_TERMS <= MOST_TERMS
 _PAD = 16  # sides of the 8-bit matrices are multiples of it
 
-# Products of up to so many terms are joined at once if that keeps all multiprocessors busy, as measured: else
-# the library is quicker.
+# Products of up to so many terms are joined at once if there is a tile for nearly each multiprocessor, as
+# measured: else the library is quicker.
 _MOST_JOINED = 512
 
 # The most products of a call.
@@ -166,11 +166,53 @@ def split(
     out: Array,
 ) -> None:
     """Residues modulo small moduli of a block: of its first matrix, row and column, and rows and columns."""
-    rows, terms = out.shape[-2], out.shape[-1] * (out.shape[2] if out.ndim == 5 else 1)
-    task = part.task(place, (len(out), *shape), (rows, terms), small)
-    threads = len(out) * -(-rows // 32) * -(-terms // 128) * BLOCK
-    image = Parameter(IMAGE, **dict(zip(IMAGE.names or (), _image(out), strict=True)))
-    launching.launch("int8_product", "int8_split", threads, (task, on_device(constants, "weights"), image))
+    _split(constants, _Side(part, place, shape, small, out))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A block of matrices, and where its residues go."""
+
+    part: Part
+    place: tuple[int, int, int]
+    shape: tuple[int, int]
+    small: NDArray[np.int32]
+    out: Array
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether residues are multiplied by factors, as those of left matrices."""
+        return bool(self.small[0, -1])
+
+    def parameters(self) -> tuple[Parameter, Parameter]:
+        """Task and image."""
+        task = self.part.task(self.place, (len(self.out), *self.shape), _sides(self.out), self.small)
+        return task, Parameter(IMAGE, **dict(zip(IMAGE.names or (), _image(self.out), strict=True)))
+
+    def threads(self) -> int:
+        rows, terms = _sides(self.out)
+        return len(self.out) * -(-rows // 32) * -(-terms // 128) * BLOCK
+
+
+def _sides(image: Array) -> tuple[int, int]:
+    """Rows and terms of residues (count, moduli, steps, rows, INT8_STEP), or (..., rows, terms)."""
+    return int(image.shape[-2]), int(image.shape[-1] * (image.shape[2] if image.ndim == 5 else 1))
+
+
+_NO_SIDE = Parameter(INT8_TASK), Parameter(IMAGE)
+
+
+def _split(constants: Int8Constants, *sides: _Side) -> None:
+    """Residues of one side, or of both in one launch; the left one's small moduli have factors."""
+    left, right = _NO_SIDE, _NO_SIDE
+    for side in sides:
+        if side.has_factors:
+            left = side.parameters()
+        else:
+            right = side.parameters()
+    threads = sum(side.threads() for side in sides)
+    arguments = (*left, *right, on_device(constants, "weights"))
+    launching.launch("int8_product", "int8_split", threads, arguments)
 
 
 def _join(
@@ -258,7 +300,7 @@ def _resident() -> int:
 def _is_joined_at_once(count: int, rows: int, terms: int, columns: int) -> bool:
     """Whether one kernel multiplies so many matrices and joins."""
     can = has_matrix_units(cupy.cuda.runtime.getDevice())
-    return can and terms <= _MOST_JOINED and count * _tiles(rows, columns) >= _resident()
+    return can and terms <= _MOST_JOINED and 3 * count * _tiles(rows, columns) >= _resident()
 
 
 def int8_split(x: Array, constants: Int8Constants, is_left: bool, out: Array) -> None:
@@ -293,45 +335,39 @@ def multiply(
     count = out.words.shape[0] * out.words.shape[1]
     factors = constants.negative if mode == SUBTRACT else constants.left
     is_joined = _is_joined_at_once(count, rows, terms, columns)
-
-    def image(
-        part: Part, place: tuple[int, int, int], shape: tuple[int, int], small: NDArray[np.int32]
-    ) -> Array:
-        sides = matrices, constants.count, *shape
-        padded = *sides[:2], _padded(shape[0]), _padded(shape[1])
-        parts = empty_image(*sides) if is_joined else cupy.empty(padded, dtype=cupy.int8)
-        split(part, place, shape, constants, small, parts)
-        return parts
-
     for (k, depth), (i, height) in itertools.product(_cut(terms, INT8_TERMS), _cut(rows, INT8_ROWS)):
         is_added = k > 0 or mode != REPLACE
-        most = _matrices_at_a_time(constants.count, (height, depth, columns), is_joined)
+        most = _matrices_at_a_time(constants.count, (height, depth, min(columns, INT8_COLUMNS)), is_joined)
         for first, matrices in _cut(count, most):
-            x = image(a, (first, i, k), (height, depth), factors)
-            for j, width in _cut(columns, INT8_LONGEST):
-                y = image(right, (first, j, k), (width, depth), constants.right)
-                for row, block_rows in _cut(height, INT8_LONGEST):
-                    place, block = (first, i + row, j), (block_rows, width)
-                    part = x[..., row : row + (block_rows if is_joined else _padded(block_rows)), :]
-                    if is_joined:
-                        added = out.words if is_added else None
-                        multiply_images(part, y, out, block, constants, added, place=place)
-                        continue
-                    sides = part.shape[2], y.shape[2]
-                    sums = cupy.empty((matrices, constants.count, *sides), dtype=cupy.int32)
-                    _multiply_int8(part, y, sums)
+            x = _empty(matrices, constants.count, height, depth, is_joined)
+            sides = [_Side(a, (first, i, k), (height, depth), factors, x)]  # once for all columns
+            for j, width in _cut(columns, INT8_COLUMNS):
+                y = _empty(matrices, constants.count, width, depth, is_joined)
+                _split(constants, *sides, _Side(right, (first, j, k), (width, depth), constants.right, y))
+                place, block, sides = (first, i, j), (height, width), []
+                if is_joined:
+                    multiply_images(x, y, out, block, constants, out.words if is_added else None, place=place)
+                else:
+                    sums = cupy.empty((*x.shape[:3], y.shape[2]), dtype=cupy.int32)
+                    _multiply_int8(x, y, sums)
                     _join(sums, out, place, block, constants, is_added)
-                    del sums  # before the next ones are made
-                del y
-            del x, part
+                    del sums
+                del y  # before the next ones are made
+            del x
+
+
+def _empty(matrices: int, moduli: int, rows: int, terms: int, is_joined: bool) -> Array:
+    """Memory for residues, as kernels or the library take them."""
+    if is_joined:
+        return empty_image(matrices, moduli, rows, terms)
+    return cupy.empty((matrices, moduli, _padded(rows), _padded(terms)), dtype=cupy.int8)
 
 
 def _matrices_at_a_time(moduli: int, shape: tuple[int, int, int], is_joined: bool) -> int:
     """Matrices whose images and sums fit the workspace, of so many rows, terms and columns, or one."""
-    rows, depth, columns = shape
-    width, height = (_padded(min(INT8_LONGEST, side)) for side in (columns, rows))
-    images = _padded(depth, INT8_STEP if is_joined else _PAD) * (_padded(rows) + width)
-    each = moduli * (images + (0 if is_joined else 4 * height * width))
+    rows, depth, columns = map(_padded, shape)
+    images = _padded(depth, INT8_STEP if is_joined else _PAD) * (rows + columns)
+    each = moduli * (images + (0 if is_joined else 4 * rows * columns))
     return max(1, min(INT8_WORKSPACE // each, _MOST_PRODUCTS // moduli))
 
 
@@ -352,7 +388,7 @@ def _multiply_int8(x: Array, y: Array, sums: Array) -> None:
         cublas.CUBLAS_OP_N,
         *(columns, rows, terms, one.ctypes.data),
         *(y, _INT8, terms, columns * terms),
-        *(x, _INT8, terms, x.strides[-3], zero.ctypes.data),
+        *(x, _INT8, terms, rows * terms, zero.ctypes.data),
         *(sums, _INT32, columns, rows * columns),
         *(count, _SUM_OF_INT32, _DEFAULT),
     )

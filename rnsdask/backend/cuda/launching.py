@@ -151,14 +151,8 @@ def launch(
     Without `strides` there are all of `threads`: where registers let fewer blocks run at once than would be
     started, the last ones would have the GPU to themselves. `arguments` are arrays, scalars and
     :class:`Parameter` of the current device; `defines` are options of the compiler, by which a module is
-    compiled more than once; `cluster` blocks at a time work together.
-
-    Raises
-    ------
-    ValueError
-        If an array is another device's.
-    RuntimeError
-        If the current stream is one that CUDA gives each thread by default.
+    compiled more than once; `cluster` blocks at a time work together. ValueError if an array is another
+    device's; RuntimeError if the current stream is one that CUDA gives each thread by default.
     """
     device = cupy.cuda.runtime.getDevice()
     values = []
@@ -246,10 +240,7 @@ def is_aligned(array: Array) -> bool:
 def row_stride(residues: Array) -> np.int64:
     """Distance in elements from a residue to the next residue of the same number.
 
-    Raises
-    ------
-    ValueError
-        If the numbers of a row are not next to one another, for the kernels would read others.
+    ValueError if the numbers of a row are not next to one another, for the kernels would read others.
     """
     step, item = residues.strides, residues.itemsize
     if step[1] != item and residues.shape[1] > 1 and residues.size:

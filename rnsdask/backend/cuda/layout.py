@@ -172,6 +172,7 @@ SMALL_MODULUS = np.dtype(
     [
         *((name, np.int32) for name in ("modulus", "reciprocal", "upper", "middle", "factor", "start")),
         ("inverse", np.float32),
+        ("parts", np.float32, (3,)),
     ]
 )
 MOST_SMALL_MODULI = 10

@@ -26,6 +26,10 @@ _BETWEEN = 2**26
 # The logarithm of the longest run whose product is computed in one pass.
 _LONGEST_PRODUCT = 13
 
+# The logarithm of the least length of transforms that have a block each. A block asks for words of another
+# one ahead of it, as many for each multiprocessor as a transform of that length has: the quickest on an H100.
+_LONG_ROW = 13
+
 
 def _longest_row() -> int:
     """The logarithm of the longest transform that shared memory holds."""
@@ -39,9 +43,9 @@ _SLACK = 2**20
 _GROUP = 2**16
 _CACHE_BYTES = 40 * 2**20
 
-# What the last two passes transform in one launch, by the length of the whole, as logarithms. For 2**21 two
-# launches are quicker.
-_OVERLAPPED = {**{log: log for log in range(15, 21)}, 22: 15, 23: 15, 24: 16, 25: 16, 26: 16}
+# What the last two passes transform in one launch, by the length of the whole, as logarithms. For 2**21 and
+# from 2**26 on two launches are quicker.
+_OVERLAPPED = {**{log: log for log in range(15, 21)}, 22: 15, 23: 15, 24: 16, 25: 16}
 
 
 def _overlapped_matrix(log_length: int) -> int:
@@ -120,7 +124,15 @@ class _Rows:
         low, high = ntt_tables.powers_on(self.constants, log_matrix, cupy.cuda.runtime.getDevice())
         return low, high, ntt_tables.split(log_matrix)
 
-    def launch(self, module: str, name: str, shape: Shape, parameter: Parameter, *arguments: Any) -> None:
+    def launch(
+        self,
+        module: str,
+        name: str,
+        shape: Shape,
+        parameter: Parameter,
+        *arguments: Any,
+        strides: bool = True,
+    ) -> None:
         threads = int(parameter.fields["rows"]) * int(parameter.fields["tiles"]) * shape.block
         launching.launch(
             module,
@@ -129,6 +141,7 @@ class _Rows:
             (parameter, *arguments),
             block=shape.block,
             shared=shape.shared,
+            strides=strides,
             defines=shape.defines(self.constants.moduli),
         )
 
@@ -138,7 +151,9 @@ class _Rows:
         transforms = out.shape[1] >> log_length
         tables = self.scales() if scaled else {}
         parameter = self.parameter(x, out, shape, -(-transforms // shape.slots), tables)
-        self.launch("ntt_rows", "ntt_rows", shape, parameter, np.int64(transforms))
+        is_long, processors = log_length >= _LONG_ROW, launching.processors(cupy.cuda.runtime.getDevice())
+        arguments = np.int64(transforms), np.uint32(processors >> log_length - _LONG_ROW if is_long else 0)
+        self.launch("ntt_rows", "ntt_rows", shape, parameter, *arguments, strides=not is_long)
 
     def transform_columns(
         self,
@@ -286,8 +301,9 @@ def _multiply_part(
     parameter = of_rows.parameter(x, out, shape, -(-runs // shape.slots), back.scales())
     device = cupy.cuda.runtime.getDevice()
     inverse_roots = ntt_tables.roots_on(back.constants, log_rest, device)  # owned until launched
-    arguments = (other, row_stride(other), np.int32(serves_all), np.int64(period), inverse_roots[back.rows])
-    of_rows.launch("cyclic_products", "cyclic_products", shape, parameter, *arguments, np.int64(runs))
+    second = other, row_stride(other), np.int32(serves_all), np.int64(period)
+    arguments = *second, inverse_roots[back.rows], np.int64(runs)
+    of_rows.launch("cyclic_products", "cyclic_products", shape, parameter, *arguments, strides=False)
     for log_pass in reversed(lengths):
         back.transform_columns(out, out, log_pass, log_rest, backward=True)
         log_rest += log_pass

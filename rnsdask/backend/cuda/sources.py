@@ -21,12 +21,8 @@ def kernels_directory() -> Path:
     """Return the folder that holds ``include/`` and ``cuda/``.
 
     It is ``rnsdask/kernels`` in an installed package, and ``kernels`` beside the package in a checkout (an
-    editable install runs from there, so that it always compiles the sources being edited).
-
-    Raises
-    ------
-    FileNotFoundError
-        If neither folder exists, which only a broken installation can cause.
+    editable install runs from there, so that it always compiles the sources being edited). FileNotFoundError
+    if neither folder exists, which only a broken installation can cause.
     """
     package = Path(__file__).resolve().parents[2]
     candidates = (package / "kernels", package.parent / "kernels")
