@@ -55,6 +55,7 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
 def logarithms(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """Logarithms of series with the constant term 1: rationals, where k times coefficient k is an integer."""
     _check_constants("log_series", (1,), f, system, place)
+    f = f[..., :count]
     bound = count * _checked_power("log_series", 1 + _magnitude(f, system), count)
     f = power_series.to_length(f, count)
     slopes = lifted(power_series.logarithmic_derivatives, (f,), system, bound, count - 1)

@@ -79,6 +79,12 @@ def check_unary(case: Case, rng: Random) -> int:
     return same_numbers(case, function(x.array), mapped(function, x.values))
 
 
+@operation("square")
+def check_square(case: Case, rng: Random) -> int:
+    (x,) = case.take(rng)
+    return check_overflowing(case, rng, lambda **mode: rd.square(x.array, **mode), x.values * x.values)
+
+
 @operation("power")
 def check_power(case: Case, rng: Random) -> int:
     (x,) = case.take(rng)

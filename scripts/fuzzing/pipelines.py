@@ -2,6 +2,7 @@
 
 import pickle
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,7 +108,7 @@ def passed_on(rng: Random, state: State) -> State:
     """Pass numbers on: computed, pickled, in other chunks, in other words, or through a store."""
     x = state.array
     ways: list[Callable[[], Any]] = [
-        lambda: pickle.loads(pickle.dumps(x)),
+        lambda: pickled(x),
         lambda: x.compute() if dask.is_dask_collection(x) else x,
         lambda: x.persist() if dask.is_dask_collection(x) else x,
         lambda: x.rechunk(inputs.chunks(rng, state.values.shape)) if state.values.size else x,
@@ -121,6 +122,17 @@ def passed_on(rng: Random, state: State) -> State:
         lambda: stored(x, state.values.shape),
     ]
     return replace(state, array=rng.choice(ways)())
+
+
+def pickled(x: Any) -> Any:
+    """The same array, pickled and loaded, which Dask's graphs refuse while another thread computes them."""
+    for _ in range(50):
+        try:
+            return pickle.loads(pickle.dumps(x))
+        except RuntimeError as error:
+            require("changed size during iteration" in str(error), f"another error: {error}")
+            time.sleep(0.02)
+    return x
 
 
 def stored(x: Any, shape: tuple[int, ...]) -> Any:

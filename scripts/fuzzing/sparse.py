@@ -225,6 +225,7 @@ def check_sparse_invariants(case: Case, rng: Random) -> int:
     field, size = prime_fields(rng)
     a = Drawn(case, rng, True)
     length, options = a.shape[0], {"chunks": rng.choice((None, 1, 2)), "seed": rng.randint(0, 3)}
+    options["backend"] = "cpu" if case.processor is np else "cuda"
     case.note("field", repr(field))
     least = min(field.primes)
     try:
