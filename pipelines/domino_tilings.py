@@ -52,7 +52,7 @@ def domino_tilings(folder: Path, size: int, client: Any = None, on_gpu: bool = F
     files = {n: folder / f"{n}.txt" for n in range(2, max(size, 2) + 1, 2)}
     missing = [n for n, file in files.items() if not file.exists()]
     print(f"{len(files)} boards, of which {len(files) - len(missing)} are there")
-    compute([dask.delayed(_count)(n, on_gpu, files[n]) for n in reversed(missing)], client, on_gpu)
+    compute([dask.delayed(_count)(n, on_gpu, files[n]) for n in reversed(missing)], client, on_gpu, at_once=1)
     return {n: int(gmpy2.mpz(file.read_text())) for n, file in files.items()}
 
 

@@ -20,7 +20,7 @@ from running import compute, connected, drawing, on_processor, parser_of, save
 
 import rnsdask as rd
 
-MASTERS, OF_TASK = ((1, 1), (1, 0), (0, 1)), 8
+MASTERS = (1, 1), (1, 0), (0, 1)
 POLES = fmpz_poly([4, -8, 1])  # (s - (m + M)^2) (s - (m - M)^2) for m^2 = 1 and M^2 = 3
 
 
@@ -47,23 +47,23 @@ def find_functions(file: Path, size: int, primes: list[int], gpu: bool) -> None:
         for k, pair in enumerate(MASTERS):
             right[:, i, k] -= equation.get(pair, (0, 0))
     down, across, u, v = np.array(entries).T
-    # Degrees are at most 2 n - 4, for each step up divides by POLES once; one more point confirms them.
-    points, values = np.arange(1, 4 * size - 5), []
+    points, values = np.arange(1, 4 * size - 5), []  # degrees are up to 2 n - 4; a point more confirms them
     for s in points:
         matrix = rd.sparse.from_entries(down, across, u + v * s, (len(rows),) * 2)
         b = rd.from_ints(right[0] + right[1] * s, fields, chunks=None)
         values.append(rd.sparse.solve(matrix, on_processor(b, gpu)))
     x = on_processor(rd.from_ints(points, fields, chunks=None), gpu)
-    p, q = rd.poly.rational_interpolate(x, rd.stack(values, axis=-1))
-    save(file, coefficients=rd.concatenate([p, q], axis=-1).residues)
+    found = rd.poly.rational_interpolate(x, rd.stack(values, axis=-1))
+    save(file, coefficients=rd.concatenate(found, axis=-1).residues)
 
 
 def reduce_integrals(folder: Path, size: int, client: Any = None, gpu: bool = False) -> dict[Any, Any]:
     """Return numerators and denominators, three for each integral; make what the folder lacks."""
-    for count in range(size // 16 + 2, size + 9):
-        primes = np.array(list(rd.ModuliSet.ntt_primes(32 * OF_TASK * count, 1)))[: OF_TASK * count]
-        files = {folder / f"{size}-{k}.npz": part.tolist() for k, part in enumerate(np.split(primes, count))}
-        missing = [(file, size, part, gpu) for file, part in files.items() if not file.exists()]
+    step = 32 if gpu else 8
+    for count in range(-(-(2 * size // 3 + 2) // step), size + 9):
+        primes = np.array(list(rd.ModuliSet.ntt_primes(32 * step * count, 1)))[: step * count]
+        files = {folder / f"{size}-{step}-{k}.npz": part for k, part in enumerate(np.split(primes, count))}
+        missing = [(file, size, part.tolist(), gpu) for file, part in files.items() if not file.exists()]
         compute([delayed(find_functions)(*task) for task in missing], client, gpu)
         found = np.concatenate([np.load(file)["coefficients"] for file in files])
         lacking = found[..., ::-1].astype(bool).argmax(axis=-1)  # powers of s in denominators
@@ -72,7 +72,7 @@ def reduce_integrals(folder: Path, size: int, client: Any = None, gpu: bool = Fa
             fractions = rd.rational_reconstruct(found[good], primes[good].tolist(), common_axis=-1)
             break
     numbers, end = fractions.numerators.tolist(), 2 * size - 3
-    bits = max(abs(x).bit_length() for x in fractions.numerators.ravel().tolist())
+    bits = int(abs(fractions.numerators).max()).bit_length()
     print(f"{len(numbers)} integrals, coefficients of up to {bits} bits, {fractions.certainty}")
     functions = [[(fmpz_poly(x[:end]), fmpz_poly(x[end:])) for x in row] for row in numbers]
     return dict(zip(equations(size)[0], functions, strict=True))

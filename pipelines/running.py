@@ -47,12 +47,12 @@ def connected(options: argparse.Namespace) -> Iterator[Any]:
         yield client
 
 
-def compute(tasks: list[Any], client: Any = None, on_gpu: bool = False) -> list[Any]:
-    """Compute tasks; a bar on standard error shows their progress if it takes longer than a second."""
+def compute(tasks: list[Any], client: Any = None, on_gpu: bool = False, at_once: int = 4) -> list[Any]:
+    """Compute tasks, on a GPU some at once; a bar on standard error shows the progress after a second."""
     with (
         redirect_stdout(sys.stderr),
         ProgressBar(minimum=1),
-        dask.config.set(num_workers=4 if on_gpu else None),
+        dask.config.set(num_workers=at_once if on_gpu else None),
     ):
         if client and tasks:
             tasks = client.persist(tasks)

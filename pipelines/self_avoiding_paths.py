@@ -51,7 +51,7 @@ def relabel(keys: Any, places: range, end: int, label: Any) -> Any:
 
 def merge(keys: Any, counts: Any, primes: Any) -> tuple[Any, Any]:
     """Return the different keys, ascending, and the sums of their counts modulo primes."""
-    order = keys.argsort()
+    order = keys.argsort() if keys.size else keys.astype(np.int64)
     keys = keys[order]
     last = np.append(keys[1:] != keys[:-1], keys[:1] == keys[:1]).nonzero()[0]
     sums = counts[:, order].cumsum(axis=1, dtype=np.uint64)[:, last]  # 2^32 residues fit

@@ -49,6 +49,7 @@ from benchmarking import (
     time_in_turn,
     waited_seconds,
     wall_seconds,
+    with_new_arrays,
     write_results,
 )
 
@@ -208,7 +209,7 @@ def bench_checked(bench: Bench) -> list[Row]:
         result = function(*operands, overflow="flag")
         check(what, result[0], lambda *x, f=exact: f(*x) % bench.moduli.product, *operands)
         check(what, result[1], lambda *x, f=exact: not 0 <= f(*x) < bench.moduli.product, *operands)
-        calls = {m: partial(function, *operands, overflow=m) for m in ("wrap", mode)}
+        calls = {m: partial(with_new_arrays, function, *operands, overflow=m) for m in ("wrap", mode)}
         measures = {("call", m): bench.whole(call) for m, call in calls.items()}
         if bench.is_gpu:
             measures |= {("kernel", m): bench.kernels(call) for m, call in calls.items()}

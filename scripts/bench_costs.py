@@ -48,6 +48,7 @@ from benchmarking import (
     time_in_turn,
     waited_seconds,
     wall_seconds,
+    with_new_arrays,
     write_results,
 )
 
@@ -143,9 +144,9 @@ def checked(numbers: Numbers) -> Iterator[Cost]:
         x, y = (numbers.array(ints, kind == "signed") for ints in factors)
         z, w = (numbers.array(numbers.ints(half - 2), kind == "signed") for _ in range(2))
         calls: dict[str, Call] = {
-            "x * y": partial(rd.multiply, x, y),
-            "fma(x, y, z)": partial(rd.fma, x, y, z),
-            "mulsub(x, y, z, w)": partial(rd.mulsub, x, y, z, w),
+            "x * y": partial(with_new_arrays, rd.multiply, x, y),
+            "fma(x, y, z)": partial(with_new_arrays, rd.fma, x, y, z),
+            "mulsub(x, y, z, w)": partial(with_new_arrays, rd.mulsub, x, y, z, w),
             "x ** 2": partial(rd.power, x, 2),
         }
         for what, call in calls.items():
@@ -158,8 +159,8 @@ def unbounded(numbers: Numbers) -> Iterator[Cost]:
     ints = numbers.ints(half)
     x, bounded = numbers.array(ints), numbers.array(ints, bound=2**half)
     assert int(x.max()) == int(bounded.max()) == max(ints)
-    greater, same = (partial(operator.gt, of, 5) for of in (x, bounded))
-    yield Cost("max", x.max, "with a bound", bounded.max)
+    greater, same = (partial(with_new_arrays, operator.gt, of, 5) for of in (x, bounded))
+    yield Cost("max", partial(with_new_arrays, rd.RNSArray.max, x), "with a bound", bounded.max)
     yield Cost("x > 5", greater, "with a bound", same)
 
 

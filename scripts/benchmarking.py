@@ -118,6 +118,12 @@ def time_in_turn(
     return {name: Timing(tuple(times or [warm_ups[name]])) for name, times in seconds.items()}
 
 
+def with_new_arrays(function: Callable[..., Any], *operands: Any, **options: Any) -> Any:
+    """Call a function with arrays of the same words, of which no bound was measured before."""
+    made = [rd.RNSArray(x.words, x.system) if isinstance(x, rd.RNSArray) else x for x in operands]
+    return function(*made, **options)
+
+
 def wall_seconds(function: Callable[[], Any]) -> float:
     start = time.perf_counter()
     function()

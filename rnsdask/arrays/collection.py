@@ -101,6 +101,10 @@ class NumberCollection(DaskMethodsMixin):
         """The number system: what the words mean."""
         return self._system
 
+    def _measured_system(self) -> Any:
+        """The system with all that is known of the numbers, for results that do not depend on it."""
+        return self._system
+
     @property
     def moduli(self) -> ModuliSet:
         """The moduli set."""

@@ -213,7 +213,7 @@ class IntegerArray(NumberArray):
             If a maximum or minimum is asked of an empty array, or an argument is not one of those above.
         """
         if not self._is_lazy:
-            return tree.reduce_words(operation, self._words, self._system)
+            return reductions.reduce_in_memory(self, operation)
         return tree.tree_reduce(
             self._words, self._system, operation, split_every=split_every, backend=backend
         )

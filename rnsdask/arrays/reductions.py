@@ -20,6 +20,7 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import filled_like
 from rnsdask.lazy.tree import checked_split
+from rnsdask.rns.reduce import ReductionResult
 
 Axis: TypeAlias = int | tuple[int, ...]
 Method: TypeAlias = Callable[..., Any]
@@ -107,9 +108,17 @@ def _field(x: Any, field: str, operation: str, split_every: int | None = None) -
     """Return one field of the result of a reduction of all numbers."""
     tree.checked_split(split_every)
     if not x._is_lazy:
-        return getattr(tree.reduce_words(operation, x._words, x._system), field)
+        return getattr(reduce_in_memory(x, operation), field)
     found = tree.tree_reduce(x._words, x._system, operation, field=field, split_every=split_every)
     return LazyInts.of(found, _range_of_value(x, operation) if field == "value" else None)
+
+
+def reduce_in_memory(x: Any, operation: str) -> ReductionResult:
+    """Reduce all numbers of an array in memory."""
+    # Keys of signed numbers give their sum whatever the size.
+    needs_bound = operation in ("max", "min") or (operation == "sum" and not x._system.is_signed)
+    system = x._measured_system() if needs_bound else x._system
+    return tree.reduce_words(operation, x._words, system)
 
 
 def _range_of_value(x: Any, operation: str) -> tuple[int, int] | None:
@@ -256,7 +265,7 @@ def _selection(field: str, name: str, text: str) -> Method:
         if x.ndim > 1:
             return selections.along_axis(x._words, x.system, k, axis, field, split_every)
         if not x._is_lazy:
-            found = selections.select_of_chunk(x._words, x.system, k)
+            found = selections.select_of_chunk(x._words, x._measured_system(), k)
             return found.values_array() if field == "values" else found.indices_array()
         selection = selections.select(x._words, x.system, k, backend, split_every)
         dtype = np.dtype(object if field == "values" else np.int64)

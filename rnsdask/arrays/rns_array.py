@@ -2,15 +2,21 @@
 
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from rnsdask.arrays.integer_array import IntegerArray
+from rnsdask.constants import key_constants
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, foreign
 from rnsdask.lazy.check import checked, within_bound
 from rnsdask.lazy.inputs import readable
 from rnsdask.lazy.promotion import fitted
+from rnsdask.rns.bounds import narrowed
 from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.foreign import system_of
+from rnsdask.rns.reduce import WORTH_A_GLANCE, looks_small
 from rnsdask.rns.system import RNS
 
 
@@ -38,7 +44,9 @@ class RNSArray(IntegerArray):
         If residues and system do not fit.
     """
 
-    __slots__ = ()
+    __slots__ = ("_measured",)
+
+    _measured: RNS
 
     system_type = RNS
 
@@ -63,6 +71,19 @@ class RNSArray(IntegerArray):
         """An upper bound of every magnitude, or None if none is known."""
         bound: int | None = self.system.bound
         return bound
+
+    def _measured_system(self) -> RNS:
+        """The system, with a bound where many numbers in host memory are small beside it: measured once."""
+        words = self._words
+        system: RNS = self.system
+        if system.bound is not None or not isinstance(words, np.ndarray) or words.size < WORTH_A_GLANCE:
+            return system
+        found: RNS | None = getattr(self, "_measured", None)
+        if found is None:
+            matrix = as_matrix(words)
+            small = looks_small(matrix, key_constants(system.moduli, system.signed))
+            self._measured = found = (narrowed(system, matrix) if small else None) or system
+        return found
 
     def with_residues(self, residues: Any, bound: int | None = None, *, trusted: bool = False) -> "RNSArray":
         """Make an array of other residues with this moduli set and range, checked as by `from_residues`.

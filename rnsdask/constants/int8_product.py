@@ -21,7 +21,7 @@ INT8_WORKSPACE = 2**29
 """Bytes of 8-bit matrices and sums at a time on a GPU, unless a block of one product takes more."""
 
 INT8_ROWS, INT8_TERMS, INT8_COLUMNS = 8192, 16384, 4096
-"""Sides of a block of a product on a GPU: wide enough for the library, and 3.4 GB."""
+"""Most rows, terms and columns of a block on a GPU: at more the library is no quicker; these take 3.4 GB."""
 
 INT8_BYTES = 6 * len(SMALL_MODULI)
 """Bytes of 8-bit matrices and sums for each number of a product of square matrices."""

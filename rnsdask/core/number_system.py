@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -106,9 +107,10 @@ class NumberSystem(ABC):
         """Return the same system with the bound that ranges of numbers give, if it knows one."""
         if not self.extends:
             return self
-        bound = max(abs(end) for ends in ranges for end in ends)
         low, high = self.value_range
-        return self.with_bound(bound if bound < max(-low, high) else None)
+        greatest = max(map(abs, chain.from_iterable(ranges)))
+        bound = greatest if greatest < max(-low, high) else None
+        return self if bound == self.bound else self.with_bound(bound)
 
     def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
         """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""

@@ -181,6 +181,9 @@ def apply(row: str, *values: Operand, overflow: str | None = None, **options: An
     known = ranges_of(given, system) if system.extends or entry.ranged else ()
     mode, system, result = _plan(row, entry, system, known, wanted, options)
     if entry.ranged and mode != "wrap":
+        if not OPERATIONS[row].is_sum:  # keys decide sums, without bounds
+            known = measured_ranges(given, system)
+            mode, *_ = _plan(row, entry, system, known, wanted, options)
         options["ranges"] = known
     words = mapped(row, operands.blocks, system, mode=mode, **options)
     return words if entry.gives is not None else finished(row, values, words, result, wanted, entry)
@@ -197,6 +200,13 @@ def finished(row: str, values: Sequence[Operand], words: Any, system: Any, mode:
 def ranges_of(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
     """Least and greatest number of each operand in a system."""
     return tuple([range_of(value, system) for value in values])
+
+
+def measured_ranges(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
+    """Ranges as :func:`ranges_of`, also of arrays in memory that have no bound: they are measured once."""
+    return tuple(
+        [v._measured_system().known_range if is_number_array(v) else range_of(v, system) for v in values]
+    )
 
 
 def range_of(value: Operand, system: NumberSystem) -> Range:
@@ -283,7 +293,7 @@ def choose_greater(name: str, a: Operand, b: Operand) -> Any:
     entry = entry_of("compare", a, b, name=name)
     operands = prepare(a, b)
     known = ranges_of((a, b), operands.system)
-    system = operands.system.holding(*known)
+    system = operands.system.holding(*measured_ranges((a, b), operands.system))
     words = map_chunks(_choose_greater, *operands.blocks, rows=system.rows, system=system, sign=sign)
     return finished(name, (a, b), words, system.holding(ranges.RESULTS[name](*known)), "raise", entry)
 
@@ -311,7 +321,8 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
         if not is_number_array(b) and (side := _side_of(scalar(b), a.system)):
             return filled_like(a.words, RELATIONS[relation](0, side), np.bool_)
     operands = prepare(a, b)
-    system = operands.system.holding(*ranges_of((a, b), operands.system))
+    known = (ranges_of if is_equality else measured_ranges)((a, b), operands.system)
+    system = operands.system.holding(*known)
     return map_chunks(_relate, *operands.blocks, dtype=np.bool_, relation=relation, system=system)
 
 
@@ -321,7 +332,7 @@ def compare(a: Numbers, b: Operand, name: str = "compare") -> Any:
     if not is_number_array(b) and not is_lazy_integer(b) and (side := _side_of(scalar(b), a.system)):
         return filled_like(a.words, -side, np.int8)
     operands = prepare(a, b)
-    system = operands.system.holding(*ranges_of((a, b), operands.system))
+    system = operands.system.holding(*measured_ranges((a, b), operands.system))
     return mapped("compare", operands.blocks, system)
 
 

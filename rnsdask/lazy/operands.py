@@ -38,6 +38,9 @@ class Numbers(Protocol):
     def system(self) -> Any:
         """The number system."""
 
+    def _measured_system(self) -> Any:
+        """The number system with all that is known of the numbers, for results that do not depend on it."""
+
     def compute_chunk_sizes(self) -> Any:
         """Find out unknown chunk sizes, in place."""
 

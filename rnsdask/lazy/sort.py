@@ -46,7 +46,7 @@ def sort(x: Any, axis: int | None = -1) -> Any:
         AxisError, a ValueError, if the axis is out of range.
     """
     words, axis = _along("sort", x, axis)
-    return made_like((x,), sorted_along(words, x.system, axis), x.system, "raise")
+    return made_like((x,), sorted_along(words, x._measured_system(), axis), x.system, "raise")
 
 
 def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:  # noqa: ARG001
@@ -70,7 +70,7 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
         As :func:`sort`.
     """
     words, axis = _along("argsort", x, axis)
-    return sorted_along(words, x.system, axis, indices=True)
+    return sorted_along(words, x._measured_system(), axis, indices=True)
 
 
 def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
@@ -165,7 +165,7 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
         )
     lines = shape.transpose(words, (*kept, *sorted(axes)))
     lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))
-    ordered = sorted_along(lines, x.system, len(kept))
+    ordered = sorted_along(lines, x._measured_system(), len(kept))
     middle = made_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
     means = _means_of_ends(to_ints(middle))
     if keepdims:

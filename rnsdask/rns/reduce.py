@@ -27,9 +27,10 @@ from rnsdask.rns.system import RNS
 # Numbers whose candidate flags are made at a time: it bounds the memory an adversarial chunk needs.
 _FLAG_BLOCK = 2**26
 
-# Residues whose first few numbers are looked at before all are, and how many numbers these are.
-_WORTH_A_GLANCE = 2**18
-_FIRST = 8
+WORTH_A_GLANCE = 2**18
+"""Residues whose first few numbers are looked at before all are."""
+
+_FIRST = 8  # numbers
 
 # Numbers whose common divisor is found first, for it is 1 as a rule; then of twice as many each time.
 _FIRST_DIVIDED = 64
@@ -134,13 +135,13 @@ def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int
         residues = residues[: len(constants.moduli)]
     if residues.shape[1] == 1:
         return 0, 0, None
-    looks_small = _looks_small(residues, constants)
-    narrow = narrowed(system, residues) if looks_small else None
+    is_small = looks_small(residues, constants)
+    narrow = narrowed(system, residues) if is_small else None
     if narrow is None:
         found = kernels_of(residues).extremum(residues, constants, minimum)
         if _is_decided(found, constants):
             return found.index, 0, found.residues
-        narrow = None if looks_small else narrowed(system, residues)
+        narrow = None if is_small else narrowed(system, residues)
     if narrow is not None:
         index, fallbacks, _ = _place_of_extremum(residues, narrow, minimum)
         return index, fallbacks, None  # the residues are of fewer moduli
@@ -152,12 +153,12 @@ def _is_decided(found: Extremum, constants: KeyConstants) -> bool:
     return not found.ambiguous and found.runner_up < found.best - constants.slack
 
 
-def _looks_small(residues: Array, constants: KeyConstants) -> bool:
+def looks_small(residues: Array, constants: KeyConstants) -> bool:
     """Whether keys do not even tell the first few of many numbers apart, as those of small numbers.
 
     Then a pass over all would tell nothing. A GPU does not look: it would wait for the answer.
     """
-    if not isinstance(residues, np.ndarray) or residues.size < _WORTH_A_GLANCE:
+    if not isinstance(residues, np.ndarray) or residues.size < WORTH_A_GLANCE:
         return False
     few = residues[:, :_FIRST]
     return not _is_decided(kernels_of(few).extremum(few, constants, minimum=False), constants)

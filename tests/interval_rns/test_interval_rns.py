@@ -18,8 +18,10 @@ from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import arithmetic, layout
 from rnsdask.interval_rns.arithmetic import interval_arithmetic
+from rnsdask.interval_rns.reduce import ordering, reduce_columns
 from rnsdask.rns.convert import ints_to_residues
 from rnsdask.rns.evaluation import IntervalEvaluation, interval_evaluation
+from rnsdask.rns.sort import sorted_indices
 from rnsdask.rns.system import RNS
 
 PAPER_SET = ModuliSet([7, 9, 11, 13])
@@ -348,6 +350,20 @@ def test_intervals_of_long_sums_stay_narrow_without_evaluation(on_each_processor
         assert not flags.any()
         x, out = out, x
     check_columns(x, [-(3**100) * 10_000], moduli, on_each_processor)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sums_and_order_of_numbers_of_every_length(on_each_processor: Processor, name: str) -> None:
+    moduli = SETS[name]
+    for bits in {0, 1, moduli.bits // 2, moduli.bits - 1, moduli.bits}:
+        greatest = min(2**bits, moduli.product) - 1
+        for ends in ((greatest,), (-greatest,), (greatest, -greatest), (greatest, 0, -(greatest // 3))):
+            values = [end // k for k in range(1, 9) for end in ends]
+            columns = columns_of(values, moduli, on_each_processor.xp)
+            assert layout.system_of_magnitudes(columns, moduli).known_magnitude >= greatest
+            assert reduce_columns("sum", columns, moduli).value == sum(values)
+            order = sorted_indices(ordering(columns, moduli), (len(values),), 0).tolist()
+            assert order == sorted(range(len(values)), key=values.__getitem__)
 
 
 def test_bounds_of_the_product() -> None:

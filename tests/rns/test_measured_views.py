@@ -5,7 +5,7 @@ import pytest
 from strategies import MODULI_SETS
 
 import rnsdask as rd
-from rnsdask.rns import reduce
+from rnsdask.rns import bounds, reduce
 
 MODULI = MODULI_SETS["bits2048"]
 
@@ -13,6 +13,26 @@ MODULI = MODULI_SETS["bits2048"]
 def half_as_long(rng: np.random.Generator, count: int, least: int = 0) -> list[int]:
     size = MODULI.bits // 16 - 1
     return [max(least, int.from_bytes(rng.bytes(size))) for _ in range(count)]
+
+
+def test_an_array_is_measured_once(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    a, b = (half_as_long(rng, 5000) for _ in range(2))
+    x, y = (rd.from_ints(v, MODULI, chunks=None).with_bound(None) for v in (a, b))
+    products = [u * v for u, v in zip(a, b, strict=True)]
+    assert (x * y).tolist() == products
+    monkeypatch.setattr(bounds, "find_open", None)  # which proves bounds
+    assert (x * y).tolist() == products
+    assert rd.multiply(x, y, overflow="flag")[1].sum() == 0
+    assert (x.max(), x.argmin(), x.sum()) == (max(a), a.index(min(a)), sum(a))
+    assert (x < y).tolist() == [u < v for u, v in zip(a, b, strict=True)]
+    assert rd.maximum(x, y).tolist() == list(map(max, a, b))
+    assert rd.sort(x).tolist() == sorted(a)
+    # What is known of results does not depend on it.
+    assert x.bound is rd.sort(x).bound is (x * y).bound is rd.maximum(x, y).bound is None
+    with pytest.raises(TypeError):
+        x[:4999].max()  # other numbers are measured anew
+    with pytest.raises(TypeError):
+        rd.from_residues(x.residues, MODULI).max()
 
 
 def test_bounds_differ_by_system_and_view(rng: np.random.Generator) -> None:
@@ -31,7 +51,7 @@ def test_bounds_differ_by_system_and_view(rng: np.random.Generator) -> None:
 def test_small_numbers_are_found_small_at_a_glance(
     signed: bool, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(reduce, "_WORTH_A_GLANCE", 1)
+    monkeypatch.setattr(reduce, "WORTH_A_GLANCE", 1)
     values = half_as_long(rng, 3000, least=1)
     values = [-v if signed and i % 3 else v for i, v in enumerate(values)]
     great = MODULI.product // 3

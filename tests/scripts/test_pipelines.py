@@ -444,11 +444,11 @@ def test_feynman_integrals_at_a_point(integrals: dict[str, Any], tmp_path: Path)
 
 
 def test_feynman_integrals_go_on(integrals: dict[str, Any], tmp_path: Path) -> None:
-    expected = integrals["reduce_integrals"](tmp_path, 5)
+    expected = integrals["reduce_integrals"](tmp_path, 12)
     first, last = sorted(tmp_path.iterdir())
     kept = first.stat().st_mtime_ns
     last.unlink()
-    assert integrals["reduce_integrals"](tmp_path, 5) == expected
+    assert integrals["reduce_integrals"](tmp_path, 12) == expected
     assert first.stat().st_mtime_ns == kept
 
 
@@ -460,7 +460,7 @@ def test_wrong_feynman_integrals(integrals: dict[str, Any], tmp_path: Path) -> N
         wrong[pair][2] = (p, q + 1) if pair == (2, 2) else (p + 1, q)
         with pytest.raises(SystemExit, match=message):
             integrals["check"](4, wrong, tmp_path / "text")
-    for file in tmp_path.glob("4-*.npz"):
+    for file in tmp_path.glob("4-8-*.npz"):
         coefficients = np.load(file)["coefficients"]
         coefficients[:, 3, 1, 0] ^= 1
         np.savez(file, coefficients=coefficients)
@@ -525,3 +525,18 @@ def test_on_a_cluster(
         lines = capsys.readouterr().out.replace(str(tmp_path / folder), "folder").splitlines()
         printed.append([line for line in lines if " are there" not in line and "determinants 0" not in line])
     assert printed[0] == printed[1] == printed[2]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", TINY)
+def test_on_a_gpu(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each pipeline prints the same with --gpus 1 as without."""
+    if name == "paillier_sums":
+        pytest.importorskip("phe")
+    printed = []
+    for folder, more in (("cpu", ()), ("gpu", ("--gpus", 1))):
+        run(f"{name}.py", tmp_path / folder, *TINY[name], *more, monkeypatch=monkeypatch)
+        printed.append(capsys.readouterr().out.replace(str(tmp_path / folder), "folder"))
+    assert printed[0] == printed[1]

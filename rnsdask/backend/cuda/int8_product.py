@@ -181,6 +181,7 @@ class _Side:
 
     @property
     def has_factors(self) -> bool:
+        """Whether residues are multiplied by factors, as those of left matrices."""
         return bool(self.small[0, -1])
 
     def parameters(self) -> tuple[Parameter, Parameter]:

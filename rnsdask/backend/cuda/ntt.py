@@ -26,8 +26,8 @@ _BETWEEN = 2**26
 # The logarithm of the longest run whose product is computed in one pass.
 _LONGEST_PRODUCT = 13
 
-# The logarithm of the least length of transforms that have a block each. A block asks for words of another one
-# ahead of it, as many for each multiprocessor as a transform of that length has: the quickest on an H100.
+# The logarithm of the least length of transforms that have a block each. A block asks for words of another
+# one ahead of it, as many for each multiprocessor as a transform of that length has: the quickest on an H100.
 _LONG_ROW = 13
 
 
