@@ -230,7 +230,9 @@ def _check_encryption(address: str, security: "Security | None") -> None:
     known = Security() if security is None else security  # Dask's settings
     protocol, _ = parse_address(address)
     if protocol == "tcp" and known.require_encryption:
-        raise ValueError("its address is not encrypted, although TLS was asked for: it must begin with tls://")
+        raise ValueError(
+            "its address is not encrypted, although TLS was asked for: it must begin with tls://"
+        )
     if protocol == "tls" and known.get_connection_args("client").get("ssl_context") is None:
         raise ValueError("TLS needs certificates, in security= or in Dask's settings distributed.comm.tls")
 
