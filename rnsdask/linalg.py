@@ -154,7 +154,7 @@ def solve(
     """
     if modulo is not None:
         if not unique:
-            raise TypeError("solve takes modulo= of square matrices alone; unique=False is for others")
+            raise TypeError("solve takes modulo= for square matrices only, without unique=False")
         return _modulo("solve", exact_elimination.solve_modulo, modulo, a, b, moduli=moduli)
     of_fields, of_integers = (elimination.solve, exact_elimination.solve)
     if not unique:

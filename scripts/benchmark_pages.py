@@ -21,19 +21,20 @@ Row = dict[str, Any]
 SCRIPTS = Path(__file__).resolve().parent
 OF_A_RUN = ("date", "commit", "load")  # in the record of the machine
 
-INDEX = """# Benchmarks
+INDEX = """# Machines side by side
 
-Written by `scripts/bench_all.py` from the `.json` files of this folder; do not edit. To measure a machine:
+The table shows MAX on each machine; the pages of the machines have all else. To measure another one:
 
     pip install -e ".[bench]"            # in a checkout
     python scripts/bench_all.py          # the CPU
     python scripts/bench_all.py --gpu    # the GPU
 
-Every time is the median of calls after a warm-up; *spread* is (greatest - least) / median of these calls,
-*calls* is how many they were, *load* how many programs wanted to run when the script ended. The limit is
-measured in the same run: *read* and *plain read* go over the same residues and do nothing with them. What a
-column means is said by the script that is named above the table. The paper's methods are for GPUs: on a CPU
-they are scalar code in a plain loop, with directed rounding done in software, beside vectorised loops.
+`scripts/bench_all.py` writes these pages from the `.json` files beside them; do not edit them. Every time
+is the median of calls after a warm-up; *spread* is (greatest - least) / median of these calls, *calls* is
+how many they were, *load* how many programs wanted to run when the script ended. The limit is measured in
+the same run: *read* and *plain read* go over the same residues and do nothing with them. What a column
+means is said by the script that is named above the table. The paper's methods are for GPUs: on a CPU they
+are scalar code in a plain loop, with directed rounding done in software, beside vectorised loops.
 
 MAX of random numbers, in milliseconds ([scripts/bench_paper.py](../../scripts/bench_paper.py)):
 

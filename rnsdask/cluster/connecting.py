@@ -218,7 +218,7 @@ async def _answer_from(address: str, security: "Security | None") -> None:
         async with asyncio.timeout(CONNECT_SECONDS + 1):  # after Dask's own limit, which says more
             comm = await connected(address, timeout=CONNECT_SECONDS, **how)
     except TimeoutError as error:
-        raise OSError(f"it takes connections, and says nothing for {CONNECT_SECONDS} s") from error
+        raise OSError(f"it accepts connections, and does not answer for {CONNECT_SECONDS} s") from error
     await comm.close()
 
 
@@ -230,7 +230,9 @@ def _check_encryption(address: str, security: "Security | None") -> None:
     known = Security() if security is None else security  # Dask's settings
     protocol, _ = parse_address(address)
     if protocol == "tcp" and known.require_encryption:
-        raise ValueError("its address is not encrypted, as was asked for; that begins with tls://")
+        raise ValueError(
+            "its address is not encrypted, although TLS was asked for: it must begin with tls://"
+        )
     if protocol == "tls" and known.get_connection_args("client").get("ssl_context") is None:
         raise ValueError("TLS needs certificates, in security= or in Dask's settings distributed.comm.tls")
 

@@ -179,7 +179,9 @@ def _product(arrays: Sequence[Known]) -> tuple[int, tuple[int, ...]]:
         raise ValueError("both operands of a matrix product must be arrays")
     a, b = (array.shape for array in arrays)
     if a is None or b is None:
-        raise ValueError("the terms of @ are known of arrays only, not of bounds that are integers")
+        raise ValueError(
+            "the number of terms of @ is known from arrays only, not from bounds that are integers"
+        )
     if not a or not b or a[-1] != b[max(len(b) - 2, 0)]:
         raise ValueError(f"shapes {a} and {b} do not match for a matrix product")
     stacked = broadcast_shape([a[:-2], b[:-2]])

@@ -84,7 +84,7 @@ class PrimeFields(FiniteFields):
                 raise ValueError(f"{p} (position {i}) is not a prime, so it makes no field")
         if len(set(values)) < len(values):
             twice = next(p for p, count in Counter(values).items() if count > 1)
-            raise ValueError(f"the prime {twice} is there more than once")
+            raise ValueError(f"the prime {twice} is given more than once")
         object.__setattr__(self, "moduli", ModuliSet(values))
 
     def mismatch(self, other: "PrimeFields") -> str:

@@ -79,7 +79,7 @@ def _reader(stream: BinaryIO, suffix: str) -> Callable[[int], bytes]:
                     return b""
                 decompressor = make()
             elif decompressor.needs_input and not (data := stream.read(_PIECE)):
-                raise EOFError("they end before their end is marked")
+                raise EOFError("the stream is truncated")
             found = decompressor.decompress(data, size)
         return found
 

@@ -21,7 +21,7 @@ def _of_bits(name: str, a: Operand, b: Operand, overflow: str | None, bits: str 
         return apply(name, a, b, overflow=overflow)
     if bits != "exact" or not has("exact", a, b):
         raise (ValueError if has("exact", a, b) else TypeError)(
-            f"bits must be None, or 'exact' of PositionalArrays, got {brief(bits)}"
+            f"bits must be None, or 'exact' for PositionalArrays, got {brief(bits)}"
         )
     return elementwise.apply_exactly(name, a, b, overflow)
 

@@ -255,8 +255,8 @@ def _merged(
     joined = np.concatenate(pieces, axis=1)
     if not 0 <= start - before <= stop - before <= joined.shape[1]:
         raise RNSError(
-            f"ranks {start} to {stop} of the sorted array are not where they were: the array, which is made "
-            "or read several times to be sorted, changed meanwhile; sort what is in a store or in memory"
+            f"ranks {start} to {stop} are not where they were: the array is computed or read several times "
+            "to be sorted, and changed meanwhile; sort an array that is in a store or in memory"
         )
     order = sorted_indices(joined[:-INDEX_ROWS], system, 0)
     return taken(joined, order[start - before : stop - before])

@@ -252,7 +252,9 @@ def test_what_is_not_encrypted_is_refused(encrypted: Encrypted) -> None:
     store = encrypted.file("x.zarr")
     for address in (encrypted.address.replace("tls:", "tcp:"), encrypted.address.removeprefix("tls://")):
         message = fail("max", store, "--scheduler", address, *encrypted.options())
-        assert message.endswith("its address is not encrypted, as was asked for; that begins with tls://")
+        assert message.endswith(
+            "its address is not encrypted, although TLS was asked for: it must begin with tls://"
+        )
         with dask.config.set({"distributed.comm.require-encryption": True}):
             assert "its address is not encrypted" in fail("max", store, "--scheduler", address)
         assert "no Dask scheduler answers at " in fail("max", store, "--scheduler", address)

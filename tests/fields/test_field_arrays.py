@@ -228,7 +228,7 @@ def test_fields_are_values() -> None:
         ([3215031751], "3215031751 .* is not a prime"),
         ([7, 1], r"1 \(position 1\) is out of bounds"),
         ([2**32 + 15], "is out of bounds: primes are from 2 to"),
-        ([7, 5, 7], "the prime 7 is there more than once"),
+        ([7, 5, 7], "the prime 7 is given more than once"),
         ([], "at least one"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -321,7 +321,7 @@ def test_what_a_store_says_of_fields_is_checked(tmp_path: Path) -> None:
     assert (attribute["format"], attribute["system"], attribute["moduli"]) == (2, "prime-fields", PRIMES)
     for changes, message in (
         ({"moduli": [9, *PRIMES[1:]]}, "9 .* is not a prime"),
-        ({"moduli": [3, *PRIMES[1:]]}, "the prime 3 is there more than once"),
+        ({"moduli": [3, *PRIMES[1:]]}, "the prime 3 is given more than once"),
         (
             {"system": "rns"},
             "system must be 'prime-fields', 'fermat-field', 'interval-rns' or 'positional', got 'rns'",

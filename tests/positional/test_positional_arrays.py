@@ -244,7 +244,7 @@ def test_errors_name_the_argument_and_the_rule() -> None:
         x + x.to_rns()
     with pytest.raises(TypeError, match=r"takes no RNSArray: .*x.to_positional\(bits\) makes limbs"):
         x.to_rns() & 1
-    with pytest.raises(TypeError, match="bits must be None, or 'exact' of PositionalArrays"):
+    with pytest.raises(TypeError, match="bits must be None, or 'exact' for PositionalArrays"):
         rd.add(x.to_rns(), 1, bits="exact")
     with pytest.raises(ValueError, match="bits must be None, or 'exact'"):
         rd.add(x, 1, bits="more")

@@ -260,7 +260,7 @@ def test_required_bits_suffice(data: st.DataObject, ms: ModuliSet, signed: bool)
         ("a + True", "column 5: allowed are integers"),
         ("a + 1.5", "column 5: allowed are integers"),
         ("a + d", "'d' stands for nothing; the names are a, b"),
-        ("a @ b", "the terms of @ are known of arrays only"),
+        ("a @ b", "the number of terms of @ is known from arrays only"),
         ("__import__('os')", "unexpected character"),
     ],
 )
