@@ -156,6 +156,7 @@ TWO = ["a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
 JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "max": (NARROW, ["max", "x.zarr"]),
     "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
+    "sort": (NEAR, ["sort", "x.zarr", "out.zarr"]),
     "topk": (NEAR, ["topk", "400000", "x.zarr", "--json"]),
     "eval of cases": (NEAR, ["eval", "where(a < b, a + b, a // 3)", *TWO]),
     "eval of long limbs": (partial(write_limbs, 400_000, 2**8), ["eval", "p*p + p", "p=p.zarr", *TWO[2:]]),
