@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnsdask.cli import sparse
 from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.derivations import derive
 from rnsdask.cli.integers import Integer
@@ -81,15 +82,41 @@ def _of_matrices(name: str, title: str, description: str) -> click.Command:
     show_default=True,
     help="With 1, of matrices of polynomials in one variable.",
 )
+@sparse.primes_option
 @_with_results
-def det(path: str, variables: int, **options: Any) -> None:
+def det(path: str, variables: int, primes: str | None, **options: Any) -> None:
     """Print the determinants of the square matrices in STORE.
 
     They are exact. Matrices are along the last two axes. With --variables 1 the coefficients of polynomials
     are along the last axis, ascending, and matrices along the two before it.
+
+    With --primes, STORE is a file of a sparse matrix, and its determinant one modulo the product of the
+    primes.
     """
+    if primes is not None or sparse.is_file(path):
+        sparse.print_results("det", path, primes, variables=variables, **options)
+        return
     about = {"variables": variables} if variables else {}
     _compute("det", [path], _of_matrix("det", 2 + variables, **about), about=about, **options)
+
+
+@click.command(cls=Command)
+@store_argument
+@sparse.primes_option
+@_with_results
+def rank(path: str, primes: str | None, **options: Any) -> None:
+    """Print the ranks of the matrices in STORE.
+
+    Matrices are along the last two axes. Elements of fields have ranks modulo each prime.
+
+    With --primes, STORE is a file of a sparse matrix, of which one line for each prime is printed. A rank
+    that is neither the number of rows nor that of columns is too small with a probability of 2**-30, by
+    estimate, and never too great.
+    """
+    if primes is not None or sparse.is_file(path):
+        sparse.print_results("rank", path, primes, **options)
+        return
+    _compute("rank", [path], _of_matrix("rank"), **options)
 
 
 @click.command(cls=Command)
@@ -120,7 +147,13 @@ def solve(a: str, b: str, of_any: bool, modulo: tuple[int, ...], **options: Any)
 
     Matrices are along the last two axes. B is one vector, or matrices. Solutions for integers are rational
     numbers: numerators, and one denominator for each matrix. With --modulo they are integers from 0 to M - 1.
+
+    A may be a file of a sparse matrix of any shape and rank, .mtx or .sms, and B elements of prime fields:
+    then a solution goes to the store -o.
     """
+    if sparse.is_file(a):
+        sparse.solve(a, b, options.pop("output"), {**options, "of_any": of_any, "modulo": modulo})
+        return
     if modulo and (of_any or options["denominators"]):
         refuse("--any and --denominators are not for --modulo, which solves square matrices for integers")
     how: dict[str, Any] = {"modulo": modulo} if modulo else {"unique": False} if of_any else {}
@@ -312,11 +345,7 @@ def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
 
 EXACT_RESULTS = (
     det,
-    _of_matrices(
-        "rank",
-        "Print the ranks of the matrices in STORE.",
-        "Matrices are along the last two axes. Elements of fields have ranks modulo each prime.",
-    ),
+    rank,
     _of_matrices(
         "charpoly",
         "Print the characteristic polynomials of the matrices in STORE.",

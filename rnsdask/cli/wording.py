@@ -40,6 +40,9 @@ COMMANDS = {
     "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
     "x.lift()": "rnsdask convert SRC DST --to rns",
     "overflow= is not taken": "--overflow is not taken",
+    "rd.linalg.rank takes a.to_dense(fields)": "rnsdask import FILE STORE --primes P makes what rank takes",
+    "rd.linalg.det takes a.to_dense(fields)": "rnsdask import FILE STORE --primes P makes what det takes",
+    "rd.linalg takes a.to_dense(fields)": "rnsdask import FILE STORE --primes P makes what solve takes",
 }
 """Words of the command line for each way out in the package's messages; some exist in Python alone."""
 

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import dask
+import numpy as np
 from dask.delayed import delayed
 from dask.system import CPU_COUNT
 
@@ -60,10 +61,10 @@ def compute(
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Say in the error of a number, which itself tells only its index, what was computed: as a JobError."""
+    """Say what was computed in the error of a number or matrix, which tells only its index: a JobError."""
     try:
         yield
-    except (RNSOverflowError, ZeroDivisionError, NumberError) as error:
+    except (RNSOverflowError, ZeroDivisionError, NumberError, np.linalg.LinAlgError) as error:
         raise JobError(f"{what}: {error}") from error
 
 

@@ -67,7 +67,9 @@ def solve(
         blocks = lazy.rechunk({0: size, 1: -1})
         matrix = delayed(a, pure=True)
         parts = []
-        for start, row in zip(range(0, len(moduli), size), blocks.to_delayed()[:, 0], strict=True):
+        for start, row in zip(
+            range(0, len(moduli), size), blocks.to_delayed(optimize_graph=False)[:, 0], strict=True
+        ):
             some = unchecked_set(list(moduli)[start : start + size])
             made = [
                 _lazy(wiedemann.solve, (len(some), a.shape[1], width), words, matrix, block, some, number)

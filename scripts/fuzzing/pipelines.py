@@ -125,7 +125,7 @@ def passed_on(rng: Random, state: State) -> State:
 
 
 def pickled(x: Any) -> Any:
-    """The same array, pickled and loaded, which Dask's graphs refuse while another thread computes them."""
+    """Pickle an array and load it again, which Dask's graphs refuse while another thread computes them."""
     for _ in range(50):
         try:
             return pickle.loads(pickle.dumps(x))

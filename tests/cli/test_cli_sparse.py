@@ -1,0 +1,94 @@
+"""``det``, ``rank`` and ``solve`` of sparse matrices in files, against python-flint."""
+
+from pathlib import Path
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+from commands import as_json, fail, succeed
+
+import rnsdask as rd
+
+PRIMES = [2147483647, 4294967291, 65537]
+OPTION = ",".join(map(str, PRIMES))
+
+pytestmark = pytest.mark.usefixtures("in_empty_folder")
+
+
+def written(path: str, values: Any) -> None:
+    """Write a matrix of integers as an .sms or a Matrix Market file, by the name's end."""
+    entries = [(i + 1, j + 1, int(values[i, j])) for i, j in np.argwhere(values)]
+    rows, columns = values.shape
+    text = "\n".join(" ".join(map(str, entry)) for entry in entries)
+    if path.endswith(".sms"):
+        Path(path).write_text(f"{rows} {columns} M\n{text}\n0 0 0\n")
+    else:
+        header = "%%MatrixMarket matrix coordinate integer general"
+        Path(path).write_text(f"{header}\n{rows} {columns} {len(entries)}\n{text}\n")
+
+
+def drawn(rng: np.random.Generator, rows: int, columns: int) -> Any:
+    return rng.integers(-99, 100, (rows, columns)) * (rng.random((rows, columns)) < 0.2)
+
+
+@pytest.mark.parametrize("name", ["a.sms", "a.mtx"])
+def test_determinants_and_ranks(name: str, rng: np.random.Generator) -> None:
+    values = drawn(rng, 30, 30) + np.diag(rng.integers(1, 9, 30))
+    written(name, values)
+    modulus = np.prod(np.array(PRIMES, object))
+    expected = int(flint.fmpz_mat(values.tolist()).det()) % modulus
+    assert succeed("det", name, "--primes", OPTION).splitlines() == [f"det of {name}:", str(expected)]
+    found = as_json("det", name, "--primes", OPTION)
+    assert (found["value"], found["shape"], found["moduli"]) == (str(expected), [30, 30], OPTION.split(","))
+    values[7] = values[3] + values[5]
+    written(name, values)
+    ranks = [flint.nmod_mat(30, 30, (values % p).ravel().tolist(), p).rank() for p in PRIMES]
+    told = succeed("rank", name, "--primes", OPTION).splitlines()
+    assert told == [f"{p}\t{rank}" for p, rank in zip(PRIMES, ranks, strict=True)]
+    assert as_json("rank", name, "--primes", OPTION)["values"] == list(map(str, ranks))
+    assert succeed("det", name, "--primes", OPTION).splitlines()[1] == "0"
+
+
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize("shape", [(20, 20), (12, 25)])
+def test_solutions(count: int, shape: tuple[int, int], rng: np.random.Generator) -> None:
+    values, fields = drawn(rng, *shape), rd.PrimeFields(PRIMES)
+    written("a.sms", values)
+    vectors = rng.integers(-9, 9, (shape[1], count) if count else shape[1])
+    right = values @ vectors
+    rd.from_ints(right, fields, chunks=7).to_zarr("b")
+    told = as_json("solve", "a.sms", "b", "-o", "x")
+    assert told["bytes_read"] == 4 * len(PRIMES) * right.size
+    x = rd.open_zarr("x")
+    assert x.shape == vectors.shape
+    for p, residues in zip(PRIMES, np.asarray(x.residues).astype(object), strict=True):
+        assert ((values.astype(object) @ residues - right) % p == 0).all()
+    assert "complete already" in succeed("solve", "a.sms", "b", "-o", "x", "--resume")
+    values[0, 0] += 1
+    written("a.sms", values)
+    assert "but of another job" in fail("solve", "a.sms", "b", "-o", "x", "--resume")
+
+
+def test_errors(rng: np.random.Generator) -> None:
+    values = drawn(rng, 20, 10)
+    written("a.sms", values)
+    written("square.mtx", np.eye(9, dtype=int) * 7)
+    rd.from_ints(np.arange(20) + 10**6, rd.PrimeFields(PRIMES)).to_zarr("b")
+    rd.from_ints(np.arange(20), rd.ModuliSet.for_bits(64)).to_zarr("c")
+    assert "--primes says modulo which primes" in fail("rank", "a.sms", status=2)
+    assert "which c is not" in fail("rank", "c", "--primes", "7", status=2)
+    assert "takes square matrices, got shape (20, 10)" in fail("det", "a.sms", "--primes", "7", status=2)
+    message = fail("rank", "a.sms", "--primes", "7")
+    assert "rank of a.sms: " in message
+    assert message.endswith("rnsdask import FILE STORE --primes P makes what rank takes")
+    assert "not a prime" in fail("rank", "a.sms", "--primes", "9", status=2)
+    assert "options it takes" in fail("rank", "a.sms", "--primes", "7", "-o", "y", status=2)
+    assert "options it takes" in fail("det", "square.mtx", "--primes", "7", "--variables", "1", status=2)
+    assert "-o STORE" in fail("solve", "a.sms", "b", status=2)
+    assert "only -o is for them" in fail("solve", "a.sms", "b", "-o", "x", "--any", status=2)
+    assert "solve of b: the system has no solution modulo" in fail("solve", "a.sms", "b", "-o", "x")
+    assert "must be a store of field elements" in fail("solve", "a.sms", "c", "-o", "x", status=2)
+    assert "there is no such store" in fail("rank", "missing.sms", status=1)
+    Path("a.sms").write_text("2 2 M\n1 1 5\n")
+    assert "ends with the line 0 0 0" in fail("rank", "a.sms", "--primes", "65537")
