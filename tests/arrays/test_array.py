@@ -139,7 +139,7 @@ def test_numbers_that_are_not_next_to_one_another(
 def test_wrong_operation_and_backend(values: list[int]) -> None:
     for chunks in (None, 128):
         x = rd.from_ints(values, MODULI, chunks=chunks)
-        with pytest.raises(ValueError, match="max, min, sum, bound, got 'mean'"):
+        with pytest.raises(ValueError, match="max, min, sum, gcd, bound, got 'mean'"):
             x.reduce("mean")
     with pytest.raises(ValueError, match="auto, cpu, cuda, got 'tpu'"):
         x.reduce("max", backend="tpu")

@@ -315,7 +315,7 @@ def test_what_is_refused() -> None:
     raising(lambda: rd.linalg.inv(x, modulo=[6, 4]), ValueError, "coprime, got 4, which shares 2")
     raising(lambda: rd.linalg.inv(x, modulo=2.5), TypeError, "modulo")
     raising(lambda: rd.linalg.inv(y, modulo=7), TypeError, "inv of a FieldArray takes no modulo")
-    raising(lambda: rd.linalg.solve(x, [1, 2], modulo=7, unique=False), TypeError, "square matrices alone")
+    raising(lambda: rd.linalg.solve(x, [1, 2], modulo=7, unique=False), TypeError, "square matrices only")
     raising(lambda: rd.linalg.solve(wide, [1, 2]), ValueError, "square")
     raising(lambda: rd.linalg.solve(wide, [1, 2, 3], unique=False), ValueError, "do not fit")
     raising(lambda: rd.linalg.rref([[1]]), TypeError, "rref takes arrays of numbers")
