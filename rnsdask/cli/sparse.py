@@ -37,8 +37,11 @@ def print_results(
         refuse(f"--primes is for a file of a sparse matrix, which {path} is not")
     if primes is None:
         refuse(f"{path} is a file and no store: of a sparse matrix in it, --primes says modulo which primes")
-    if any(value for value in others.values() if not isinstance(value, dict)) or any(others["mode"].values()):
-        refuse("with --primes results are printed: of the other options it takes those of the job alone")
+    if any(others.pop("mode").values()) or any(others.values()):
+        refuse(
+            "results with --primes are printed: -o, --variables, --checkpoint and options of moduli are "
+            "not for them"
+        )
     fields = read_fields(primes, None, None)
     assert fields is not None
     from rnsdask.core.integer_text import to_decimal
@@ -72,8 +75,10 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
     """Write the solution of equations whose matrix is sparse, in a file, to a new store."""
     job = {"mode", "connection", "backend", "progress", "as_json"}
     if any(value for name, value in options.items() if name not in job):
-        refuse(f"{a} is a file of a sparse matrix, and B elements of fields: of the options that say what to "
-               "solve and how to store it, only -o is for them")  # fmt: skip
+        refuse(
+            f"{a} is a file of a sparse matrix: --any, --modulo, --denominators, --checkpoint and options "
+            "of moduli are not for it"
+        )
     if output is None:
         refuse(f"{a} is a file of a sparse matrix: the solutions go to a new store, -o STORE")
     import hashlib

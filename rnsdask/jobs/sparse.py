@@ -10,12 +10,10 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.compute import compute, naming
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.sparse.matrix import SparseMatrix
+from rnsdask.sparse.systems import PRIMES_OF_TASK
 
 if TYPE_CHECKING:
     from distributed import Client
-
-_PRIMES = 16
-"""Primes of a task: their words are one line of memory."""
 
 _VECTORS = 16
 """Vectors modulo the primes of a task that it holds, by estimate: random ones, products and recurrences."""
@@ -26,7 +24,7 @@ _ENTRY_BYTES = 64
 
 def work_of(operation: str, matrix: SparseMatrix, fields: PrimeFields) -> Work:
     """Describe the job by the vectors of a task, and by the matrix, which each process holds."""
-    count = min(_PRIMES, fields.rows)
+    count = min(PRIMES_OF_TASK, fields.rows)
     tasks = -(-fields.rows // count)
     held = _ENTRY_BYTES * matrix.nnz
     return Work(operation, count, max(*matrix.shape, 1), tasks, _VECTORS, 0, constants=held)
@@ -52,7 +50,7 @@ def results_of(
         If the matrix of a determinant is not square.
     """
     with naming(f"{operation} of {path}"):
-        lazy: Any = getattr(sparse, operation)(matrix, fields, chunks=_PRIMES, backend=backend)
+        lazy: Any = getattr(sparse, operation)(matrix, fields, chunks=PRIMES_OF_TASK, backend=backend)
         how: dict[str, Any] = {"progress": progress, "label": operation, "numbers": matrix.nnz}
         found = compute(lazy, client, **how)
     return [int(value) for value in np.atleast_1d(np.asarray(found, dtype=object))]

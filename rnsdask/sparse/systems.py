@@ -14,7 +14,7 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, vectors_of
 
-_PRIMES = 16
+PRIMES_OF_TASK = 16
 """Primes of a task of lazy solutions, if nothing else is said: their words are one line of memory."""
 
 
@@ -62,7 +62,7 @@ def solve(
     if size is None and not isinstance(words, da.Array):
         found = wiedemann.solve(a, words, moduli, number)
     else:
-        size = size or _PRIMES
+        size = size or PRIMES_OF_TASK
         lazy = words if isinstance(words, da.Array) else da.from_array(words)
         blocks = lazy.rechunk({0: size, 1: -1})
         matrix = delayed(a, pure=True)

@@ -83,10 +83,12 @@ def test_errors(rng: np.random.Generator) -> None:
     assert "rank of a.sms: " in message
     assert message.endswith("rnsdask import FILE STORE --primes P makes what rank takes")
     assert "not a prime" in fail("rank", "a.sms", "--primes", "9", status=2)
-    assert "options it takes" in fail("rank", "a.sms", "--primes", "7", "-o", "y", status=2)
-    assert "options it takes" in fail("det", "square.mtx", "--primes", "7", "--variables", "1", status=2)
+    assert "with --primes are printed" in fail("rank", "a.sms", "--primes", "7", "-o", "y", status=2)
+    assert "with --primes are printed" in fail(
+        "det", "square.mtx", "--primes", "7", "--variables", "1", status=2
+    )
     assert "-o STORE" in fail("solve", "a.sms", "b", status=2)
-    assert "only -o is for them" in fail("solve", "a.sms", "b", "-o", "x", "--any", status=2)
+    assert "options of moduli are not for it" in fail("solve", "a.sms", "b", "-o", "x", "--any", status=2)
     assert "solve of b: the system has no solution modulo" in fail("solve", "a.sms", "b", "-o", "x")
     assert "must be a store of field elements" in fail("solve", "a.sms", "c", "-o", "x", status=2)
     assert "there is no such store" in fail("rank", "missing.sms", status=1)
