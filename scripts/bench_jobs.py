@@ -3,12 +3,13 @@
     python scripts/bench_jobs.py                        every command on 0.78 GB
     python scripts/bench_jobs.py max chain --gpus 1,2   two of those of check_gpu.py, also on two GPUs
     python scripts/bench_jobs.py --steady               the jobs alone, in one process, in a tenth of the time
+    python scripts/bench_jobs.py det powmod --steady --gpus 1,2 --no-cpu   GPUs alone
 
 Stores are local, and in the page cache once the first run has read them. Runs on the processors take turns.
 Of each command the least of all runs: the wall time of its process (cpu_s, gpu1_s), and that of its job
 alone, without the start of Python, Dask and CUDA (cpu_job_s, gpu1_job_s). "of cpu" is cpu_job_s by
-gpu1_job_s. The time to the first launch of a kernel is that of the first run, whose kernels are not compiled
-yet, and the least of the others.
+gpu1_job_s; with --no-cpu, "of gpu1" is that of the first number of GPUs by another's. The time to the first
+launch of a kernel is that of the first run, whose kernels are not compiled yet, and the least of the others.
 
 With --steady, this process runs all commands, each once on the first --numbers before it is timed: then
 libraries are imported, the GPU has its context and memory, kernels are compiled, and the seconds are those of
@@ -26,6 +27,7 @@ import contextlib
 import functools
 import io
 import json
+import math
 import shlex
 import shutil
 import tempfile
@@ -45,10 +47,14 @@ MORE_JOBS = {
     "shrink": f"shrink small {OUTPUT} --bits 1990",
     "convolve": f"convolve factors factors -o {OUTPUT}",
     "ntt": f"ntt field -o {OUTPUT}",
+    "det": "det matrices",
+    "charpoly": f"charpoly matrices -o {OUTPUT}",
+    "powmod": f"powmod limbs {2**255 - 21} {2**255 - 19} -o {OUTPUT}",  # inverses modulo a prime
 }
 
 LINE = 2**14  # elements that are transformed together
 FACTORS = 2**14  # numbers that are convolved
+SIDE = 2**10  # rows of a matrix
 
 STAMP = "RNSDASK_FIRST_LAUNCH"
 CACHE = "compiled"  # folder of a command's kernels
@@ -98,7 +104,7 @@ Way = Callable[[str, Path], dict[str, Any]]
 
 
 def make_more_stores(folder: Path, numbers: int, bits: int, jobs: list[str]) -> None:
-    """Make the stores that jobs name: those of check_gpu.py, factors of products in the range, fields."""
+    """Make the stores that jobs name: those of check_gpu.py, factors of products in the range, and others."""
     make_stores(folder, numbers, bits, None, [{**JOBS, **MORE_JOBS}[job] for job in jobs])
     if "convolve" in jobs:
         command = f"random factors --count {FACTORS} --bits {bits} --max-bits {bits // 2 - 16} --seed 7"
@@ -108,6 +114,12 @@ def make_more_stores(folder: Path, numbers: int, bits: int, jobs: list[str]) -> 
     if "ntt" in jobs:
         fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bits, LINE))
         rd.random(fields, (max(1, numbers // LINE), LINE), seed=8).to_zarr(folder / "field")
+    if {"det", "charpoly"} & set(jobs):
+        side = min(SIDE, math.isqrt(numbers))
+        fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bits, 2))
+        rd.random(fields, (numbers // side**2, side, side), seed=9).to_zarr(folder / "matrices")
+    if "powmod" in jobs:
+        rd.random(rd.Positional(bits), numbers, seed=10).to_zarr(folder / "limbs")
 
 
 def timed(options: tuple[str, ...], command: str, folder: Path) -> dict[str, Any]:
@@ -146,10 +158,10 @@ def least(runs: list[dict[str, Any]], name: str) -> float | None:
 
 
 @contextlib.contextmanager
-def all_ways(gpus: list[str], steady: bool) -> Iterator[dict[str, Way]]:
-    """The ways to run commands, by the processor: the CPU, and so many GPUs."""
+def all_ways(gpus: list[str], steady: bool, cpu: bool) -> Iterator[dict[str, Way]]:
+    """The ways to run commands, by the processor: the CPU where it is asked for, and so many GPUs."""
     on_gpus = {f"gpu{n}": ("--gpus", n, "--backend", "cuda") for n in gpus}
-    options = {"cpu": ("--backend", "cpu")} | on_gpus
+    options = ({"cpu": ("--backend", "cpu")} if cpu else {}) | on_gpus
     with contextlib.ExitStack() as stack:
         if not steady:
             yield {name: functools.partial(timed, given) for name, given in options.items()}
@@ -176,8 +188,9 @@ def row_of(job: str, folder: Path, ways: dict[str, Way], repeat: int, warm_up: b
     row: dict[str, Any] = {"command": job}
     for name in ways:
         row |= {f"{name}_{time}": least(runs[name], time) for time in ("s", "job_s") if time in runs[name][0]}
-    for name in list(ways)[1:]:
-        row[f"{name} of cpu"] = row["cpu_job_s"] / row[f"{name}_job_s"]
+    base, *others = ways
+    for name in others:
+        row[f"{name} of {base}"] = row[f"{base}_job_s"] / row[f"{name}_job_s"]
         if "first_s" in runs[name][0]:
             row |= {f"{name}_cold_s": first[name]["s"], f"{name}_cold_first_s": first[name]["first_s"]}
             row[f"{name}_first_s"] = least(runs[name], "first_s")
@@ -190,6 +203,7 @@ def main() -> None:
     parser.add_argument("--numbers", default="3000000", help="comma-separated: every command on so many each")
     parser.add_argument("--bits", type=int, default=2048)
     parser.add_argument("--gpus", default="1", help="comma-separated: on so many GPUs each; empty: none")
+    parser.add_argument("--no-cpu", dest="cpu", action="store_false", help="on GPUs alone")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each after the first")
     parser.add_argument("--steady", action="store_true", help="all in this process")
     parser.add_argument("--folder", type=Path, help="where stores go; default a temporary folder")
@@ -198,7 +212,7 @@ def main() -> None:
     gpus = args.gpus.split(",") if args.gpus else []
     jobs = args.jobs or [*JOBS, *MORE_JOBS]
     sizes = list(map(int, args.numbers.split(",")))
-    with all_ways(gpus, args.steady) as ways:
+    with all_ways(gpus, args.steady, args.cpu) as ways:
         for numbers in sizes:
             with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
                 make_more_stores(Path(temporary), numbers, args.bits, jobs)

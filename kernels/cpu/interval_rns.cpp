@@ -148,6 +148,7 @@ struct Sum {
 
 using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;
 using VectorDouble = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableVectorI64 = Written<i64, nb::ndim<1>, nb::c_contig>;
 using VectorI32 = nb::ndarray<const i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableVectorDouble = Written<double, nb::ndim<1>, nb::c_contig>;
 using MutableVectorI32 = Written<i32, nb::ndim<1>, nb::c_contig>;
@@ -232,6 +233,27 @@ void bind_validity(nb::module_& module) {
   });
 }
 
+RNS_VECTORISED void order_keys(const HeaderTile& tile, i64 count, i32 bits, i64* keys) {
+  const u32 *sign = tile.rows[kSignRow], *exponent = tile.rows[kExponentRow];
+  const u32* upp_high = tile.rows[kUppRow + 1];
+  for (i64 j = 0; j < count; ++j) keys[j] = order_key(sign[j], exponent[j], upp_high[j], bits);
+}
+
+void bind_order(nb::module_& module) {
+  module.def("interval_rns_order_keys", [](const Matrix32& array, i32 bits, MutableVectorI64 keys) {
+    const Columns x(array);
+    require(x.rows() > 0, "a number needs residues and a header");
+    require(x.count() == static_cast<i64>(keys.shape(0)), "numbers and keys differ in count");
+    nb::gil_scoped_release release;
+    HeaderTile tile;
+    for (i64 first = 0; first < x.count(); first += kTile) {
+      const i64 width = std::min(kTile, x.count() - first);
+      tile.load(x, first, width);
+      order_keys(tile, width, bits, keys.data() + first);
+    }
+  });
+}
+
 void bind_headers(nb::module_& module) {
   module.def("interval_rns_multiply_headers", [](const Matrix32& a, const Matrix32& b, double low, double upp,
                                                  i32 exponent, double accuracy, MutableMatrix32 out,
@@ -270,6 +292,7 @@ void bind_interval_rns(nb::module_& module) {
   bind_sum(module);
   bind_headers(module);
   bind_validity(module);
+  bind_order(module);
   module.def("interval_arithmetic", [](int operation, const VectorDouble& x_low, const VectorDouble& x_upp,
                                        const VectorI32& x_exponent, const VectorDouble& y_low,
                                        const VectorDouble& y_upp, const VectorI32& y_exponent, double low,

@@ -50,6 +50,13 @@ struct Headers {
   }
 };
 
+// The order key of the number of a column, or that of its negative.
+__device__ i64 key_of_column(const u32* columns, i64 stride, i32 rows, i32 bits, u32 negate, i64 j) {
+  const u32* header = columns + rows * stride + j;
+  const u32 sign = (header[kSignRow * stride] != 0) ^ negate;
+  return order_key(sign, header[kExponentRow * stride], header[(kUppRow + 1) * stride], bits);
+}
+
 __device__ uint4 sum_of_vectors(uint4 x, uint4 y, const u32 (&selectors)[4], u32 last) {
   return {residue_of_sum(x.x, y.x, selectors[0], last), residue_of_sum(x.y, y.y, selectors[1], last),
           residue_of_sum(x.z, y.z, selectors[2], last), residue_of_sum(x.w, y.w, selectors[3], last)};
@@ -238,6 +245,31 @@ __global__ void interval_rns_first_invalid(const u32* columns, i64 stride, i64 c
     if (zero) continue;
     atomicMin(position, static_cast<u64>(j));
     return;
+  }
+}
+
+// found[0] = max(found[0], 2^63 + key) over the order keys of numbers, of so many rows each, or their
+// negatives
+__global__ void interval_rns_greatest_key(const u32* columns, i64 stride, i64 count, i32 all_rows, i32 bits,
+                                          u32 negate, u64* found) {
+  u64 mine = 0;
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    const i64 key = key_of_column(columns, stride, all_rows - kHeaderRows, bits, negate, j);
+    mine = max(mine, static_cast<u64>(key) ^ 1ull << 63);
+  }
+  for (i32 offset = 16; offset > 0; offset /= 2) mine = max(mine, __shfl_xor_sync(~0u, mine, offset));
+  if (threadIdx.x % 32 == 0) atomicMax(found, mine);
+}
+
+// found[1] counts the numbers whose key is at most `slack` below that; behind it are the indices of the first
+// `few` that were found, in any order.
+__global__ void interval_rns_near_greatest_key(const u32* columns, i64 stride, i64 count, i32 all_rows,
+                                               i32 bits, u32 negate, i32 slack, u64 few, u64* found) {
+  const i64 least = static_cast<i64>(found[0] ^ 1ull << 63) - slack;
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    if (key_of_column(columns, stride, all_rows - kHeaderRows, bits, negate, j) < least) continue;
+    const u64 place = atomicAdd(found + 1, 1);
+    if (place < few) found[2 + place] = static_cast<u64>(j);
   }
 }
 

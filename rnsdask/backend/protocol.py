@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rnsdask.constants import (
     ByteProofConstants,
     ExtensionConstants,
@@ -250,8 +253,8 @@ class Kernels(Protocol):
     def crc32c(self, words: Array) -> int:
         """CRC-32C of contiguous words (N,), each of four little-endian bytes."""
 
-    def crc32c_and_validity(self, words: Array, moduli: ModuliSet) -> tuple[int, bool]:
-        """That of residues (n, N) and one more word, and whether each residue is below its modulus."""
+    def crc32c_and_validity(self, words: Array, moduli: ModuliSet, rows: int) -> tuple[int, bool]:
+        """That of rows (rows, N) and one more word, and whether each residue, of the first n, is valid."""
 
     # Element-wise arithmetic. An operand is residues (n, N), or (n, 1) for one number, which may be a NumPy
     # array on every processor; `out` (n, N), contiguous, is written.
@@ -429,6 +432,14 @@ class Kernels(Protocol):
         """Index of the first column (n + 6, N) whose header no number has, or None.
 
         A number has at least this exponent, and at most this relative width.
+        """
+
+    def interval_rns_candidates(
+        self, x: Array, bits: int, slack: int, minimum: bool
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Greatest or least order key (interval_rns.cuh) of columns (n + 6, N), and who may be the extremum.
+
+        M has so many bits. Indices are those of keys at most `slack` from it, ascending, on the host.
         """
 
     def interval_rns_compare(self, x: Array, y: Array, moduli: ModuliSet) -> Array:

@@ -90,26 +90,7 @@ def is_negative(columns: Array, moduli: ModuliSet) -> Array:
 
 
 ORDER_KEY_SLACK = 4
-"""Greatest difference of two keys of :func:`order_keys` by which they do not tell which number is greater."""
-
-_KEY_BITS = 20  # of the bound, beside the exponent: those of its upper word
-
-
-def order_keys(columns: Array, moduli: ModuliSet) -> Array:
-    """Keys of numbers (n + 6, N) in their order, by headers alone: int64 (N,), of the number's sign.
-
-    Of a magnitude X, it is F(U) rounded down, with U the upper bound of X/M and F of the slope 2**20 / v from
-    each power v of 2 to the next. X/M is less than U by at most `ACCURACY`, so that F(X/M) is less than the
-    key + 1, and at least the key - 3.
-    """
-    header = columns[len(moduli) :]
-    upp = header[_UPP + 1]
-    keys = header[_EXPONENT].view(np.int32).astype(np.int64)
-    keys += moduli.bits + 2  # so that no key but that of 0 is near 0
-    keys <<= _KEY_BITS
-    keys |= upp & np.uint32(2**_KEY_BITS - 1)
-    keys *= upp != 0
-    return np.where(header[_SIGN] != 0, -keys, keys)
+"""Greatest difference of two order keys (interval_rns.cuh) that do not tell which number is greater."""
 
 
 def system_of_magnitudes(columns: Array, moduli: ModuliSet) -> RNS:

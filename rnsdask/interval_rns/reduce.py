@@ -39,13 +39,15 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
 
 
 def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResult:
-    keys = layout.order_keys(columns, moduli)
-    best = int(keys.min() if minimum else keys.max())
-    slack = layout.ORDER_KEY_SLACK
-    (candidates,) = (keys <= best + slack if minimum else keys >= best - slack).nonzero()
+    kernels = kernels_of(columns)
+    best, candidates = kernels.interval_rns_candidates(columns, moduli.bits, layout.ORDER_KEY_SLACK, minimum)
     # Of one sign: keys of numbers that are not 0 are far from 0.
     negative = best < 0
-    residues = kernels_of(columns).gather(layout.residues_of(columns, moduli), candidates)
+    residues = layout.residues_of(columns, moduli)
+    if candidates.size == 1:
+        residues = residues[:, candidates[0] :][:, :1]
+    else:
+        residues = kernels.gather(residues, candidates)
     found = reduce_chunk(REDUCTIONS["min" if minimum != negative else "max"], residues, RNS(moduli))
     assert found.index is not None
     fallbacks = int(candidates.size) if candidates.size > 1 else 0

@@ -173,7 +173,7 @@ def read_chunk_file_on_gpu(
     if moduli is None:
         checksum, valid = kernels.crc32c(words), False
     else:
-        checksum, valid = kernels.crc32c_and_validity(words, moduli)
+        checksum, valid = kernels.crc32c_and_validity(words, moduli, shape[0])
     if checksum != _WHOLE:
         check_checksum(kernels.crc32c(words[:-1]), int(words[-1]), name)
     return words[:-1].reshape(shape), valid

@@ -119,24 +119,30 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     file, name = info.chunk_file(index), info.chunk_name(index)
-    moduli = info.moduli if isinstance(info.system, RNS | PrimeFields) else None
+    moduli = info.moduli if isinstance(info.system, RNS | PrimeFields | IntervalRNS) else None
     with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
             residues, valid = read_chunk_file_on_gpu(file, info.file_shape, moduli, name)
         # What the edge cuts off is read for its checksum.
         residues = contiguous(residues.view(info.system.word_dtype)[_within(slices)])
         # What it cuts off may be anything.
-        if not (valid or are_valid(info, residues.reshape(info.system.rows, -1))):
+        if not are_valid(info, residues.reshape(info.system.rows, -1), valid):
             _check_residues(info, index, to_backend(residues, "cpu"))
         return residues
 
 
-def are_valid(info: StoreInfo, words: Array) -> bool:
-    """Whether words (rows, N) are those of numbers of the store's system."""
+def are_valid(info: StoreInfo, words: Array, checked: bool = False) -> bool:
+    """Whether words (rows, N) are those of numbers of the store's system.
+
+    With `checked`, each residue is known to be below its modulus.
+    """
     system = info.system
     if isinstance(system, FermatField | Positional):
         return system.first_invalid(words) is None
-    if kernels_of(words).first_invalid(words[: len(system.moduli)], system.moduli) is not None:
+    if (
+        not checked
+        and kernels_of(words).first_invalid(words[: len(system.moduli)], system.moduli) is not None
+    ):
         return False
     return not isinstance(system, IntervalRNS) or system.first_invalid(words) is None
 

@@ -153,6 +153,14 @@ T atomicMin(T* x, T value) {
   }
   return found;
 }
+template <class T>
+T atomicMax(T* x, T value) {
+  std::atomic_ref<T> there(*x);
+  T found = there.load();
+  while (value > found && !there.compare_exchange_weak(found, value)) {
+  }
+  return found;
+}
 inline unsigned atomicInc(unsigned* x, unsigned most) {
   std::atomic_ref<unsigned> there(*x);
   unsigned found = there.load();

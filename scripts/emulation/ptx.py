@@ -456,7 +456,7 @@ def atomic(threads: Launch, instruction: Instruction) -> None:
     threads.set(target, old)
 
 
-ATOMIC: dict[str, np.ufunc] = {"min": np.minimum, "add": np.add}
+ATOMIC: dict[str, np.ufunc] = {"min": np.minimum, "max": np.maximum, "add": np.add}
 
 OF_THREADS: dict[str, Callable[[Launch, Instruction], None]] = {
     "ld": load,

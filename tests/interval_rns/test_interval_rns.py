@@ -295,6 +295,30 @@ def test_algorithms_agree_bit_for_bit_on_many_numbers(on_each_processor: Process
         check_columns(product, [-v for v in x], moduli, on_each_processor)
 
 
+def test_candidates_of_extrema(on_each_processor: Processor) -> None:
+    """The extremum is among them, and each is near it, by the exact values."""
+    moduli = ModuliSet.for_bits(300)
+    generator, top = random.Random(8), moduli.product - 1
+    near = [top - k * (top >> 40) for k in range(50)]
+    for values in (
+        [0],
+        [0] * 300,
+        [-5],
+        [*near, *(top - 7 for _ in range(400)), 0, 1, -top],
+        [generator.randrange(-top, top + 1) >> generator.randrange(300) for _ in range(1000)],
+        [*(-(1 << k) for k in range(250)), *(-(1 << k) - 1 for k in range(250))],
+    ):
+        columns = columns_of(values, moduli, on_each_processor.xp)
+        for minimum in (False, True):
+            best, found = kernels_of(columns).interval_rns_candidates(columns, moduli.bits, 4, minimum)
+            extremum = min(values) if minimum else max(values)
+            assert (best > 0) - (best < 0) == (extremum > 0) - (extremum < 0)
+            assert (np.diff(found) > 0).all()
+            assert {j for j, value in enumerate(values) if value == extremum} <= set(found.tolist())
+            # Each of the 4 units is at most 2**-19 of a number.
+            assert all(abs(values[j] - extremum) << 16 <= abs(extremum) for j in found.tolist())
+
+
 def test_empty_chunks(on_each_processor: Processor) -> None:
     empty = on_each_processor.xp.zeros((layout.rows_of(PAPER_SET), 0), dtype=np.uint32)
     for operation in OPERATIONS:

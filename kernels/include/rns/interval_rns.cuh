@@ -59,6 +59,19 @@ RNS_INLINE bool is_of_zero(const Header& header) {
   return x.low == 0 && x.upp == 0 && x.exponent == 0 && header.sign == 0;
 }
 
+// Keys of numbers in their order, by headers alone, and of the number's sign. That of a magnitude X is F(U)
+// rounded down, with U the upper bound of X/M and F of the slope 2^20 / v from each power v of 2 to the next.
+// X/M is less than U by at most the accuracy of stored intervals, so that F(X/M) is less than the key + 1,
+// and at least the key - 3. No key but that of 0 is near 0, for exponents are at least -bits, those of M.
+constexpr i32 kKeyBits = 20;  // of the bound, beside the exponent: those of its upper word
+
+RNS_INLINE i64 order_key(u32 sign, u32 exponent, u32 upp_high, i32 bits) {
+  const i64 above = static_cast<i64>(static_cast<i32>(exponent)) + bits + 2;
+  const i64 key = above << kKeyBits | (upp_high & ((1u << kKeyBits) - 1));
+  const i64 magnitude = upp_high != 0 ? key : 0;
+  return sign != 0 ? -magnitude : magnitude;
+}
+
 // What the intervals leave open about a result. The residues of such a number are looked at once more.
 constexpr u32 kOpenSign = 1;   // the interval holds 0: X may have the other sign, complemented
 constexpr u32 kWide = 2;       // the interval is wider than it may be stored

@@ -75,8 +75,8 @@ def crc32c(words: Array) -> int:
     return checksum
 
 
-def crc32c_and_validity(words: Array, moduli: ModuliSet) -> tuple[int, bool]:
-    return crc32c(words), first_invalid(words[:-1].reshape(len(moduli), -1), moduli) is None
+def crc32c_and_validity(words: Array, moduli: ModuliSet, rows: int) -> tuple[int, bool]:
+    return crc32c(words), first_invalid(words[:-1].reshape(rows, -1)[: len(moduli)], moduli) is None
 
 
 def transpose(matrix: Array, out: Array) -> None:

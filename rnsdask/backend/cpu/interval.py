@@ -55,6 +55,13 @@ def interval_rns_first_invalid(x: Array, least_exponent: int, width: float) -> i
     return None if index < 0 else index
 
 
+def interval_rns_candidates(x: Array, bits: int, slack: int, minimum: bool) -> tuple[int, NDArray[np.int64]]:
+    keys = np.empty(x.shape[1], dtype=np.int64)
+    _cpu.interval_rns_order_keys(x, bits, keys)
+    best = int(keys.min() if minimum else keys.max())
+    return best, np.flatnonzero(keys <= best + slack if minimum else keys >= best - slack)
+
+
 def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:
     order = np.empty(max(x.shape[1], y.shape[1]), dtype=np.int8)
     _cpu.interval_rns_compare(x, y, len(moduli), order)

@@ -54,12 +54,12 @@ def crc32c(words: Array) -> int:
     return int(checksum[0])
 
 
-def crc32c_and_validity(words: Array, moduli: ModuliSet) -> tuple[int, bool]:
+def crc32c_and_validity(words: Array, moduli: ModuliSet, rows: int) -> tuple[int, bool]:
     # One wait for both: between two of them other threads take Python's lock.
     found = cupy.empty(2, dtype=cupy.uint64)
     found.data.memset_async(0xFF, 16)
     _queue(words, found[:1])
-    queue_first_invalid(words[:-1].reshape(len(moduli), -1), moduli, found[1:])
+    queue_first_invalid(words[:-1].reshape(rows, -1)[: len(moduli)], moduli, found[1:])
     checksum, position = found.get().tolist()
     return checksum % 2**32, position == NONE
 

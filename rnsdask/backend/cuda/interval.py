@@ -4,6 +4,7 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.arithmetic import apply, arithmetic_task
@@ -13,6 +14,9 @@ from rnsdask.backend.cuda.layout import DIGIT_VECTORS, EXTENDED_INTERVAL, INTERV
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds, IntervalGoal
 from rnsdask.constants import IntervalConstants, ProductBounds
 from rnsdask.core.moduli import ModuliSet
+
+_FEW = 126
+"""Candidates of an extremum that come to the host with their count."""
 
 
 def interval(
@@ -46,6 +50,24 @@ def interval_rns_first_invalid(x: Array, least_exponent: int, width: float) -> i
     launching.launch("interval_rns", "interval_rns_first_invalid", x.shape[1], arguments)
     found = int(position[0])
     return None if found == NONE else found
+
+
+def interval_rns_candidates(x: Array, bits: int, slack: int, minimum: bool) -> tuple[int, NDArray[np.int64]]:
+    few = _FEW
+    while True:
+        # As a rule one wait: between two of them other threads take Python's lock.
+        on_gpu = cupy.empty(2 + few, dtype=cupy.uint64)
+        on_gpu.data.memset_async(0, 16)
+        arguments = (*array_arguments(x), np.int32(bits), np.uint32(minimum))
+        launching.launch("interval_rns", "interval_rns_greatest_key", x.shape[1], (*arguments, on_gpu))
+        near = (*arguments, np.int32(slack), np.uint64(few), on_gpu)
+        launching.launch("interval_rns", "interval_rns_near_greatest_key", x.shape[1], near)
+        found = on_gpu.get()
+        count = int(found[1])
+        if count <= few:
+            key = int(found[0]) - 2**63
+            return -key if minimum else key, np.sort(found[2 : 2 + count].view(np.int64))
+        few = count
 
 
 def _column_threads(task: Parameter) -> int:

@@ -84,6 +84,21 @@ def headers_of_no_number(kernels: Any, place: Place) -> list[Any]:
 
 
 @check
+def candidates_of_extrema(kernels: Any, place: Place) -> list[Any]:
+    """Of one, few and more candidates than come to the host at once, of either sign and 0."""
+    moduli, results = ModuliSet.for_bits(150), []
+    for count, equal in ((1, 1), (700, 1), (700, 90), (700, 700)):
+        residues = words(len(moduli), count, 3) % np.uint32(min(moduli))
+        residues[:, ::7] = 0
+        residues[:, -equal:] = residues[:, -1:]
+        for signs in (np.zeros(count), np.ones(count), np.arange(count) % 2):
+            columns = evaluated(residues, moduli, signs.astype(np.uint8))
+            for minimum in (False, True):
+                results += kernels.interval_rns_candidates(place(columns), moduli.bits, 4, minimum)
+    return [np.asarray(result) for result in results]
+
+
+@check
 def unset_flags(kernels: Any, place: Place) -> list[Any]:
     """None, as many as come to the host, one more, and all."""
     results = []
