@@ -15,7 +15,7 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns import sort
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.number_theory import decide_lengths, lengths_of
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, common_divisor, reduce_chunk
+from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
 
@@ -29,10 +29,8 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
     matrix = as_matrix(columns)
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
-    if operation == "bound":
+    if operation in ("bound", "gcd"):  # of magnitudes
         return reduce_chunk(REDUCTIONS[operation], layout.residues_of(matrix, moduli), RNS(moduli))
-    if operation == "gcd":
-        return common_divisor(matrix, IntervalRNS(moduli))
     if operation == "sum":
         return _sum(matrix, moduli)
     return _extremum(matrix, moduli, operation == "min")

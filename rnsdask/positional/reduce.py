@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.core.place import Place
 from rnsdask.positional import arithmetic
 from rnsdask.positional.bits import count
+from rnsdask.positional.divide import remainder
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.operands import from_integers, limb_beyond, limbs_of, resized, to_integers
 from rnsdask.positional.system import Positional
@@ -85,7 +87,7 @@ def reduce_words(operation: str, words: Array, system: Positional) -> ReductionR
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
     if operation == "gcd":
-        return common_divisor(matrix, system)
+        return common_divisor(matrix, system, lambda x, divisor: _is_multiple(x, divisor, system.signed))
     index = None
     if operation == "sum":
         value = _sum(matrix, system)
@@ -96,6 +98,11 @@ def reduce_words(operation: str, words: Array, system: Positional) -> ReductionR
         index = _place(matrix, system, operation == "min")
         value = system.decode_at(matrix, index)
     return ReductionResult(value, index, matrix.shape[1], 0, backend_name(matrix))
+
+
+def _is_multiple(matrix: Array, divisor: int, signed: bool) -> Array:
+    limbs = from_integers([gmpy2.mpz(divisor)], divisor.bit_length() // LIMB_BITS + 1, matrix)
+    return ~remainder(matrix, limbs, signed).any(axis=0)
 
 
 def _comparable(limbs: Array, is_signed: bool) -> Array:

@@ -280,6 +280,13 @@ def small_remainder(residues: Array, system: RNS, divisor: int) -> Array:
     return base_extend(residues, system, ModuliSet([divisor]))[0]
 
 
+def is_multiple(residues: Array, system: RNS, divisor: int) -> Array:
+    """Whether each number is a multiple of a divisor from 2 to the greatest magnitude: Boolean (*shape)."""
+    if divisor <= MODULUS_MAX:
+        return small_remainder(residues, system, divisor) == 0
+    return ~divide_by_integer(residues, divisor, system, ("remainder",)).any(axis=0)
+
+
 def is_even(residues: Array, system: RNS) -> Array:
     """Whether each number is even: Boolean array of shape (*shape)."""
     return small_remainder(residues, system, 2) == 0

@@ -21,6 +21,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns import exact
 from rnsdask.rns.blocks import EXACT_RESIDUES, batches
 from rnsdask.rns.bounds import measured_bound, narrowed
+from rnsdask.rns.divide import is_multiple
 from rnsdask.rns.order import are_near_top, comparable_limbs, greatest
 from rnsdask.rns.system import RNS
 
@@ -32,7 +33,7 @@ WORTH_A_GLANCE = 2**18
 
 _FIRST = 8  # numbers
 
-# Numbers whose common divisor is found first, for it is 1 as a rule; then of twice as many each time.
+# Numbers whose common divisor is formed at once: as a rule it is 1 of the first ones.
 _FIRST_DIVIDED = 64
 
 # Sums of residues and of half keys stay below 2**64.
@@ -292,14 +293,37 @@ def _combine_sums(a: ReductionResult, b: ReductionResult) -> ReductionResult:
 # ---- GCD --------------------------------------------------------------------------------------------------
 
 
-def common_divisor(words: Array, system: NumberSystem) -> ReductionResult:
-    """Greatest common divisor of the numbers of words (rows, N) of any system: at least 0, and 0 of none."""
-    divisor, start, step, count = 0, 0, _FIRST_DIVIDED, words.shape[1]
-    while start < count and divisor != 1:
-        values = system.decode(words[:, start : start + step]).tolist()
-        divisor = int(gmpy2.gcd(divisor, *values))
-        start, step = start + step, min(2 * step, max(1, EXACT_RESIDUES // len(words)))
+def common_divisor(
+    words: Array, system: NumberSystem, is_multiple: Callable[[Array, int], Array]
+) -> ReductionResult:
+    """Greatest common divisor of the numbers of words (rows, N) of any system: at least 0, and 0 of none.
+
+    Integers are formed of a few numbers alone: of all others `is_multiple` says which are multiples of what
+    these have in common, which is 2 or more.
+    """
+    count, width = words.shape[1], max(1, EXACT_RESIDUES // len(words))
+    divisor = int(gmpy2.gcd(*system.decode(words[:, :_FIRST_DIVIDED]).tolist()))
+    for start in range(0, count, width):
+        block = words[:, start : start + width]
+        while divisor != 1:
+            (others,) = (_nonzero(block) if divisor == 0 else ~is_multiple(block, divisor)).nonzero()
+            if others.size == 0:
+                break
+            numbers = kernels_of(block).gather(block, others[:_FIRST_DIVIDED])
+            divisor = int(gmpy2.gcd(divisor, *system.decode(numbers).tolist()))
     return ReductionResult(divisor, None, count, 0, backend_name(words))
+
+
+def _nonzero(words: Array) -> Array:
+    """Which numbers are not 0: row by row, for a view may reach over more than 2**31 words."""
+    found = words[0] != 0
+    for row in words[1:]:
+        found |= row != 0
+    return found
+
+
+def _divisor(residues: Array, system: RNS) -> ReductionResult:
+    return common_divisor(residues, system, lambda x, divisor: is_multiple(x, system, divisor))
 
 
 def _combine_divisors(a: ReductionResult, b: ReductionResult) -> ReductionResult:
@@ -322,7 +346,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "max": Reduction("max", _maximum, _combine_maxima),
     "min": Reduction("min", _minimum, _combine_minima),
     "sum": Reduction("sum", _sum, _combine_sums, identity=0),
-    "gcd": Reduction("gcd", common_divisor, _combine_divisors, identity=0),
+    "gcd": Reduction("gcd", _divisor, _combine_divisors, identity=0),
     "bound": Reduction("bound", _bound, _combine_bounds, identity=0),
 }
 """The reductions by name."""

@@ -1,10 +1,13 @@
 """gcd, lcm and bit_length of arrays: shapes, operands, laziness, bounds and errors."""
 
 import math
+from typing import Any
 
 import pytest
+from conftest import Processor
 
 import rnsdask as rd
+from rnsdask.rns import reduce
 
 MODULI = rd.ModuliSet.for_bits(200)
 SYSTEMS = {"signed": rd.RNS(MODULI, True), "unsigned": rd.RNS(MODULI), "interval": rd.IntervalRNS(MODULI)}
@@ -79,3 +82,41 @@ def test_numbers_are_taken_in_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
             rd.lcm(x, 101)
         _, mask = rd.lcm(x, 101, overflow="flag")
         assert mask.tolist() == [False] * 20 + [True]
+
+
+WIDE = rd.ModuliSet.for_bits(300)
+P, Q = 2**89 - 1, 2**61 - 1  # primes
+STRIPPED = math.prod(primes := [3, 5, 2**31 - 1, Q, P])
+"""Its factors are lost one after another, by numbers that are far from one another."""
+
+COMMON = {
+    "zeros": ([0] * 3000, 0),
+    "one number behind zeros": ([0] * 3000 + [-6 * P], 6 * P),
+    "multiples, and one that is none": ([k * P for k in range(-999, 2000)] + [P + 1], 1),
+    "multiples of a long number": ([k * P * Q for k in range(0, 3000, 7)], 7 * P * Q),
+    "multiples of a modulus": ([WIDE[0] * k * k for k in range(2000)], WIDE[0]),
+    "the least number": ([-(2**255)] * 200, 2**255),
+    "factors that are lost": (
+        [STRIPPED] * 700 + [v for p in primes for v in [STRIPPED // p, *[0] * 700]],
+        math.gcd(*(STRIPPED // p for p in primes)),
+    ),
+    "negative ones": ([-6, -10, -15] * 300, 1),
+    "one": ([-(2**200)], 2**200),
+}
+
+
+@pytest.mark.parametrize("name", COMMON)
+@pytest.mark.parametrize("system", ["residues", "intervals", "limbs"])
+def test_common_divisors_of_all(
+    name: str, system: str, on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduce, "EXACT_RESIDUES", 2**13)
+    values, expected = COMMON[name]
+    made: Any = {
+        "residues": (rd.RNSArray, rd.RNS(WIDE, signed=True)),
+        "intervals": (rd.IntervalRNSArray, rd.IntervalRNS(WIDE)),
+        "limbs": (rd.PositionalArray, rd.Positional(256, signed=True)),
+    }
+    of_words, of = made[system]
+    x = of_words(on_each_processor.xp.asarray(of.encode(values)), of)
+    assert x.gcd() == expected == math.gcd(*values)
