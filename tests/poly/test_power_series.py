@@ -1,6 +1,7 @@
 """Power series, powers and compositions of polynomials against Python's integers and fractions."""
 
 import itertools
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -220,7 +221,7 @@ def check_rationals(found: tuple[Any, Any], expected: list[list[Fraction]]) -> N
     numerators, denominators = found
     for line, below, right in zip(numerators.tolist(), denominators.tolist(), expected, strict=True):
         assert [Fraction(v, below) for v in line] == right
-        assert below == np.lcm.reduce([v.denominator for v in right])
+        assert below == math.lcm(*(v.denominator for v in right))
         assert {type(v) for v in [*line, below]} == {int}
 
 

@@ -85,7 +85,7 @@ def headers_of_no_number(kernels: Any, place: Place) -> list[Any]:
 
 @check
 def candidates_of_extrema(kernels: Any, place: Place) -> list[Any]:
-    """Of one, few and more candidates than come to the host at once, of either sign and 0."""
+    """Extrema with one, few and more candidates than come to the host at once, of either sign and 0."""
     moduli, results = ModuliSet.for_bits(150), []
     for count, equal in ((1, 1), (700, 1), (700, 90), (700, 700)):
         residues = words(len(moduli), count, 3) % np.uint32(min(moduli))
