@@ -139,10 +139,8 @@ def are_valid(info: StoreInfo, words: Array, checked: bool = False) -> bool:
     system = info.system
     if isinstance(system, FermatField | Positional):
         return system.first_invalid(words) is None
-    if (
-        not checked
-        and kernels_of(words).first_invalid(words[: len(system.moduli)], system.moduli) is not None
-    ):
+    residues = words[: len(system.moduli)]
+    if not checked and kernels_of(words).first_invalid(residues, system.moduli) is not None:
         return False
     return not isinstance(system, IntervalRNS) or system.first_invalid(words) is None
 
