@@ -93,7 +93,7 @@ RUNS = {
     "gpu": ("max sum compare topk chain cummax convolve --repeat 1",),
     "tiny": (
         "max --gpus= --numbers 3000 --bits 256 --repeat 1",
-        "compare chain --gpus= --numbers 3000 --bits 256 --repeat 1 --steady",
+        "compare chain det charpoly powmod --gpus= --numbers 3000 --bits 256 --repeat 1 --steady",
     ),
     "tiny-gpu": ("max chain --numbers 30000 --bits 256 --repeat 1",),
 }
@@ -210,6 +210,8 @@ def main() -> None:
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
     gpus = args.gpus.split(",") if args.gpus else []
+    if not (args.cpu or gpus):
+        parser.error("--no-cpu leaves nothing to run on without --gpus")
     jobs = args.jobs or [*JOBS, *MORE_JOBS]
     sizes = list(map(int, args.numbers.split(",")))
     with all_ways(gpus, args.steady, args.cpu) as ways:
