@@ -1,5 +1,6 @@
 """Fixtures and hooks of all tests: Hypothesis profiles, random seeds, processors."""
 
+import gc
 import os
 import secrets
 import zlib
@@ -56,11 +57,22 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of a GPU where there is none: to skip a third of all takes seconds."""
+    """Leave out tests of a GPU where there is none: to skip them takes seconds."""
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked and not cuda_is_usable():
         config.hook.pytest_deselected(items=marked)
         items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Spare the garbage collector the tests themselves, which are there to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -103,7 +115,15 @@ class Processor(NamedTuple):
         return array.get() if self.name == "cuda" else np.asarray(array)
 
 
-@pytest.fixture(scope="session", params=[pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of each processor with NumPy on the CPU, and with CuPy on a GPU where `-m gpu` asks for it."""
+    if "on_each_processor" in metafunc.fixturenames:
+        on_gpu = [pytest.param("cuda", marks=pytest.mark.gpu)] if asks_for_gpus(metafunc.config) else []
+        metafunc.parametrize("on_each_processor", ["cpu", *on_gpu], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def on_each_processor(request: pytest.FixtureRequest) -> Processor:
     """Run the test with NumPy on the CPU and, marked ``gpu``, with CuPy on a GPU."""
     if request.param == "cpu":
