@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import dask
 import numpy as np
 import pytest
+from forks import Commands
 from hypothesis import settings
 
 from rnsdask.core.errors import QueryPlanningError
@@ -97,6 +98,14 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Commands]:
+    """Commands as processes of their own, without the second or two that Python takes to start each."""
+    forks = Commands()
+    yield forks
+    forks.end()
+
+
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A random generator of the test's own; a failure shows the seed that repeats it."""
@@ -117,7 +126,7 @@ class Processor(NamedTuple):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests of each processor with NumPy on the CPU, and with CuPy on a GPU where `-m gpu` asks for it."""
+    """Run tests of each processor with NumPy on the CPU and, if `-m gpu` asks for it, with CuPy on a GPU."""
     if "on_each_processor" in metafunc.fixturenames:
         on_gpu = [pytest.param("cuda", marks=pytest.mark.gpu)] if asks_for_gpus(metafunc.config) else []
         metafunc.parametrize("on_each_processor", ["cpu", *on_gpu], indirect=True, scope="session")

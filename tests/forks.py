@@ -6,10 +6,13 @@ work, not a second more. Run as a program, it reads a command a line and writes 
 
 import json
 import os
+import pty
 import subprocess
 import sys
+import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -46,6 +49,18 @@ class Commands:
         assert answer, "the process that forks has ended"
         status, peak = json.loads(answer)
         return Ended(status, *(_content(folder / name) for name in ("stdout", "stderr")), peak)
+
+    def run_on_terminal(self, *args: object, folder: Path, streams: Iterable[str]) -> tuple[Ended, str]:
+        """Run a command with some of its streams on a terminal of 80 columns, and return what that shows."""
+        terminal, child = pty.openpty()
+        termios.tcsetwinsize(child, (24, 80))
+        ended = self.run(*args, folder=folder, **dict.fromkeys(streams, os.ttyname(child)))
+        os.close(child)
+        shown = b""
+        with os.fdopen(terminal, "rb", buffering=0) as screen, suppress(OSError):  # as Linux ends it
+            while part := screen.read(65536):
+                shown += part
+        return ended, shown.decode().replace("\r\n", "\n")
 
     def end(self) -> None:
         """End the process that forks."""
