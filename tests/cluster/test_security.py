@@ -17,6 +17,7 @@ import dask
 import pytest
 import watching
 from commands import call, fail, succeed, without_dashboard
+from forks import Commands
 
 import rnsdask as rd
 from rnsdask.cluster import connecting
@@ -206,9 +207,9 @@ def wait_for(port: int) -> None:
             time.sleep(0.1)
 
 
-def as_documented(encrypted: Encrypted, block: str) -> str:
+def as_documented(encrypted: Encrypted, block: str, path: str) -> str:
     """Run the commands of a block from its last `rnsdask` on; what they print."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment = os.environ | {"PATH": path}
     lines = [line for line in encrypted.here(block) if not line.startswith("dask ")]
     options: dict[str, Any] = {"cwd": encrypted.folder, "capture_output": True, "text": True}
     done = subprocess.run(["bash", "-ec", "\n".join(lines)], env=environment, check=False, **options)
@@ -217,8 +218,9 @@ def as_documented(encrypted: Encrypted, block: str) -> str:
 
 
 @pytest.mark.parametrize("block", [CLUSTER, BY_SETTINGS], ids=["options", "settings"])
-def test_a_cluster_behind_tls(encrypted: Encrypted, block: str) -> None:
-    assert f"max of 60 integers at index 59:\n{3**59}\n" in as_documented(encrypted, block)
+def test_a_cluster_behind_tls(encrypted: Encrypted, block: str, commands: Commands) -> None:
+    printed = as_documented(encrypted, block, commands.path)
+    assert f"max of 60 integers at index 59:\n{3**59}\n" in printed
 
 
 def test_security_in_python(encrypted: Encrypted) -> None:
