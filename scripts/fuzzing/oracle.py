@@ -75,8 +75,17 @@ def mapped(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> n
 
 def encoded(values: np.ndarray, moduli: tuple[int, ...]) -> np.ndarray:
     """Residues, uint32 (n, *shape), of what is modulo M the same number."""
-    rows = [(values % m).astype(np.uint32) for m in moduli]
-    return np.stack(rows) if rows else np.empty((0, *values.shape), np.uint32)
+    return _residues(mapped(int, values), moduli)
+
+
+def _residues(values: np.ndarray, moduli: tuple[int, ...]) -> np.ndarray:
+    """Residues of Python ints; by half of the moduli, of remainders by their product, which are shorter."""
+    product = math.prod(moduli)
+    if product <= 2**64:
+        words = (values % product).astype(np.uint64)
+        return np.array([words % m for m in moduli], dtype=np.uint32).reshape(len(moduli), *values.shape)
+    halves = moduli[: len(moduli) // 2], moduli[len(moduli) // 2 :]
+    return np.concatenate([_residues(values % math.prod(half), half) for half in halves])
 
 
 def limbs(values: np.ndarray, count: int) -> np.ndarray:
