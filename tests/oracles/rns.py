@@ -31,8 +31,27 @@ def in_range(value: int, moduli: Iterable[int], signed: bool = False) -> bool:
 def encode(values: Any, moduli: Iterable[int], signed: bool = False) -> np.ndarray:
     """Residues of a list, or of an array of any shape, of numbers of the range: uint32 (n, *shape)."""
     numbers = values.astype(object) if isinstance(values, np.ndarray) else objects(values)
+    moduli = tuple(moduli)
     assert not limits_of(moduli, signed).outside(numbers).any()
-    return encoded(numbers, tuple(moduli))
+    if len(moduli) < LONG or not numbers.size:
+        return encoded(numbers, moduli)
+    known, flat = _known(moduli), list(map(int, numbers.ravel().tolist()))
+    new = [value for value in dict.fromkeys(flat) if value not in known]
+    if len(known) + len(new) > MOST_KNOWN:
+        known.clear()
+        new = list(dict.fromkeys(flat))
+    known.update(zip(new, encoded(objects(new), moduli).T, strict=True))
+    return np.stack([known[value] for value in flat], axis=1).reshape(len(moduli), *numbers.shape)
+
+
+LONG = 64  # moduli, of which residues are kept for the next test of the same edge values
+MOST_KNOWN = 10_000  # numbers of each set
+
+
+@cache
+def _known(moduli: tuple[int, ...]) -> dict[int, np.ndarray]:
+    """Residues of numbers that were asked for."""
+    return {}
 
 
 def decode(residues: np.ndarray, moduli: Iterable[int], signed: bool = False) -> list[int]:
