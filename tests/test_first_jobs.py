@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from fractions import Fraction
@@ -20,6 +19,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pyarrow.parquet
 import pytest
+from forks import Commands
 from pages import run_code
 
 import rnsdask as rd
@@ -80,14 +80,13 @@ def test_a_job_on_a_cluster() -> None:
         names["client"].close()
 
 
-def test_a_chain_that_is_killed() -> None:
+def test_a_chain_that_is_killed(commands: Commands) -> None:
     """Kill a chain once it has written something; the same script goes on, and its answer is right."""
     numbers = [(i * i * 123456789) % 2**40 for i in range(20_000)]
     write_lines("numbers.txt", numbers)
     (script,) = re.findall(r"```sh\n(.*?)```", JOBS["Let a chain of commands be killed"], re.DOTALL)
     Path("chain.sh").write_text(script)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command, environment = ["bash", "chain.sh"], {**os.environ, "PATH": path}
+    command, environment = ["bash", "chain.sh"], os.environ | {"PATH": commands.path}
     chain = subprocess.Popen(command, env=environment, start_new_session=True)
     while not list(Path("cubes.zarr").glob("c/*")) and chain.poll() is None:
         time.sleep(0.001)

@@ -29,12 +29,20 @@ STORES = ["a=a.zarr", "b=b.zarr"]
 PAIRS = list(zip(A, B, strict=True))
 
 
-@pytest.fixture(autouse=True)
-def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two stores whose chunks differ."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two stores whose chunks differ."""
+    folder = tmp_path_factory.mktemp("made")
     for name, values, chunk in (("a", A, 128), ("b", B, 256)):
-        rd.from_ints(values, MS, True, chunks=chunk).to_zarr(f"{name}.zarr")
+        rd.from_ints(values, MS, True, chunks=chunk).to_zarr(folder / f"{name}.zarr")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def stores(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of them, of which a test may change any."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

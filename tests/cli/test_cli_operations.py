@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -32,12 +33,20 @@ FMA = [a * b + c for a, b, c in zip(A, B, C, strict=True)]
 STORES = ["a=a.zarr", "b=b.zarr", "c=c.zarr"]
 
 
-@pytest.fixture(autouse=True)
-def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three stores whose chunks differ."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with three stores whose chunks differ."""
+    folder = tmp_path_factory.mktemp("made")
     for name, values, chunk in (("a", A, 128), ("b", B, 256), ("c", C, 384)):
-        rd.from_ints(values, MS, True, chunks=chunk).to_zarr(f"{name}.zarr")
+        rd.from_ints(values, MS, True, chunks=chunk).to_zarr(folder / f"{name}.zarr")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def stores(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of them, of which a test may change any."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
