@@ -19,11 +19,21 @@ import rnsdask as rd
 NUMBERS = [(-1) ** i * (7**i * 12345678901 % 2**199) for i in range(300)]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with numbers as text, and a store of their limbs."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "in.txt").write_text("".join(f"{v}\n" for v in NUMBERS), encoding="ascii")
+    options = ["--positional", "--bits", "200", "--signed", "--chunks", "128"]
+    succeed("import", folder / "in.txt", folder / "p.zarr", *options)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of them, of which a test may change any."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    Path("in.txt").write_text("".join(f"{v}\n" for v in NUMBERS), encoding="ascii")
-    succeed("import", "in.txt", "p.zarr", "--positional", "--bits", "200", "--signed", "--chunks", "128")
 
 
 @pytest.mark.parametrize("bits", [4096, 4097, 2**17])

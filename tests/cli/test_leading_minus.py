@@ -1,6 +1,7 @@
 """Words of a command line that begin with a minus: expressions and numbers, told from options."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,21 @@ A = [3, -5, 0, 7, -(2**90), 12]
 H = [1, 2, -3, 2**70, 5, -6]
 
 
-@pytest.fixture(autouse=True)
-def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two stores of residues and one of limbs."""
+    folder = tmp_path_factory.mktemp("made")
     for name, values in (("a", A), ("h", H)):
-        rd.from_ints(values, MS, True, chunks=4).to_zarr(f"{name}.zarr")
-    rd.from_ints(A, rd.Positional(256, True)).to_zarr("limbs.zarr")
+        rd.from_ints(values, MS, True, chunks=4).to_zarr(folder / f"{name}.zarr")
+    rd.from_ints(A, rd.Positional(256, True)).to_zarr(folder / "limbs.zarr")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def stores(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of them, of which a test may change any."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(

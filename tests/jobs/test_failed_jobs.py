@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Semaphore
@@ -27,11 +28,20 @@ LARGE = [*SMALL, MODULI.product - 1]
 OF_RANDOM = ["--count", 1000, "--bits", 64, "--chunk", 128, "--seed", 1]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of large numbers and one of small ones."""
+    folder = tmp_path_factory.mktemp("made")
+    rd.from_ints(LARGE, MODULI, chunks=128).to_zarr(folder / "a")
+    rd.from_ints(SMALL, MODULI, chunks=128).to_zarr(folder / "old")
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of them, of which a test may change any."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    rd.from_ints(LARGE, MODULI, chunks=128).to_zarr("a")
-    rd.from_ints(SMALL, MODULI, chunks=128).to_zarr("old")
 
 
 @pytest.fixture
