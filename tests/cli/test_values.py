@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,22 @@ VALUES = [
 LARGE = [MS.product - 1, 1 - MS.product, MS.product // 2, -(2**159)]  # beyond a signed store of the moduli
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store, and with a comparison and the signs of its numbers."""
+    folder = tmp_path_factory.mktemp("made")
+    with chdir(folder):
+        rd.from_ints(VALUES, MS, True, chunks=128).to_zarr("x.zarr")
+        succeed("eval", "x < 5", "x=x.zarr", "-o", "less.zarr")
+        succeed("eval", "sign(x)", "x=x.zarr", "-o", "sign.zarr")
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def stores(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of them, of which a test may change any."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    rd.from_ints(VALUES, MS, True, chunks=128).to_zarr("x.zarr")
-    succeed("eval", "x < 5", "x=x.zarr", "-o", "less.zarr")
-    succeed("eval", "sign(x)", "x=x.zarr", "-o", "sign.zarr")
 
 
 def sign(value: int) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,13 +29,21 @@ CHUNKS = 8
 NBYTES = 4 * len(MODULI) * 128 * CHUNKS
 
 
-@pytest.fixture(autouse=True)
-def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """x.zarr and y.zarr, of 8 chunks each."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with x.zarr and y.zarr, of 8 chunks each."""
+    folder = tmp_path_factory.mktemp("made")
     for seed, name in enumerate("xy"):
-        rd.random(MODULI, 128 * CHUNKS, seed=seed, chunks=128).to_zarr(f"{name}.zarr")
-    Path("in").write_text("1\n2\n3\n")
+        rd.random(MODULI, 128 * CHUNKS, seed=seed, chunks=128).to_zarr(folder / f"{name}.zarr")
+    (folder / "in").write_text("1\n2\n3\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def stores(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of them, of which a test may change any."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 def path_of(name: str) -> str:

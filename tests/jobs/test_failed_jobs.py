@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from commands import call, fail, succeed
 from dask.distributed import Client, LocalCluster
+from forking import forked_workers
 
 import rnsdask as rd
 from rnsdask import store
@@ -46,7 +47,8 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def workers() -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    how: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with forked_workers(), LocalCluster(processes=True, **how) as cluster:
         yield cluster
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import sympy
 from distributed import Client, LocalCluster
+from forking import forked_workers
 
 import rnsdask as rd
 from rnsdask.core.errors import NumberError
@@ -524,7 +525,10 @@ def cluster() -> Iterator[str]:
     before = sys.path.copy()
     sys.path[:] = [folder for folder in before if Path(folder).resolve() != PIPELINES]
     try:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as running:
+        with (
+            forked_workers(),
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as running,
+        ):
             sys.path[:] = before
             with Client(running, set_as_default=False) as client:
                 client.wait_for_workers(2)
