@@ -60,7 +60,7 @@ class Commands:
         self.path = os.pathsep.join(
             [str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
         )
-        """What PATH must be for scripts to find `rnsdask`."""
+        """Value of PATH with which scripts find `rnsdask`."""
 
     def run(self, *args: object, folder: Path, **streams: str | None) -> Ended:
         """Run a command in a folder.

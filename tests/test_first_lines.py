@@ -13,12 +13,14 @@ REFUSED = ("Of", "Those", "What", "The same", "Such", "As", "Have", "Tell", "Whe
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Lines and texts of docstrings, and of the strings below constants and attributes."""
-    for node in ast.walk(tree):
-        for statement in getattr(node, "body", []) if not isinstance(node, ast.Lambda | ast.IfExp) else []:
-            value = getattr(statement, "value", None)
-            is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-            if isinstance(statement, ast.Expr) and is_text:
-                yield statement.lineno, value.value
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.Expr) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield node.lineno, value.value
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):  # no expressions: they hold none
+            waiting += getattr(node, name, [])
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -83,6 +83,12 @@ def words(name: str, made: Path, **places: object) -> list[str]:
     return [word.format(**known) for word in COMMANDS[name]]
 
 
+def run_here(*args: object) -> Ended:
+    """Run a command in this process, in the folder where it is: quicker, where no stream is of interest."""
+    result = call(*args)
+    return Ended(result.exit_code, result.stdout, result.stderr, 0)
+
+
 def failed_status(name: str) -> int:
     return 2 if name == "compare" else 1
 
@@ -181,7 +187,8 @@ def test_inputs_that_are_none(name: str, commands: Commands, made: Path, tmp_pat
     places = ["none", "folder", "file", "file/x", "loop", "/dev/null", os.fsdecode(b"\xff\xfe"), STRANGE]
     places += ["none\nrnsdask: error: a line of its own", "n" * 300]
     for place in places:
-        ended = commands.run(*words(name, made, x=place, numbers=place), folder=tmp_path)
+        args = words(name, made, x=place, numbers=place)
+        ended = run_here(*args) if place.isprintable() else commands.run(*args, folder=tmp_path)
         check_one_line(ended)
         assert (ended.status, ended.stdout) == (failed_status(name), ""), place
         assert sorted(tmp_path.iterdir()) == before, place
@@ -212,12 +219,12 @@ OUTPUTS = ["import", "random", "eval to a store", "cumsum", "cummax", "cummin", 
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_outputs_that_cannot_be(name: str, commands: Commands, made: Path, tmp_path: Path) -> None:
+def test_outputs_that_cannot_be(name: str, made: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "loop").symlink_to("loop")
     for place in ("file", "file/x", "loop", "/dev/full", "/dev/null/x", "n" * 300):
         args = [word.replace("new.zarr", place) for word in words(name, made)]
-        check_one_line(commands.run(*args, folder=tmp_path))
+        check_one_line(run_here(*args))
         assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -246,7 +253,7 @@ def test_files_of_options_that_cannot_be(
         if place.startswith(STRANGE) and (command[0] == "eval" or "--checkpoint" in command):
             continue  # the folder is made
         args = [word.format(x=made / "x.zarr", place=place) for word in command]
-        ended = commands.run(*args, folder=tmp_path)
+        ended = run_here(*args) if place.isprintable() else commands.run(*args, folder=tmp_path)
         check_one_line(ended)
         assert ended.stdout == ""
     assert (tmp_path / "file").read_text() == (tmp_path / "folder/file").read_text() == "mine"

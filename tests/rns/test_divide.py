@@ -171,7 +171,8 @@ def test_array_divisors(
         *zip(values, divisors, strict=True),
         *zip(exact, [d for d in divisors if d for _ in range(3)], strict=True),
     ]
-    fitting = [(x, d) for x, d in pairs if d and in_range(x, ms, signed) and in_range(x // d, ms, signed)]
+    limits = rns.limits_of(ms, signed)
+    fitting = [(x, d) for x, d in pairs if d and limits.holds(x) and limits.holds(x // d)]
     check_division(on_each_processor, [x for x, _ in fitting], [d for _, d in fitting], ms, signed)
 
 
