@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
 
 
+_WORDS_OF_POWERS = 150
+"""Words of a number times those of an exponent with which a GPU computes for about a second for each GB."""
+
 _NUMBERS_OF_ROOT = 12
 """Numbers of the length of all keys together that the root of their tree takes, by estimate."""
 
@@ -288,10 +291,23 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
         operands = {**given, **dict(zip(stores, arrays, strict=True))}
         return mod_power(x, operands["exponent"], operands["modulus"])
 
+    def computing(x: Any, *arrays: Any) -> float:
+        raised = given["exponent"]
+        words = arrays[0].system.words32 if raised is None else -(-raised.bit_length() // 32)
+        return float(words * x.system.words32 / _WORDS_OF_POWERS)
+
     about: dict[str, Any] = {
         name: None if integer is None else hex(integer) for name, integer in given.items()
     }
-    derive("powmod", [base, *(paths[name] for name in stores)], path, make, **about, **options)
+    derive(
+        "powmod",
+        [base, *(paths[name] for name in stores)],
+        path,
+        make,
+        computing=computing,
+        **about,
+        **options,
+    )
 
 
 # ---- factors that numbers share ---------------------------------------------------------------------------

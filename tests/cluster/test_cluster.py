@@ -188,6 +188,9 @@ def test_all_gpus_are_as_many_as_gain_time(
         "eval mod_power(p,p,p+1) p=p --max": two,
         "eval mod_power(p,p,p+1) p=few --max": one.format("eval"),
         "rank m": one.format("rank"),
+        "charpoly m": two,
+        "powmod p 3 1000003 -o o --overwrite": one.format("powmod"),
+        f"powmod p {2**2048} 1000003 -o o --overwrite": two,
     }
     for command, message in told.items():
         arguments = command.split()
