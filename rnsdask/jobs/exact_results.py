@@ -183,9 +183,11 @@ def integers(
                 found = compute(list(results), client)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise JobError(f"{named}: {error}") from error
-    return [
-        part.to_ints() if isinstance(part, NumberArray) else np.asarray(part, dtype=object) for part in found
-    ]
+    return [_as_ints(part) for part in found]
+
+
+def _as_ints(part: Any) -> NDArray[np.object_]:
+    return part.to_ints() if isinstance(part, NumberArray) else np.asarray(to_backend(part, "cpu"), object)
 
 
 def _kept(
