@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
 
 
-_WORDS_OF_POWERS = 150
+_WORDS_OF_POWERS = 300
 """Words of a number times those of an exponent with which a GPU computes for about a second for each GB."""
 
 _NUMBERS_OF_ROOT = 12
