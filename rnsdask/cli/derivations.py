@@ -408,7 +408,8 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
     """Write the integers of SRC in other chunks to a new store DST."""
     is_size = chunks.isalnum() and read_integer(chunks) is None  # or auto
     lengths = chunks if is_size else _read_lengths(chunks, "--chunks")
-    derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
+    how: dict[str, Any] = {"read_in": lambda _: lengths, "of_fields": True, "chunks": lengths}
+    derive("rechunk", [source], path, lambda x: x.rechunk(lengths), **how, **options)
 
 
 @click.command(cls=Command)

@@ -237,9 +237,10 @@ def _compute(
     if output is not None and of_fields and operation != "rank":
         from rnsdask.jobs.exact_results import axes_of, computing
 
-        how: dict[str, Any] = {"of_fields": True, "axes": axes_of(operation, about or {}), **(about or {})}
+        axes = axes_of(operation, about or {})
+        how: dict[str, Any] = {"of_fields": True, "read_in": lambda source: source.whole_axes(axes)}
         how["computing"] = lambda array, *_: computing(operation, array)
-        derive(operation, paths, output, function, mode=mode, **how, **options)
+        derive(operation, paths, output, function, mode=mode, **how, **(about or {}), **options)
     else:
         targets = [path for path in (output, denominators) if path is not None]
         how = {"about": about or {}, "checkpoint": checkpoint}

@@ -101,7 +101,7 @@ def prepare(
     `parameters` are all else that the results depend on; JSON can write it.
     """
     axes = axes_of(operation, parameters)
-    arrays = [source.matrices(axes, backend=backend) for source in sources]
+    arrays = [source.array(backend=backend, chunks=source.whole_axes(axes)) for source in sources]
 
     def make() -> tuple[Any, ...]:
         found = function(*arrays)

@@ -44,20 +44,17 @@ class Source:
         """The complete store, of one of some number systems, at a path; StoreError if it is missing."""
         return cls(path, store.open_info(path, systems))
 
-    def array(self, axes: Iterable[int] = (), **options: Any) -> Any:
-        """Open it as a lazy array, with options of :func:`.open_zarr`; in each chunk all of these axes."""
-        return creation.open_words(self.info, chunks=dict.fromkeys(axes, -1) or None, **options)
+    def array(self, **options: Any) -> Any:
+        """Open it as a lazy array, with options of :func:`.open_zarr`."""
+        return creation.open_words(self.info, **options)
 
-    def matrices(self, axes: int, **options: Any) -> Any:
-        """Open it as a lazy array in whose chunks are all of so many last axes; of a vector, its only one."""
-        return self.array(range(len(self.info.shape))[-axes:] if axes else (), **options)
+    def whole_axes(self, count: int) -> dict[int, int]:
+        """Chunks with all of so many last axes; of a vector, of its only one."""
+        return dict.fromkeys(range(len(self.info.shape))[-count:], -1)
 
-    def array_with(self, method: str, axes: int = 0, **options: Any) -> Any:
-        """Open it for a job that calls a method of the array; JobError, with the way out, if it has none.
-
-        Each chunk has all of so many last axes.
-        """
-        array = self.matrices(axes, **options)
+    def array_with(self, method: str, **options: Any) -> Any:
+        """Open it for a job that calls a method of the array; JobError, with the way out, if it has none."""
+        array = self.array(**options)
         if hasattr(array, method):
             return array
         raise JobError(f"{self.path}: {method}: {self.info.system.ways_out}")
