@@ -1,5 +1,6 @@
 """Fixtures and hooks of all tests: Hypothesis profiles, random seeds, processors."""
 
+import gc
 import os
 import secrets
 import zlib
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import dask
 import numpy as np
 import pytest
+from forks import Commands
 from hypothesis import settings
 
 from rnsdask.core.errors import QueryPlanningError
@@ -56,11 +58,22 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of a GPU where there is none: to skip a third of all takes seconds."""
+    """Leave out tests of a GPU where there is none: to skip them takes seconds."""
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked and not cuda_is_usable():
         config.hook.pytest_deselected(items=marked)
         items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Spare the garbage collector the tests themselves, which are there to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -85,6 +98,14 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Commands]:
+    """Commands as processes of their own, without the second or two that Python takes to start each."""
+    forks = Commands()
+    yield forks
+    forks.end()
+
+
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A random generator of the test's own; a failure shows the seed that repeats it."""
@@ -103,7 +124,15 @@ class Processor(NamedTuple):
         return array.get() if self.name == "cuda" else np.asarray(array)
 
 
-@pytest.fixture(scope="session", params=[pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of each processor with NumPy on the CPU and, if `-m gpu` asks for it, with CuPy on a GPU."""
+    if "on_each_processor" in metafunc.fixturenames:
+        on_gpu = [pytest.param("cuda", marks=pytest.mark.gpu)] if asks_for_gpus(metafunc.config) else []
+        metafunc.parametrize("on_each_processor", ["cpu", *on_gpu], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def on_each_processor(request: pytest.FixtureRequest) -> Processor:
     """Run the test with NumPy on the CPU and, marked ``gpu``, with CuPy on a GPU."""
     if request.param == "cpu":

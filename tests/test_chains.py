@@ -1,37 +1,33 @@
 """The chains of docs/chains.md: exact answers, go on where they were cut off, and notice what has changed."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forks import Commands
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/chains.md"
 NUMBERS = [(i * i * 123456789) % 2**60 for i in range(300)]
 STORES = ("numbers.zarr", "wide.zarr", "cubes.zarr")
-BIN = Path(sys.executable).parent
 
 
 def run(*command: str, status: int = 0) -> str:
     """Run a command; return what it prints, and what it says of an error."""
-    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = subprocess.run(command, env={**os.environ, "PATH": path}, check=False, **how)
+    done = subprocess.run(command, check=False, **how)
     assert done.returncode == status, (command, done.stdout)
     return str(done.stdout)
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands) -> None:
     """A folder with the files that the document shows."""
-    if not (BIN / "rnsdask").exists():
-        pytest.skip("the command rnsdask is not beside this Python")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", commands.path)
     blocks = re.findall(
         r"^```(\w+)\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )

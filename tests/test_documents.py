@@ -1,10 +1,7 @@
 """The documents name files that exist, and show code that runs."""
 
-import os
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from forks import Commands
 from pages import CODE, run_code
 
 import rnsdask as rd
@@ -78,11 +76,9 @@ def test_code_of_documents_runs(page: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_commands_of_the_tutorial_print_what_stands_below_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands
 ) -> None:
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    if shutil.which("rnsdask") is None:
-        pytest.skip("the command rnsdask is not on the path")
+    monkeypatch.setenv("PATH", commands.path)
     page = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
     sessions = "".join(re.findall(r"^```console\n(\$ (?!pip).*?)^```", page, re.MULTILINE | re.DOTALL))
     for session in sessions.removeprefix("$ ").split("\n$ "):

@@ -8,6 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 import run_notebooks
+from forks import Commands
+from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
@@ -47,7 +49,14 @@ def shown(cell: NotebookNode) -> str:
 
 
 @each_notebook
-def test_notebooks_run_and_show_what_they_keep(path: Path, tmp_path: Path) -> None:
+def test_notebooks_run_and_show_what_they_keep(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands
+) -> None:
+    class ClientWithCommands(NotebookClient):
+        def execute(self, env: dict[str, str]) -> NotebookNode:
+            return super().execute(env=env | {"PATH": commands.path})
+
+    monkeypatch.setattr(run_notebooks, "NotebookClient", ClientWithCommands)
     kept, executed = read(path), run_notebooks.execute(path, tmp_path)
     for before, after in zip(code_cells(kept), code_cells(executed), strict=True):
         if "varies" not in before.metadata.get("tags", []):

@@ -1,8 +1,7 @@
 """The command line: what it prints and writes, how it fails. Most runs are in this process, for speed."""
 
+import importlib.metadata
 import json
-import os
-import pty
 import re
 import signal
 import subprocess
@@ -15,7 +14,9 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from commands import as_json, call, contents, fail, succeed
+from forks import Commands
 from strategies import BOTH_RANGES
 
 import rnsdask as rd
@@ -74,16 +75,13 @@ def test_version_and_help() -> None:
         assert succeed(name, "-h").startswith(f"Usage: rnsdask {name} ")
 
 
-def test_as_a_program() -> None:
-    process = subprocess.run(
-        [*COMMAND, "import", "-", "x.zarr", "--bits", "64"], input=b"1\n3\n2\n", check=True
-    )
-    process = subprocess.run([*COMMAND, "max", "x.zarr", "--json"], capture_output=True, check=True)
-    assert process.stderr == b""
-    assert json.loads(process.stdout)["value"] == "3"
-    process = subprocess.run([*COMMAND, "max", "none.zarr"], capture_output=True, check=False)
-    assert (process.returncode, process.stdout) == (1, b"")
-    assert re.fullmatch(rb"rnsdask: error: .*none\.zarr: there is no such store\n", process.stderr)
+def test_as_a_program(commands: Commands) -> None:
+    subprocess.run([*COMMAND, "import", "-", "x.zarr", "--bits", "64"], input=b"1\n3\n2\n", check=True)
+    ended = commands.run("max", "x.zarr", "--json", folder=Path.cwd())
+    assert (ended.status, json.loads(ended.stdout)["value"], ended.stderr) == (0, "3", "")
+    ended = commands.run("max", "none.zarr", folder=Path.cwd())
+    assert (ended.status, ended.stdout) == (1, "")
+    assert re.fullmatch(r"rnsdask: error: .*none\.zarr: there is no such store\n", ended.stderr)
     process = subprocess.run([*COMMAND, "max"], capture_output=True, check=False)
     assert (process.returncode, process.stdout) == (2, b"")
     expected = rb"rnsdask: error: Missing argument 'STORE'. \(see rnsdask max --help\)\n"
@@ -95,12 +93,15 @@ def test_as_plugin_of_dask() -> None:
     command = [sys.executable, "-m", "dask", "rns"]
     process = subprocess.run([*command, "max", "x.zarr", "--json"], capture_output=True, check=True)
     assert json.loads(process.stdout)["value"] == str(max(VALUES))
-    process = subprocess.run([*command, "max", "none.zarr"], capture_output=True, check=False)
-    assert process.returncode == 1
-    assert re.fullmatch(rb"rnsdask: error: .*no such store\n", process.stderr)
-    process = subprocess.run([*command, "max", "--nothing"], capture_output=True, check=False)
-    assert process.returncode == 2
-    assert re.fullmatch(rb"rnsdask: error: No such option:? .*--nothing.*\n", process.stderr)
+    assert process.stderr == b""
+    (plugin,) = importlib.metadata.entry_points(group="dask_cli", name="rns")
+    of_dask = click.Group("dask", {"rns": plugin.load()})
+    result = CliRunner().invoke(of_dask, ["rns", "max", "none.zarr"])
+    assert result.exit_code == 1
+    assert re.fullmatch(r"rnsdask: error: .*no such store\n", result.stderr)
+    result = CliRunner().invoke(of_dask, ["rns", "max", "--nothing"])
+    assert result.exit_code == 2
+    assert re.fullmatch(r"rnsdask: error: No such option:? .*--nothing.*\n", result.stderr)
 
 
 def test_interruption_is_one_line() -> None:
@@ -661,20 +662,13 @@ def test_progress_is_shown_on_stderr_when_forced() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("options", [[], ["--no-progress"]])
-def test_progress_is_shown_on_a_terminal(options: list[str]) -> None:
+def test_progress_is_shown_on_a_terminal(options: list[str], commands: Commands) -> None:
     import_values()
-    terminal, child = pty.openpty()
-    process = subprocess.run(
-        [*COMMAND, "verify", "x.zarr", "--json", *options], stdout=subprocess.PIPE, stderr=child, check=True
-    )
-    os.close(child)
-    try:
-        shown = os.read(terminal, 10**6)
-    except OSError:  # nothing was written before the other end was closed
-        shown = b""
-    os.close(terminal)
-    assert (b"verify" in shown) == (not options)
-    assert json.loads(process.stdout)["problems"] == []
+    command = ["verify", "x.zarr", "--json", *options]
+    ended, shown = commands.run_on_terminal(*command, folder=Path.cwd(), streams=["stderr"])
+    assert ended.status == 0
+    assert ("verify" in shown) == (not options)
+    assert json.loads(ended.stdout)["problems"] == []
 
 
 def test_main_is_a_click_group() -> None:

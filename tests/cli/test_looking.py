@@ -1,9 +1,6 @@
 """The commands that show numbers: head, stats, hist; and how a terminal shows long ones."""
 
 import json
-import os
-import pty
-import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 from commands import fail, succeed
 from distributed import LocalCluster
+from forks import Commands
 
 import rnsdask as rd
 from rnsdask.cli import printing
@@ -32,28 +30,6 @@ SYSTEMS = {
 def store(path: Path, values: Any, system: Any, chunks: Any = 30) -> str:
     rd.from_ints(values, system, chunks=chunks).to_zarr(path / "x.zarr")
     return str(path / "x.zarr")
-
-
-def on_a_terminal(*args: object) -> str:
-    """Run a command on a terminal; return its output."""
-    command = [
-        sys.executable,
-        "-c",
-        "from rnsdask.cli import main; main(prog_name='rnsdask')",
-        *map(str, args),
-    ]
-    process, descriptor = pty.fork()
-    if process == 0:
-        os.environ.update(COLUMNS="80", PYTHONUTF8="1")
-        os.execv(sys.executable, command)
-    printed = b""
-    try:
-        while part := os.read(descriptor, 65536):
-            printed += part
-    except OSError:  # as Linux ends it
-        pass
-    os.waitpid(process, 0)
-    return printed.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -162,7 +138,11 @@ LONG = 7**300  # 254 digits
 SHORT = f"{str(LONG)[:20]}…{str(LONG)[-20:]}, 254 digits"
 
 
-def test_a_terminal_shows_the_ends_of_long_numbers(tmp_path: Path) -> None:
+def test_a_terminal_shows_the_ends_of_long_numbers(tmp_path: Path, commands: Commands) -> None:
+    def on_a_terminal(*args: str) -> str:
+        streams = ("stdin", "stdout", "stderr")
+        return commands.run_on_terminal(*args, folder=tmp_path, streams=streams)[1]
+
     path = store(tmp_path, [5, LONG, -(10**59), 10**60], None)
     printed = on_a_terminal("max", path, "--no-progress")
     assert printed.splitlines()[1] == SHORT

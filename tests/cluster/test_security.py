@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import forking
 import pytest
 import watching
 from commands import call, fail, succeed, without_dashboard
+from forks import Commands
 
 import rnsdask as rd
 from rnsdask.cluster import connecting
@@ -24,6 +27,15 @@ from rnsdask.cluster import connecting
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 BLOCKS = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 CERTIFICATES, CLUSTER, BY_SETTINGS = BLOCKS
+
+DASK = """
+import os, sys
+import dask
+dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+os.chdir(sys.argv.pop(1))
+from dask.__main__ import main
+main()
+"""
 
 MODULI = rd.ModuliSet.for_bits(100)
 
@@ -179,12 +191,8 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
     other = other.replace("cert.pem", "other-cert.pem").replace(" key.pem", " other-key.pem")
     subprocess.run(["bash", "-ec", other], check=True, **options)
     rd.from_ints([3**k for k in range(60)], MODULI).to_zarr(made.folder / "x.zarr")
-    scheduler, worker, _ = made.here(CLUSTER)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    running = [
-        subprocess.Popen(["bash", "-c", f"exec {command}"], env=environment, **options)
-        for command in (scheduler, worker)
-    ]
+    *dask_commands, _ = made.here(CLUSTER)
+    running = [forking.start(DASK, str(made.folder), *shlex.split(line)[1:]) for line in dask_commands]
     try:
         wait_for(made.port)
         yield made
@@ -192,7 +200,7 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
         for process in reversed(running):
             process.terminate()
         for process in reversed(running):
-            process.wait(timeout=300)
+            process.join(300)
 
 
 def wait_for(port: int) -> None:
@@ -206,9 +214,9 @@ def wait_for(port: int) -> None:
             time.sleep(0.1)
 
 
-def as_documented(encrypted: Encrypted, block: str) -> str:
+def as_documented(encrypted: Encrypted, block: str, path: str) -> str:
     """Run the commands of a block from its last `rnsdask` on; what they print."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment = os.environ | {"PATH": path}
     lines = [line for line in encrypted.here(block) if not line.startswith("dask ")]
     options: dict[str, Any] = {"cwd": encrypted.folder, "capture_output": True, "text": True}
     done = subprocess.run(["bash", "-ec", "\n".join(lines)], env=environment, check=False, **options)
@@ -217,8 +225,9 @@ def as_documented(encrypted: Encrypted, block: str) -> str:
 
 
 @pytest.mark.parametrize("block", [CLUSTER, BY_SETTINGS], ids=["options", "settings"])
-def test_a_cluster_behind_tls(encrypted: Encrypted, block: str) -> None:
-    assert f"max of 60 integers at index 59:\n{3**59}\n" in as_documented(encrypted, block)
+def test_a_cluster_behind_tls(encrypted: Encrypted, block: str, commands: Commands) -> None:
+    printed = as_documented(encrypted, block, commands.path)
+    assert f"max of 60 integers at index 59:\n{3**59}\n" in printed
 
 
 def test_security_in_python(encrypted: Encrypted) -> None:

@@ -64,13 +64,6 @@ READING = [name for name in COMMANDS if name not in ("moduli", "random")]
 
 
 @pytest.fixture(scope="module")
-def commands() -> Iterator[Commands]:
-    forks = Commands()
-    yield forks
-    forks.end()
-
-
-@pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a store, one without numbers, and a file of numbers."""
     folder = tmp_path_factory.mktemp("made")
