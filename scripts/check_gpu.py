@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leave
 import argparse
 import hashlib
 import json
+import math
 import os
 import secrets
 import shlex
@@ -181,24 +182,54 @@ JOBS = {
     "topk": "topk 7 x",
     "compare": "compare x y",
 }
+"""Commands over many numbers, which bench_jobs.py times."""
+
+SMALL_JOBS = {
+    "gcd": "gcd x",
+    "stats": "stats x",
+    "histogram": "hist y",
+    "sort": f"sort y {OUTPUT}",
+    "transform": f"ntt squares -o {OUTPUT} --axis 0",
+    "cyclic product": f"convolve squares squares -o {OUTPUT} --axis 0 --mode cyclic",
+    "determinants": f"det squares -o {OUTPUT}",
+    "ranks": "rank squares",
+    "characteristic polynomials": f"charpoly squares -o {OUTPUT}",
+    "solutions": f"solve squares squares -o {OUTPUT}",
+    "determinants of integers": "det integers",
+    "ranks of integers": "rank integers",
+    "characteristic polynomials of integers": f"charpoly integers -o {OUTPUT}",
+    "solutions of integers": f"solve integers integers -o {OUTPUT} --denominators {OUTPUT}.d --any",
+    "powers": f"powmod keys 65537 {2**511 - 187} -o {OUTPUT}",
+    "common factors": f"batchgcd keys -o {OUTPUT}",
+}
+"""Commands over some matrices, limbs, and others."""
+
+ALL_JOBS = JOBS | SMALL_JOBS
+MOST_ROWS, MOST_ROWS_OF_INTEGERS, MOST_KEYS = 192, 48, 20_000
 MEASURES = ("seconds", "retries", "backend")
 
 Outcome = dict[str, Any]
 
 
 def make_stores(
-    folder: Path, numbers: int, bits: int, chunk: int | None, jobs: Iterable[str] = JOBS.values()
+    folder: Path, numbers: int, bits: int, chunk: int | None, jobs: Iterable[str] = ALL_JOBS.values()
 ) -> None:
-    """Make the stores that jobs name: random numbers, some whose running sums are in the range, a group."""
+    """Make the stores that jobs name: random numbers, some whose running sums are in the range, others."""
     # By their moduli: numbers that are told their bits have a bound, and no sum would be out of range.
     moduli = folder / "moduli.txt"
     moduli.write_text("".join(f"{m}\n" for m in rd.ModuliSet.for_bits(bits)))
+    side = min(MOST_ROWS, math.isqrt(numbers // 8))
+    keys = min(numbers, MOST_KEYS)
+    half, most, fields = -(-side // 2), min(side, MOST_ROWS_OF_INTEGERS), "--bits 256 --ntt-length 16"
     options = f"--count {numbers} --moduli {moduli}" + (f" --chunk {chunk}" if chunk else "")
     commands = {
         "x": f"random x {options} --seed 5",
         "y": f"random y {options} --seed 6",
         "small": "eval 'x >> 64' x=x -o small --backend cpu",
         "group": "convert x group --to interval --backend cpu",
+        "squares": f"random squares --shape 8,{side},{side} --chunk 2,{half},{side} {fields} --seed 7",
+        "integers": f"random integers --shape 4,{most},{most} --chunk 1,{most},{most} --bits 64 --seed 8",
+        "keys": f"random keys --count {keys} --positional --bits 512 --chunk 1000 --seed 9",
     }
     named = {"x", *(word.partition("=")[2] or word for job in jobs for word in shlex.split(job))}
     lines = [
@@ -223,7 +254,7 @@ def without_measures(described: dict[str, Any]) -> dict[str, Any]:
 
 def outcome(job: str, folder: Path, name: str, *options: str, **environment: str) -> Outcome:
     """Output of a job, and the hash of each file but metadata that it writes."""
-    command = JOBS[job].replace(OUTPUT, name)
+    command = ALL_JOBS[job].replace(OUTPUT, name)
     status, printed, errors = rnsdask(command, folder, *options, "--json", **environment)
     if not printed:
         return {"error": last_line(errors), "status": status}
@@ -251,7 +282,7 @@ def difference(job: str, expected: Outcome, found: Outcome) -> str:
 
 def check_jobs(args: argparse.Namespace) -> Iterator[list[str]]:
     """Run many jobs, and yield the failures of each."""
-    jobs = args.jobs or list(JOBS)
+    jobs = args.jobs or list(ALL_JOBS)
     gpus = args.gpus.split(",")
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(args.parallel) as pool:
         folder = Path(temporary)
@@ -284,7 +315,7 @@ def main() -> int:
     one = commands.add_parser("start")
     one.add_argument("seed", type=int)
     jobs = commands.add_parser("jobs")
-    jobs.add_argument("jobs", nargs="*", choices=[[], *JOBS], metavar="JOB", help=", ".join(JOBS))
+    jobs.add_argument("jobs", nargs="*", choices=[[], *ALL_JOBS], metavar="JOB", help=", ".join(ALL_JOBS))
     jobs.add_argument("--repeat", type=int, default=1)
     jobs.add_argument("--numbers", type=int, default=1_000_000)
     jobs.add_argument("--bits", type=int, default=2048)

@@ -471,7 +471,9 @@ def open_zarr(
         Options of fsspec for a URL, as Zarr and xarray take them: credentials, the endpoint, and so on. They
         are sent to the workers.
     chunks : "auto", int, tuple, mapping, or str, optional
-        Dask chunks, as :meth:`.NumberArray.rechunk` takes them. Stored ones are read whole, then divided.
+        Dask chunks, as :meth:`.NumberArray.rechunk` takes them. A task reads all stored chunks that one is
+        made of, so that on a cluster none is sent from worker to worker. Where Dask chunks begin within
+        stored ones, these are read whole, then divided.
     part : int, optional
         For chunks too large for memory: how many numbers a Dask chunk has, along the first axis of the stored
         chunk that is longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
@@ -494,13 +496,12 @@ def open_zarr(
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
     info = store.open_info(location, store.ALL_SYSTEMS)
-    array = open_words(info, part=part, backend=backend)
-    return array if chunks is None else array.rechunk(chunks)
+    return open_words(info, chunks=chunks, part=part, backend=backend)
 
 
-def open_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> Any:
-    """Open a complete store whose metadata were read, as :func:`open_zarr` does."""
-    return info.system.array_type(read_words(info, part=part, backend=backend), info.system)
+def open_words(info: store.StoreInfo, **options: Any) -> Any:
+    """Open a complete store whose metadata were read, with options of :func:`open_zarr`."""
+    return info.system.array_type(read_words(info, **options), info.system)
 
 
 def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> Any:

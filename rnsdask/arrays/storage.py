@@ -1,8 +1,10 @@
 """Arrays of numbers in Zarr: written to a new place, in place of what is there or at its end, and read."""
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from itertools import accumulate
 from typing import Any
 
 import dask.array as da
@@ -20,7 +22,7 @@ from rnsdask.core.moduli import as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.place import Place
 from rnsdask.lazy import write
-from rnsdask.lazy.chunks import normalize_chunks, store_chunks
+from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunked, store_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.write import reads
@@ -262,18 +264,42 @@ def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSyste
 # ---- reading ----------------------------------------------------------------------------------------------
 
 
-def read_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> da.Array:
+def read_words(
+    info: store.StoreInfo,
+    *,
+    chunks: layout.Chunks | None = None,
+    part: int | None = None,
+    backend: str = "cpu",
+) -> da.Array:
     """The residues of a complete store, lazy, as :func:`.open_zarr` says."""
     check_backend(backend)
     check_graph(info.n_chunks, info.path)
-    chunks = normalize_chunks(info.chunks, info.shape, info.system.words32)
+    stored = normalize_chunks(info.chunks, info.shape, info.system.words32)
+    if chunks is None:
+        return _read_in(info, stored, part, backend)
+    wanted = normalize_chunks(chunks, info.shape, info.system.words32, stored)
+    if part is None and _are_joined(info, wanted):
+        return _read_in(info, wanted, None, backend)
+    return rechunked(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
+
+
+def _are_joined(info: store.StoreInfo, chunks: Lengths) -> bool:
+    """Whether each chunk is made of whole stored ones."""
+    return all(
+        all(lengths) and all(start % stored == 0 for start in accumulate(lengths[:-1], initial=0))
+        for lengths, stored in zip(chunks, info.chunks, strict=True)
+    )
+
+
+def _read_in(info: store.StoreInfo, chunks: Lengths, part: int | None, backend: str) -> da.Array:
+    """The residues of a store in chunks that are stored ones, or parts of them, or some of them joined."""
     if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
         axis = store.split_axis(info.chunks)
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
     how: dict[str, Any] = {"part": part, "backend": backend}
     # Dask knows chunks as NumPy's, for where they will be read is not known here.
-    name = f"open-zarr-{tokenize(info, how)}"
+    name = f"open-zarr-{tokenize(info, how, chunks)}"
     how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks)
     words: da.Array = map_chunks(_read_block, located=True, name=name, info=info, **how)
     return words
@@ -293,16 +319,34 @@ def _check_part(info: store.StoreInfo, part: int) -> int | None:
 def _read_block(*, info: store.StoreInfo, part: int | None, backend: str, place: Place) -> Any:
     index = place.index
     if not info.count:  # Dask has chunks of no numbers where a store has none
-        shape = layout.part_shape(index, info.shape, info.chunks)
-        return to_backend(np.empty((info.system.rows, *shape), dtype=info.system.word_dtype), backend)
+        shape = (info.system.rows, *(stop - start for start, stop in place.location))
+        return to_backend(np.empty(shape, dtype=info.system.word_dtype), backend)
     if part is None:
-        return read_whole_chunk(info, index, backend=backend)
+        return _read_joined(info, place.location, backend)
     axis = store.split_axis(info.chunks)
     chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
     index = (*index[:axis], chunk, *index[axis + 1 :])
     residues = store.read_part(info, index, within * part, (within + 1) * part)
     with naming_gpu_memory(info.chunk_name(index)):
         return to_backend(residues, backend)
+
+
+def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], backend: str) -> Array:
+    """Read the stored chunks that a part of the array is made of, one after the other."""
+    starts, shape = zip(*((start, stop - start) for start, stop in location), strict=True)
+    first = tuple(start // length for start, length in zip(starts, info.chunks, strict=True))
+    grid = layout.chunk_grid(shape, info.chunks)
+    if math.prod(grid) == 1:
+        return read_whole_chunk(info, first, backend=backend)
+    joined: Array = None
+    for within in layout.grid_indices(grid):
+        index = tuple(i + j for i, j in zip(first, within, strict=True))
+        chunk = read_whole_chunk(info, index, backend=backend)
+        if joined is None:
+            with naming_gpu_memory(info.chunk_name(index)):
+                joined = np.empty_like(chunk, order="C", shape=(len(chunk), *shape))
+        joined[(slice(None), *layout.chunk_slices(within, shape, info.chunks))] = chunk
+    return joined
 
 
 def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str) -> Array:

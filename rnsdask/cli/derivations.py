@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
 
 
+_WORDS_OF_POWERS = 300
+"""Words of a number times those of an exponent with which a GPU computes for about a second for each GB."""
+
 _NUMBERS_OF_ROOT = 12
 """Numbers of the length of all keys together that the root of their tree takes, by estimate."""
 
@@ -288,10 +291,23 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
         operands = {**given, **dict(zip(stores, arrays, strict=True))}
         return mod_power(x, operands["exponent"], operands["modulus"])
 
+    def computing(x: Any, *arrays: Any) -> float:
+        raised = given["exponent"]
+        words = arrays[0].system.words32 if raised is None else -(-raised.bit_length() // 32)
+        return float(words * x.system.words32 / _WORDS_OF_POWERS)
+
     about: dict[str, Any] = {
         name: None if integer is None else hex(integer) for name, integer in given.items()
     }
-    derive("powmod", [base, *(paths[name] for name in stores)], path, make, **about, **options)
+    derive(
+        "powmod",
+        [base, *(paths[name] for name in stores)],
+        path,
+        make,
+        computing=computing,
+        **about,
+        **options,
+    )
 
 
 # ---- factors that numbers share ---------------------------------------------------------------------------
@@ -392,7 +408,8 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
     """Write the integers of SRC in other chunks to a new store DST."""
     is_size = chunks.isalnum() and read_integer(chunks) is None  # or auto
     lengths = chunks if is_size else _read_lengths(chunks, "--chunks")
-    derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
+    how: dict[str, Any] = {"read_in": lambda _: lengths, "of_fields": True, "chunks": lengths}
+    derive("rechunk", [source], path, lambda x: x.rechunk(lengths), **how, **options)
 
 
 @click.command(cls=Command)

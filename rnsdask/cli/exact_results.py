@@ -97,7 +97,7 @@ def det(path: str, variables: int, primes: str | None, **options: Any) -> None:
         sparse.print_results("det", path, primes, variables=variables, **options)
         return
     about = {"variables": variables} if variables else {}
-    _compute("det", [path], _of_matrix("det", 2 + variables, **about), about=about, **options)
+    _compute("det", [path], _of_matrix("det", **about), about=about, **options)
 
 
 @click.command(cls=Command)
@@ -188,14 +188,13 @@ def resultant(f: str, g: str, variables: int, **options: Any) -> None:
     _compute("resultant", [f, g], function, about={"variables": variables}, **options)
 
 
-def _of_matrix(name: str, axes: int = 2, **options: Any) -> Callable[..., Any]:
-    """A function of linear algebra, for arrays in any chunks."""
+def _of_matrix(name: str, **options: Any) -> Callable[..., Any]:
+    """A function of linear algebra."""
 
     def function(*arrays: Any) -> Any:
         from rnsdask import linalg
-        from rnsdask.jobs.exact_results import with_whole_matrices
 
-        return getattr(linalg, name)(*(with_whole_matrices(array, axes) for array in arrays), **options)
+        return getattr(linalg, name)(*arrays, **options)
 
     return function
 
@@ -236,10 +235,15 @@ def _compute(
     if are_rational and (output is None) != (denominators is None):
         refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")
     if output is not None and of_fields and operation != "rank":
-        derive(operation, paths, output, function, mode=mode, of_fields=True, **(about or {}), **options)
+        from rnsdask.jobs.exact_results import axes_of, computing
+
+        axes = axes_of(operation, about or {})
+        how: dict[str, Any] = {"of_fields": True, "read_in": lambda source: source.whole_axes(axes)}
+        how["computing"] = lambda array, *_: computing(operation, array)
+        derive(operation, paths, output, function, mode=mode, **how, **(about or {}), **options)
     else:
         targets = [path for path in (output, denominators) if path is not None]
-        how: dict[str, Any] = {"about": about or {}, "checkpoint": checkpoint}
+        how = {"about": about or {}, "checkpoint": checkpoint}
         _compute_integers(operation, sources, function, targets, moduli, mode, **how, **options)
 
 

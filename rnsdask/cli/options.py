@@ -372,6 +372,7 @@ def _connection(
     work: "Work",
 ) -> Iterator["Client | None"]:
     from rnsdask.cluster.connecting import check_gpu, connect, dashboard_of, reporting, tls_security
+    from rnsdask.jobs.memory_plan import threads_per_gpu
 
     with refusing():
         security = tls_security(*tls)
@@ -381,7 +382,8 @@ def _connection(
         check_gpu()
         yield None
         return
-    with connect(scheduler, scheduler_file, gpus, security) as client:
+    threads = {} if gpus is None else {"threads_per_gpu": threads_per_gpu(work, gpus)}
+    with connect(scheduler, scheduler_file, gpus, security, **threads) as client:
         if client is None and security is not None:
             refuse("--tls-ca-file, --tls-cert and --tls-key are for a scheduler: give --scheduler")
         if client is None and report is not None:

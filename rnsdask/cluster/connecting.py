@@ -41,6 +41,7 @@ def connect(
     scheduler_file: str | None = None,
     gpus: int | Literal["all"] | None = None,
     security: "Security | None" = None,
+    threads_per_gpu: int = THREADS_PER_GPU,
 ) -> Iterator["Client | None"]:
     """Connect to the cluster that a job runs on, and check its workers.
 
@@ -59,6 +60,8 @@ def connect(
     security : distributed.Security, optional
         Certificates for a scheduler that is connected to by TLS; without it, those of Dask's settings
         (``distributed.comm.tls``).
+    threads_per_gpu : int
+        Threads of each worker that is started for a GPU.
 
     Yields
     ------
@@ -86,7 +89,10 @@ def connect(
             if scheduler_file is not None:
                 address = name = _address_in_file(Path(scheduler_file))
             elif gpus is not None:
-                address, name = stack.enter_context(_gpu_cluster(gpus)), "the cluster of this host's GPUs"
+                address, name = (
+                    stack.enter_context(_gpu_cluster(gpus, threads_per_gpu)),
+                    "the cluster of this host's GPUs",
+                )
             elif scheduler is None:
                 address = dask.config.get("scheduler-address", None)
                 name = f"{address} (DASK_SCHEDULER_ADDRESS)"
@@ -249,7 +255,7 @@ def _address_in_file(path: Path) -> str:
 
 
 @contextmanager
-def _gpu_cluster(gpus: int | Literal["all"]) -> Iterator[Any]:
+def _gpu_cluster(gpus: int | Literal["all"], threads: int) -> Iterator[Any]:
     """Start a cluster on this host, a worker for each GPU, and close it in the end."""
     try:
         from dask_cuda import LocalCUDACluster
@@ -268,7 +274,7 @@ def _gpu_cluster(gpus: int | Literal["all"]) -> Iterator[Any]:
     # Workers are as quiet as this process is told to be, also when Ctrl-C comes to them too.
     quiet = max(logging.WARNING, logging.root.manager.disable)
     # No dashboard: the versions of bokeh from 3.10 on and of distributed before 2026.8 fail to close one.
-    options = {"threads_per_worker": THREADS_PER_GPU, "dashboard_address": None, "silence_logs": quiet}
+    options = {"threads_per_worker": threads, "dashboard_address": None, "silence_logs": quiet}
     started = LocalCUDACluster(n_workers=count, **options)
     try:
         yield started

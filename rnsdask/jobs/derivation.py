@@ -49,25 +49,32 @@ def prepare(
     *,
     backend: str = "cpu",
     method: str = "words",
+    read_in: Callable[[Source], Any] = lambda _: None,
     waiting: Callable[..., int] = lambda *_: 0,
     passes: Callable[..., int] = lambda *_: 1,
+    computing: Callable[..., float] | None = None,
     **parameters: Any,
 ) -> Derivation:
     """Check a job that derives an array from stores; nothing is computed.
 
     `make` is called with the lazy arrays of the sources, whose chunks go to the processor `backend` as they
     are read; it gives the lazy array, or raises. They must have the method `method`
-    (:meth:`.Source.array_with`). `waiting`, called with them too, gives how many numbers wait for others in
-    memory, beside those of chunks that are cut and joined; `passes` how often each chunk is read.
-    `parameters` are all else that the result depends on; JSON can write it.
+    (:meth:`.Source.array_with`). `read_in` gives the chunks that a source is opened in. `waiting`, called
+    with the arrays too, gives how many numbers wait for others in memory, beside those of chunks that are cut
+    and joined; `passes` how often each chunk is read; `computing` how much is computed with it, where that is
+    not the operation's usual :attr:`.Footprint.passes`. `parameters` are all else that the result depends on;
+    JSON can write it.
     """
-    opened = {source.path: source.array_with(method, backend=backend) for source in sources}
+    opened = {
+        source.path: source.array_with(method, backend=backend, chunks=read_in(source)) for source in sources
+    }
     arrays = [opened[source.path] for source in sources]
     made = make(*arrays)
     if not isinstance(made, NumberArray):
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
-    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays))
+    computed = {} if computing is None else {"passes": computing(*arrays)}
+    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), **computed)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
@@ -77,18 +84,27 @@ def prepare(
 
 
 def _work(
-    operation: str, arrays: Sequence[Any], made: Any, array: Any, sources: Sequence[Source], waiting: int
+    operation: str,
+    arrays: Sequence[Any],
+    made: Any,
+    array: Any,
+    sources: Sequence[Source],
+    waiting: int,
+    **computed: float,
 ) -> Work:
     """Describe the job by the largest chunks, and the most words of a number, that there are."""
-    everything = [*arrays, made, array]
+    stored = {source.path: source.array() for source in sources}.values()
+    everything = [*stored, *arrays, made, array]
     largest = max(everything, key=lambda one: (math.prod(one.words.chunksize[1:]), one.size))
     chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
     systems = [one.system for one in everything]
     rows = max(system.words32 for system in systems)
     direct = all(source.info.has_chunk_files for source in sources)
-    alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
+    alive = most_alive(made.chunks, array.chunks, array.shape)
+    alive += sum(_alive(one, array) for one in stored)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    return memory_plan.describe(operation, systems, largest.shape, chunks, direct=direct, held=held)
+    how: dict[str, Any] = {"direct": direct, "held": held, **computed}
+    return memory_plan.describe(operation, systems, largest.shape, chunks, **how)
 
 
 def _alive(source: Any, array: Any) -> int:

@@ -5,7 +5,7 @@ exact, so that nothing tells their size before: they are computed as Python ints
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -50,8 +50,18 @@ _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
 
 
-_SIDE = 2**13
-"""Rows of a matrix with which a GPU computes for about a second for each GB (1024 rows: 0.1 s)."""
+_SIDE, _SIDE_OF_INTEGERS, _SIDE_OF_CHARPOLY = 2**16, 2**13, 320
+"""Rows of a matrix with which a GPU computes for about a second for each GB. Of elements of fields 4096 rows
+took 0.06 s, and of characteristic polynomials 1024 rows 3.2 s; results of integers have more primes."""
+
+
+def computing(operation: str, array: Any) -> float:
+    """How much a GPU computes with an array of whole matrices, as :attr:`.Footprint.passes` has it."""
+    # Images modulo primes are computed apart from one another; a matrix of elements of fields is one task.
+    if not array.system.extends and math.prod(array.words.numblocks) == 1:
+        return 0
+    side = _SIDE_OF_INTEGERS if array.system.extends else _SIDE
+    return float(array.words.chunksize[-1] / (_SIDE_OF_CHARPOLY if operation == "charpoly" else side))
 
 
 @dataclass(frozen=True)
@@ -73,9 +83,10 @@ class Problem:
     identity: str
 
 
-def with_whole_matrices(array: Any, axes: int = 2) -> Any:
-    """Rechunk a lazy array so that chunks hold all of its last axes; of a vector, its only one."""
-    return array.rechunk(dict.fromkeys(range(array.ndim)[-axes:], -1))
+def axes_of(operation: str, parameters: Mapping[str, Any]) -> int:
+    """How many of the last axes have a matrix, or a polynomial, of an operation with these parameters."""
+    variables: int = parameters.get("variables", 0)
+    return variables if operation == "resultant" else 2 + variables
 
 
 def prepare(
@@ -89,16 +100,15 @@ def prepare(
 
     `parameters` are all else that the results depend on; JSON can write it.
     """
-    arrays = [source.array(backend=backend) for source in sources]
+    axes = axes_of(operation, parameters)
+    arrays = [source.array(backend=backend, chunks=source.whole_axes(axes)) for source in sources]
 
     def make() -> tuple[Any, ...]:
         found = function(*arrays)
         return tuple(found) if isinstance(found, tuple) else (found,)
 
     results = make()
-    axes = parameters["variables"] if operation == "resultant" else 2 + parameters.get("variables", 0)
-    whole = [with_whole_matrices(array, axes) for array in arrays]
-    work = _work(operation, sources, whole, results, axes)
+    work = _work(operation, sources, arrays, results, axes)
     size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
@@ -130,9 +140,7 @@ def _work(
     how["workspace"] = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
     if axes == 3:  # of matrices of polynomials, of which several copies of values are held
         how["workspace"] += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
-    # Images modulo primes are computed apart from one another; a matrix of elements of fields is one task.
-    is_shared = largest.system.extends or math.prod(largest.words.numblocks) > 1
-    how["passes"] = chunks[-1] / _SIDE if is_shared else 0
+    how["passes"] = computing(operation, largest)
     return memory_plan.describe(operation, [largest.system], largest.shape, chunks, **how)
 
 
@@ -177,9 +185,11 @@ def integers(
                 found = compute(list(results), client)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise JobError(f"{named}: {error}") from error
-    return [
-        part.to_ints() if isinstance(part, NumberArray) else np.asarray(part, dtype=object) for part in found
-    ]
+    return [_as_ints(part) for part in found]
+
+
+def _as_ints(part: Any) -> NDArray[np.object_]:
+    return part.to_ints() if isinstance(part, NumberArray) else np.asarray(to_backend(part, "cpu"), object)
 
 
 def _kept(

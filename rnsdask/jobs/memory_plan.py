@@ -39,6 +39,9 @@ _PROCESS_BYTES, _GPU_PROCESS_BYTES = 320 * _MIB, 1584 * _MIB
 _DEVICE_BYTES = 256 * _MIB
 """Bytes on a GPU for compiled kernels, constants, and what CuPy's pool loses to fragments."""
 
+_CONTEXT_BYTES = 1024 * _MIB
+"""Bytes on a GPU for the context of a worker that is not started yet."""
+
 _THREAD_BYTES = 8 * _MIB
 """Bytes of buffers of fixed size for each thread."""
 
@@ -228,6 +231,25 @@ class Place:
         return None
 
 
+def threads_per_gpu(work: Work, gpus: int) -> int:
+    """Threads for each worker that is to be started for a GPU of this host: as many as its memory allows.
+
+    The usual number if that allows none, so that :func:`fitting` says what is lacking.
+    """
+    free, host = free_device_bytes(), int(_pause_share() * process_limit()) // gpus
+    device = None if free is None else free - _CONTEXT_BYTES
+    place = Place("a worker", THREADS_PER_GPU, host, device, local=False)
+    count = next((t for t in range(THREADS_PER_GPU, 0, -1) if place.fits(work, t)), THREADS_PER_GPU)
+    if count < THREADS_PER_GPU:
+        tell(f"rnsdask: {count} of {THREADS_PER_GPU} threads of each GPU run at a time, to fit into memory")
+    return count
+
+
+def _pause_share() -> float:
+    """Part of a worker's limit above which it pauses."""
+    return dask.config.get("distributed.worker.memory.pause", None) or 1.0
+
+
 @contextmanager
 def fitting(
     work: Work, client: "Client | None" = None, *, backend: str = "auto", info: store.StoreInfo | None = None
@@ -310,8 +332,6 @@ def _this_process(work: Work, gpu: bool) -> Place:
 
 def _workers(client: "Client", gpu: bool) -> list[Place]:
     """The workers, one of each kind."""
-    # Above this part of its limit a worker pauses.
-    share = dask.config.get("distributed.worker.memory.pause", None) or 1.0
     workers = workers_of(client)
     answers: dict[str, Any] = dict.fromkeys(workers)
     if gpu:
@@ -323,7 +343,7 @@ def _workers(client: "Client", gpu: bool) -> list[Place]:
         device = answers[address]
         if isinstance(device, Exception):
             raise JobError(f"worker {address} cannot tell its GPU's memory: {device}") from device
-        host = int(share * worker["memory_limit"]) if worker["memory_limit"] else sys.maxsize
+        host = int(_pause_share() * worker["memory_limit"]) if worker["memory_limit"] else sys.maxsize
         place = Place(f"worker {address}", worker["nthreads"], host, device, local=False)
         kinds[replace(place, name="")] = place
     if not kinds:

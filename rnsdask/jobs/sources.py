@@ -44,9 +44,13 @@ class Source:
         """The complete store, of one of some number systems, at a path; StoreError if it is missing."""
         return cls(path, store.open_info(path, systems))
 
-    def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
-        """Open it as a lazy array, whose chunks go to a processor as :func:`.open_zarr` says."""
-        return creation.open_words(self.info, backend=backend, part=part)
+    def array(self, **options: Any) -> Any:
+        """Open it as a lazy array, with options of :func:`.open_zarr`."""
+        return creation.open_words(self.info, **options)
+
+    def whole_axes(self, count: int) -> dict[int, int]:
+        """Chunks with all of so many last axes; of a vector, of its only one."""
+        return dict.fromkeys(range(len(self.info.shape))[-count:], -1)
 
     def array_with(self, method: str, **options: Any) -> Any:
         """Open it for a job that calls a method of the array; JobError, with the way out, if it has none."""

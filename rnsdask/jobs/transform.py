@@ -100,7 +100,7 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     if block < length:
         steps = FourStep(array.system, length, block, inverse, negacyclic)
     else:
-        lines = source.array(backend=backend).rechunk({k: -1})
+        lines = source.array(backend=backend, chunks={k: -1})
         result = function(lines, k, negacyclic).rechunk(chunks)
     how = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
     identity = job_identity("ntt", {"source": source.info}, block=block, **how)

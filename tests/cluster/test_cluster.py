@@ -20,8 +20,9 @@ from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
 from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import JobError
-from rnsdask.jobs import memory_plan
+from rnsdask.jobs import exact_results, memory_plan
 from rnsdask.jobs.reduction import reduce
+from rnsdask.jobs.sources import Source
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +113,9 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def local_cuda_cluster(
         n_workers: int, threads_per_worker: int, dashboard_address: None, silence_logs: int
     ) -> LocalCluster:
-        assert threads_per_worker == connecting.THREADS_PER_GPU
         asked.append(n_workers)
         options: dict[str, Any] = {"processes": False, "protocol": "tcp", "silence_logs": silence_logs}
-        options["dashboard_address"] = dashboard_address
+        options |= {"threads_per_worker": threads_per_worker, "dashboard_address": dashboard_address}
         return LocalCluster(n_workers=n_workers, **options)
 
     package, utils = types.ModuleType("dask_cuda"), types.ModuleType("dask_cuda.utils")
@@ -145,6 +145,7 @@ def test_gpus(two_gpus: list[int]) -> None:
     for gpus, expected in ((1, 1), ("all", 2)):
         with connect(gpus=gpus) as client:  # type: ignore[arg-type]
             assert client is not None
+            assert list(client.nthreads().values()) == [connecting.THREADS_PER_GPU] * expected
         assert two_gpus.pop() == expected
     with pytest.raises(JobError, match="3 GPUs were asked for, and this host has 2"), connect(gpus=3):
         pass
@@ -188,6 +189,9 @@ def test_all_gpus_are_as_many_as_gain_time(
         "eval mod_power(p,p,p+1) p=p --max": two,
         "eval mod_power(p,p,p+1) p=few --max": one.format("eval"),
         "rank m": one.format("rank"),
+        "charpoly m": two,
+        "powmod p 3 1000003 -o o --overwrite": one.format("powmod"),
+        f"powmod p {2**2048} 1000003 -o o --overwrite": two,
     }
     for command, message in told.items():
         arguments = command.split()
@@ -197,6 +201,28 @@ def test_all_gpus_are_as_many_as_gain_time(
         assert json.loads(found.stdout) | ignored == json.loads(expected.stdout) | ignored
         assert two_gpus == ([2] if message == two else [])
         two_gpus.clear()
+
+
+def test_workers_of_gpus_have_as_many_threads_as_fit(
+    tmp_path: Path, two_gpus: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a job that one GPU does with fewer threads would be refused on two."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(memory_plan, "_CONTEXT_BYTES", 0)
+    run("random", "m", "--shape", "4,300,300", "--bits", 512, "--chunk", "1,100,300", "--seed", 4)
+    source = Source.at("m")
+    work = exact_results.prepare("rank", [source], rd.linalg.rank, "cpu").work
+    place = memory_plan.Place("", 8, 10**12, 10**12, local=False)
+    expected = run("rank", "m").stdout
+    for threads in (3, 1):
+        _, device = place.need(work, threads)
+        monkeypatch.setattr(memory_plan, "free_device_bytes", lambda device=device: device)
+        found = run("rank", "m", "--gpus", 2)
+        told = f"rnsdask: {threads} of 8 threads of each GPU run at a time, to fit into memory\n"
+        assert (found.stdout, found.stderr) == (expected, told)
+    monkeypatch.setattr(memory_plan, "free_device_bytes", lambda: device - 1)
+    assert "8 threads may need" in run("rank", "m", "--gpus", 2, status=1).stderr
+    assert two_gpus == [2, 2, 2]
 
 
 @pytest.mark.gpu

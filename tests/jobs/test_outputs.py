@@ -591,7 +591,7 @@ def slow(*_args, **_options):
 store.read_chunk = slow
 reading.chunk_problems = slow
 
-def local_cluster(_gpus):
+def local_cluster(_gpus, _threads):
     from distributed import LocalCluster
     quiet = {{"silence_logs": 50, "dashboard_address": ":0"}}
     return LocalCluster(n_workers=1, threads_per_worker=1, preload=__file__, **quiet)

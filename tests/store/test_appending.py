@@ -452,6 +452,48 @@ def test_stores_are_opened_in_other_chunks(make: Callable[..., Any]) -> None:
 
 
 @SYSTEMS
+@pytest.mark.parametrize(
+    ("chunks", "lengths"),
+    [
+        (-1, ((20,), (30,))),
+        ({0: -1}, ((20,), (7, 7, 7, 7, 2))),
+        ((14, 14), ((14, 6), (14, 14, 2))),
+        (((7, 13), (21, 9)), ((7, 13), (21, 9))),
+        (((14, 6), None), ((14, 6), (7, 7, 7, 7, 2))),
+    ],
+)
+def test_a_task_reads_all_stored_chunks_that_a_chunk_is_made_of(
+    make: Callable[..., Any], chunks: Any, lengths: Any
+) -> None:
+    values = np.arange(600).reshape(20, 30)
+    make(values).to_zarr("x.zarr", chunks=7)
+    x = rd.open_zarr("x.zarr", chunks=chunks)
+    assert x.chunks == lengths
+    assert len(x.words.__dask_graph__()) == x.words.npartitions
+    assert x.to_ints().tolist() == values.tolist()
+
+
+@SYSTEMS
+@pytest.mark.parametrize("chunks", [((0, 20), -1), ((20, 0), -1), ((6, 14), -1), (7, (14, 10, 6))])
+def test_chunks_that_begin_within_stored_ones(make: Callable[..., Any], chunks: Any) -> None:
+    values = np.arange(600).reshape(20, 30)
+    make(values).to_zarr("x.zarr", chunks=7)
+    x = rd.open_zarr("x.zarr", chunks=chunks)
+    assert x.to_ints().tolist() == values.tolist()
+    make(values[:0]).to_zarr("y.zarr", chunks=7)
+    assert rd.open_zarr("y.zarr", chunks=(-1, 14)).shape == (0, 30)
+    assert rd.open_zarr("y.zarr", chunks=(-1, 14)).to_ints().tolist() == []
+
+
+def test_a_broken_chunk_among_joined_ones_is_named() -> None:
+    rd.from_ints(range(100), MODULI).to_zarr("x.zarr", chunks=10)
+    Path("x.zarr/c/0/7").unlink()
+    with pytest.raises(CorruptChunkError, match=r"x\.zarr: chunk c/0/7 is missing"):
+        rd.open_zarr("x.zarr", chunks=50).compute()
+    assert rd.open_zarr("x.zarr", chunks=50)[:50].to_ints().tolist() == list(range(50))
+
+
+@SYSTEMS
 def test_uneven_chunks_are_changed_with_a_warning(make: Callable[..., Any], recwarn: Any) -> None:
     x = make(np.arange(96), ((1, 60, 35),))
     with pytest.warns(UserWarning, match=r"chunks differ along an axis.*it gets chunks of \(60,\)") as caught:
