@@ -130,7 +130,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def outcome(command: str, backend: str) -> tuple[Any, Any]:
-    """What a command prints, but for measures, and all that it writes."""
+    """Output of a command, but for measures, and all that it writes."""
     options = ["--overwrite"] if "out" in command.split() else []
     result = call(*shlex.split(command), "--backend", backend, "--json", *options)
     assert result.exit_code in (0, 1), result.output  # what is found may be an error, or a difference
