@@ -61,7 +61,8 @@ def test_pairs(
     values = some_values(field, rng)
     pairs = [(a, b) for a in values for b in values]
     expected = as_words([OPERATIONS[operation](a, b) for a, b in pairs], field)
-    x, y = (on_each_processor.xp.asarray(as_words([p[i] for p in pairs], field)) for i in range(2))
+    words, count = as_words(values, field), len(values)
+    x, y = map(on_each_processor.xp.asarray, (np.repeat(words, count, axis=1), np.tile(words, count)))
     out = on_each_processor.xp.empty_like(x)
     kernels_of(x).fermat_apply(operation, (x, y), field, out)
     np.testing.assert_array_equal(on_each_processor.to_numpy(out), expected)
