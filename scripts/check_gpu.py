@@ -218,7 +218,7 @@ def make_stores(
     # By their moduli: numbers that are told their bits have a bound, and no sum would be out of range.
     moduli = folder / "moduli.txt"
     moduli.write_text("".join(f"{m}\n" for m in rd.ModuliSet.for_bits(bits)))
-    side = min(MOST_ROWS, math.isqrt(numbers // 8))
+    side = min(MOST_ROWS, max(1, math.isqrt(numbers // 8)))
     keys = min(numbers, MOST_KEYS)
     half, most, fields = -(-side // 2), min(side, MOST_ROWS_OF_INTEGERS), "--bits 256 --ntt-length 16"
     options = f"--count {numbers} --moduli {moduli}" + (f" --chunk {chunk}" if chunk else "")

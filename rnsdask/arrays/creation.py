@@ -472,8 +472,8 @@ def open_zarr(
         are sent to the workers.
     chunks : "auto", int, tuple, mapping, or str, optional
         Dask chunks, as :meth:`.NumberArray.rechunk` takes them. A task reads all stored chunks that one is
-        made of, so that on a cluster none is sent from worker to worker. Where Dask chunks begin within
-        stored ones, these are read whole, then divided.
+        made of, so that on a cluster none is sent from worker to worker; opened in other chunks too, a store
+        is read twice. Where Dask chunks begin within stored ones, these are read whole, then divided.
     part : int, optional
         For chunks too large for memory: how many numbers a Dask chunk has, along the first axis of the stored
         chunk that is longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.

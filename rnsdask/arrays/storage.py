@@ -2,8 +2,10 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -28,6 +30,9 @@ from rnsdask.lazy.promotion import in_system
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
+
+_AT_A_TIME = 8
+"""Stored chunks that a task reads at a time: of remote ones, each is waited for."""
 
 
 # ---- writing ----------------------------------------------------------------------------------------------
@@ -273,13 +278,16 @@ def read_words(
 ) -> da.Array:
     """The residues of a complete store, lazy, as :func:`.open_zarr` says."""
     check_backend(backend)
-    check_graph(info.n_chunks, info.path)
-    stored = normalize_chunks(info.chunks, info.shape, info.system.words32)
+    if chunks is None:
+        check_graph(info.n_chunks, info.path)
+    lengths = (min(c, max(1, length)) for c, length in zip(info.chunks, info.shape, strict=True))
+    stored = da.core.normalize_chunks(tuple(lengths), info.shape)
     if chunks is None:
         return _read_in(info, stored, part, backend)
     wanted = normalize_chunks(chunks, info.shape, info.system.words32, stored)
     if part is None and _are_joined(info, wanted):
         return _read_in(info, wanted, None, backend)
+    check_graph(info.n_chunks, info.path)
     return rechunked(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
 
 
@@ -332,21 +340,34 @@ def _read_block(*, info: store.StoreInfo, part: int | None, backend: str, place:
 
 
 def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], backend: str) -> Array:
-    """Read the stored chunks that a part of the array is made of, one after the other."""
+    """Read the stored chunks that a part of the array is made of."""
     starts, shape = zip(*((start, stop - start) for start, stop in location), strict=True)
     first = tuple(start // length for start, length in zip(starts, info.chunks, strict=True))
     grid = layout.chunk_grid(shape, info.chunks)
     if math.prod(grid) == 1:
         return read_whole_chunk(info, first, backend=backend)
     joined: Array = None
-    for within in layout.grid_indices(grid):
-        index = tuple(i + j for i, j in zip(first, within, strict=True))
-        chunk = read_whole_chunk(info, index, backend=backend)
+    places = list(layout.grid_indices(grid))
+    indices = [tuple(i + j for i, j in zip(first, place, strict=True)) for place in places]
+    for place, chunk in zip(places, _whole_chunks(info, indices, backend), strict=True):
         if joined is None:
-            with naming_gpu_memory(info.chunk_name(index)):
+            with naming_gpu_memory(info.chunk_name(first)):
                 joined = np.empty_like(chunk, order="C", shape=(len(chunk), *shape))
-        joined[(slice(None), *layout.chunk_slices(within, shape, info.chunks))] = chunk
+        joined[(slice(None), *layout.chunk_slices(place, shape, info.chunks))] = chunk
     return joined
+
+
+def _whole_chunks(info: store.StoreInfo, indices: Sequence[tuple[int, ...]], backend: str) -> Iterator[Array]:
+    """Read chunks to a processor, in their order: some at a time, but for files to a GPU, read by several."""
+    if backend != "cpu" and info.has_chunk_files and has_gpu():
+        yield from (read_whole_chunk(info, index, backend=backend) for index in indices)
+        return
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        for i in range(0, len(indices), _AT_A_TIME):  # so that few wait to be joined
+            some = indices[i : i + _AT_A_TIME]
+            for index, residues in zip(some, pool.map(partial(store.read_chunk, info), some), strict=True):
+                with naming_gpu_memory(info.chunk_name(index)):
+                    yield to_backend(residues, backend)
 
 
 def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str) -> Array:

@@ -1,6 +1,7 @@
 """to_zarr as Dask's and Zarr's: appending, modes, components, chunks, and writing that is computed later."""
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -483,6 +484,32 @@ def test_chunks_that_begin_within_stored_ones(make: Callable[..., Any], chunks: 
     make(values[:0]).to_zarr("y.zarr", chunks=7)
     assert rd.open_zarr("y.zarr", chunks=(-1, 14)).shape == (0, 30)
     assert rd.open_zarr("y.zarr", chunks=(-1, 14)).to_ints().tolist() == []
+
+
+def test_stored_chunks_behind_a_url_are_waited_for_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    rd.from_ints(range(80), MODULI).to_zarr(URL, chunks=10)
+    together = threading.Barrier(8, timeout=60)
+    read = store.read_chunk
+
+    def read_with_others(*args: Any) -> Any:
+        together.wait()
+        return read(*args)
+
+    monkeypatch.setattr(store, "read_chunk", read_with_others)
+    with dask.config.set(scheduler="synchronous"):
+        assert rd.open_zarr(URL, chunks=80).to_ints().tolist() == list(range(80))
+
+
+def test_few_tasks_read_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph of all chunks would take more memory than there is."""
+    rd.from_ints(range(3000), MODULI).to_zarr("x.zarr", chunks=1)
+    monkeypatch.setattr("rnsdask.cluster.limits.process_limit", lambda: 1_000_000)
+    monkeypatch.setattr("rnsdask.cluster.limits._FEW_CHUNKS", 0)
+    with pytest.raises(rd.JobError, match="its 3000 chunks would take"):
+        rd.open_zarr("x.zarr")
+    with pytest.raises(rd.JobError, match="its 3000 chunks would take"):
+        rd.open_zarr("x.zarr", chunks=((5, 2995),), part=1)
+    assert rd.open_zarr("x.zarr", chunks=1000).to_ints().tolist() == list(range(3000))
 
 
 def test_a_broken_chunk_among_joined_ones_is_named() -> None:
