@@ -37,52 +37,18 @@ STARTED = "bench_arith"
 """The benchmark that runs in a process of its own from its start; all others are forked."""
 
 FORKED = """
-import os, runpy, subprocess, sys, tempfile
-from pathlib import Path
+import runpy, sys
 import dask
-import forking
-program, scripts, *sys.argv = sys.argv[1:]
-sys.path[:] = [path for path in sys.path if path != scripts]
+sys.path[:] = [path for path in sys.path if path != sys.argv[1]]
+sys.argv[:] = sys.argv[2:]
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-started = subprocess.run
-
-def run(command, cwd=".", env=None, **options):
-    python, *words = [word for word in command if word != "-P"]
-    if python != sys.executable:
-        return started(command, cwd=cwd, env=env, **options)
-    variables = {name: value for name, value in (env or {}).items() if os.environ.get(name) != value}
-    with tempfile.TemporaryDirectory() as folder:
-        process = forking.start(program, folder, str(cwd or "."), repr(variables), *words)
-        process.join()
-        printed = [Path(folder, name).read_text() for name in ("1", "2")]
-    done = subprocess.CompletedProcess(command, process.exitcode, *printed)
-    if options.get("check"):
-        done.check_returncode()
-    return done
-
-subprocess.run = run
 runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-"""Runs a benchmark, and the programs in Python that it starts, without the start of Python."""
-
-PROGRAM = """
-import os, runpy, sys
-folder, place, variables, *sys.argv = sys.argv[1:]
-for stream in (1, 2):
-    os.dup2(os.open(f"{folder}/{stream}", os.O_WRONLY | os.O_CREAT), stream)
-os.chdir(place)
-os.environ.update(eval(variables))
-sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-if sys.argv[0] == "-c":
-    exec(sys.argv.pop(1))
-else:
-    runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
 def finish_forked(command: list[str], limit: float) -> str:
     """Run `bench_all.finish` in a process that has imported most of what benchmarks need."""
-    process = forking.start(FORKED, PROGRAM, str(bench_all.SCRIPTS), *command[1:])
+    process = forking.start(FORKED, str(bench_all.SCRIPTS), *command[1:])
     process.join(limit)
     status = process.exitcode
     process.kill()
