@@ -29,12 +29,11 @@ BLOCKS = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.D
 CERTIFICATES, CLUSTER, BY_SETTINGS = BLOCKS
 
 DASK = """
-import os, sys
+import os, runpy, sys
 import dask
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 os.chdir(sys.argv.pop(1))
-from dask.__main__ import main
-main()
+runpy.run_module("dask", run_name="__main__")
 """
 
 MODULI = rd.ModuliSet.for_bits(100)
