@@ -280,15 +280,20 @@ def read_words(
     check_backend(backend)
     if chunks is None:
         check_graph(info.n_chunks, info.path)
-    lengths = (min(c, max(1, length)) for c, length in zip(info.chunks, info.shape, strict=True))
-    stored = da.core.normalize_chunks(tuple(lengths), info.shape)
-    if chunks is None:
-        return _read_in(info, stored, part, backend)
+        return _read_in(info, stored_chunks(info), part, backend)
+    stored = stored_chunks(info)
     wanted = normalize_chunks(chunks, info.shape, info.system.words32, stored)
     if part is None and _are_joined(info, wanted):
         return _read_in(info, wanted, None, backend)
     check_graph(info.n_chunks, info.path)
     return rechunked(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
+
+
+def stored_chunks(info: store.StoreInfo) -> Lengths:
+    """Lengths of the stored chunks along each axis, cut at the array's edge."""
+    lengths = (min(c, max(1, length)) for c, length in zip(info.chunks, info.shape, strict=True))
+    chunks: Lengths = da.core.normalize_chunks(tuple(lengths), info.shape)
+    return chunks
 
 
 def _are_joined(info: store.StoreInfo, chunks: Lengths) -> bool:
@@ -359,7 +364,7 @@ def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], bac
 
 def _whole_chunks(info: store.StoreInfo, indices: Sequence[tuple[int, ...]], backend: str) -> Iterator[Array]:
     """Read chunks to a processor, in their order: some at a time, but for files to a GPU, read by several."""
-    if backend != "cpu" and info.has_chunk_files and has_gpu():
+    if _goes_straight_to_gpu(info, backend):
         yield from (read_whole_chunk(info, index, backend=backend) for index in indices)
         return
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
@@ -372,8 +377,13 @@ def _whole_chunks(info: store.StoreInfo, indices: Sequence[tuple[int, ...]], bac
 
 def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str) -> Array:
     """Read a chunk to a processor."""
-    if backend != "cpu" and info.has_chunk_files and has_gpu():
+    if _goes_straight_to_gpu(info, backend):
         return store.read_chunk_on_gpu(info, index)
     residues = store.read_chunk(info, index)
     with naming_gpu_memory(info.chunk_name(index)):
         return to_backend(residues, backend)
+
+
+def _goes_straight_to_gpu(info: store.StoreInfo, backend: str) -> bool:
+    """Whether chunks are files that are read into the memory of this process's GPU."""
+    return backend != "cpu" and info.has_chunk_files and has_gpu()

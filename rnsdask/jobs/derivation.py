@@ -10,6 +10,7 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.storage import stored_chunks
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
@@ -17,12 +18,10 @@ from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
+from rnsdask.lazy.chunks import Lengths
 
 if TYPE_CHECKING:
     from distributed import Client
-
-Lengths = tuple[tuple[int, ...], ...]
-"""Lengths of all chunks along each axis."""
 
 
 @dataclass(frozen=True)
@@ -93,29 +92,29 @@ def _work(
     **computed: float,
 ) -> Work:
     """Describe the job by the largest chunks, and the most words of a number, that there are."""
-    stored = {source.path: source.array() for source in sources}.values()
-    everything = [*stored, *arrays, made, array]
-    largest = max(everything, key=lambda one: (math.prod(one.words.chunksize[1:]), one.size))
-    chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
+    everything = [*arrays, made, array]
+    stored = {source.path: (stored_chunks(source.info), source.info.shape) for source in sources}.values()
+    layouts = [*stored, *((one.chunks, one.shape) for one in everything)]
+    sizes = [(tuple(max(1, *map(int, axis)) for axis in lengths), shape) for lengths, shape in layouts]
+    chunks, shape = max(sizes, key=lambda one: (math.prod(one[0]), math.prod(one[1])))
     systems = [one.system for one in everything]
     rows = max(system.words32 for system in systems)
     direct = all(source.info.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape)
-    alive += sum(_alive(one, array) for one in stored)
+    alive += sum(_alive(*one, array) for one in stored)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
     how: dict[str, Any] = {"direct": direct, "held": held, **computed}
-    return memory_plan.describe(operation, systems, largest.shape, chunks, **how)
+    return memory_plan.describe(operation, systems, shape, chunks, **how)
 
 
-def _alive(source: Any, array: Any) -> int:
-    """Most numbers of a source's chunks that wait for one another where it gets another shape or chunks."""
-    if source.shape == array.shape:
-        return most_alive(source.chunks, array.chunks, source.shape)
-    if source.size != array.size:
+def _alive(chunks: Lengths, shape: tuple[int, ...], array: Any) -> int:
+    """Most numbers of stored chunks that wait for one another where they get another shape or chunks."""
+    if shape == array.shape:
+        return most_alive(chunks, array.chunks, shape)
+    if math.prod(shape) != array.size:
         return 0
     # Dask reshapes chunks that have all of the axes but the first.
-    rows = (source.chunks[0], *((length,) for length in source.shape[1:]))
-    return most_alive(source.chunks, rows, source.shape)
+    return most_alive(chunks, (chunks[0], *((length,) for length in shape[1:])), shape)
 
 
 def most_alive(before: Lengths, after: Lengths, shape: Sequence[int]) -> int:

@@ -12,6 +12,7 @@ import fsspec
 import numpy as np
 import pytest
 import zarr
+from commands import succeed
 from conftest import Processor
 from distributed import Client
 from interruptions import Interrupted, interrupting
@@ -510,6 +511,8 @@ def test_few_tasks_read_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(rd.JobError, match="its 3000 chunks would take"):
         rd.open_zarr("x.zarr", chunks=((5, 2995),), part=1)
     assert rd.open_zarr("x.zarr", chunks=1000).to_ints().tolist() == list(range(3000))
+    succeed("rechunk", "x.zarr", "y.zarr", "--chunks", 1000)
+    assert rd.open_zarr("y.zarr").to_ints().tolist() == list(range(3000))
 
 
 def test_a_broken_chunk_among_joined_ones_is_named() -> None:
