@@ -260,7 +260,8 @@ def outcome(job: str, folder: Path, name: str, *options: str, **environment: str
         return {"error": last_line(errors), "status": status}
     found: Outcome = json.loads(printed, object_hook=without_measures)
     found = json.loads(json.dumps(found).replace(name, OUTPUT))
-    for written in folder.glob(f"{name}*"):
+    # Not by f"{name}*": the name of a job beside this one may begin with this one's.
+    for written in (*folder.glob(name), *folder.glob(f"{name}.*")):
         files = (path for path in sorted(written.rglob("*")) if path.is_file() and path.suffix != ".json")
         for path in files:
             place = str(path.relative_to(folder)).replace(name, OUTPUT, 1)
