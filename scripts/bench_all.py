@@ -33,7 +33,7 @@ RESULTS = ROOT / "docs" / "benchmarks"
 ORDER = ("reduce", "arith", "interval_rns", "paper", "peers", "modular")
 
 # Seconds for all runs, and the part of them that one may take.
-LIMITS = {"cpu": 1800.0, "gpu": 360.0}
+LIMITS = {"cpu": 1800.0, "gpu": 1500.0}
 RUN_PART = 1 / 3
 
 
@@ -145,7 +145,7 @@ def main() -> int:
     parser.add_argument("--render", action="store_true", help="run nothing")
     parser.add_argument("--only", help="some benchmarks only, e.g. reduce,paper; of others results stay")
     parser.add_argument("--tiny", action="store_true", help="only see that they work")
-    parser.add_argument("--limit", type=float, help="seconds for all; default 360 on a GPU, 1800 on a CPU")
+    parser.add_argument("--limit", type=float, help="seconds for all; default 1500 on a GPU, 1800 on a CPU")
     parser.add_argument("--run-limit", type=float, help="seconds for each run; default a third of --limit")
     parser.add_argument("--commit", help="the commit, where the sources are no git checkout")
     parser.add_argument("--folder", type=Path, default=RESULTS)
