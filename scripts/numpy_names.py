@@ -159,7 +159,14 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.ndarray.T np.moveaxis np.rollaxis", "x.T x.transpose"),
             Row("np.squeeze np.expand_dims np.broadcast_to", "x.squeeze rd.expand_dims rd.broadcast_to"),
             Row("np.flip np.roll np.take np.repeat np.tile", "x.flip x.roll x.take x.repeat rd.tile"),
-            Row("np.pad", "rd.pad", "With one number."),
+            Row(
+                "np.pad", "rd.pad", "With one number, or in the modes `edge`, `reflect`, `symmetric`, `wrap`."
+            ),
+            Row(
+                "np.lib.stride_tricks.sliding_window_view",
+                "x.__array_function__",
+                "NumPy's function takes the arrays; xarray's `rolling` calls it.",
+            ),
             Row("np.concatenate np.append", "rd.concatenate", "Of arrays of one number system."),
             Row(
                 "np.stack np.hstack np.vstack np.block", "rd.stack rd.hstack rd.vstack rd.block", "Likewise."

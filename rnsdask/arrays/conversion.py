@@ -70,7 +70,7 @@ def only_item(ints: NDArray[np.object_]) -> ScalarInt:
 def astype(
     x: Any,
     dtype: DTypeLike,
-    copy: bool = True,  # noqa: ARG001  (the result is a new object)
+    copy: bool = True,
     *,
     casting: str = "safe",
 ) -> Any:
@@ -82,7 +82,8 @@ def astype(
         object for Python ints; a type of integers; bool, which is whether a number is not 0; or, with
         ``casting="unsafe"``, float32 or float64.
     copy : bool
-        There for NumPy and xarray; the result is a new array in any case.
+        With False an array in memory whose type is to be its own, object, is returned as it is: so xarray
+        pads numbers, and not objects. Otherwise the result is a new array.
     casting : {"safe", "unsafe", "no", "equiv", "same_kind"}
         With ``"unsafe"`` floats are taken too: each number is rounded to the nearest, halfway to the even
         one, as Python's ``float`` does. Integers never wrap, and with all others nothing is rounded.
@@ -107,6 +108,8 @@ def astype(
         raise ValueError(f"casting must be one of {', '.join(map(repr, _CASTINGS))}, got {brief(casting)}")
     wanted = np.dtype(dtype)
     if wanted.kind == "O":
+        if not copy and not x._is_lazy:
+            return x
         return lazy_ints(x) if x._is_lazy else to_ints(x)
     if wanted.kind == "b":
         return x != 0

@@ -225,7 +225,7 @@ def tile(x: Any, reps: Any) -> Any:
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
-    """The array with one number around it, as ``numpy.pad`` in its mode ``"constant"``.
+    """The array with one number around it, or with numbers of its own, as ``numpy.pad``.
 
     Parameters
     ----------
@@ -233,10 +233,11 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
         The array. If it has a bound, that of the result holds for the number around it too.
     pad_width : int, (before, after), or a pair for each axis
         How many numbers.
-    mode : str
-        ``"constant"``.
+    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
+        With ``"constant"`` one number; with the others those at the edge, those beyond it as in a mirror that
+        lies on the edge or behind it, or those of the other end, as NumPy's modes of these names.
     constant_values : int
-        The number, the same on all sides.
+        The number of ``"constant"``, the same on all sides.
 
     Returns
     -------
@@ -248,15 +249,19 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     TypeError
         If `x` is not an array of numbers, or a width or the number is no integer.
     ValueError
-        If a width is negative, widths do not suit the axes, the number is out of range, or the mode is
-        another.
+        If a width is negative, widths do not suit the axes, the number is out of range, the mode is another,
+        or an axis has no numbers to repeat.
     JobError
         If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("pad", [x], with_lengths=True)
-    if mode != "constant":
-        raise ValueError(f"mode must be 'constant', got {brief(mode)}")
     widths, value = shapes.pad_widths(pad_width, x.ndim), as_integer(constant_values, "constant_values")
+    if mode != "constant":
+        for axis, sides in enumerate(widths):
+            places = shapes.repeated_places(mode, x.shape[axis], sides)
+            before, after = (x.take(some, axis=axis) for some in places)
+            x = concatenate([before, x, after], axis) if any(sides) else x
+        return x
     (x,) = in_common_system(x, value)[:1]
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
     bound = x.system.bound

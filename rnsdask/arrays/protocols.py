@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 import dask.array as da
 import numpy as np
 
+from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import brief, with_article
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
@@ -166,7 +168,7 @@ def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
 
 # ---- other functions --------------------------------------------------------------------------------------
 
-_MODULES = ("numpy", "numpy.linalg")
+_MODULES = ("numpy", "numpy.linalg", "numpy.lib.stride_tricks")
 """NumPy's modules whose functions mean the same as those of their names here."""
 
 _NUMPYS_OWN = {
@@ -304,6 +306,30 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
     return _public("concatenate")((arr, values), axis)  # type: ignore[misc]
 
 
+def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    """Pad numbers; in memory also with what is none, as xarray's NaN, which makes Python ints of them."""
+    try:
+        value = as_integer(constant_values, "constant_values")
+    except TypeError:
+        if mode != "constant" or np.ndim(constant_values) or array._is_lazy:
+            raise
+        return np.pad(array.astype(object), pad_width, constant_values=constant_values)
+    return _public("pad")(array, pad_width, mode, constant_values=value)  # type: ignore[misc]
+
+
+def _sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """All windows of some axes, which come last, as xarray's ``rolling`` asks for them."""
+    find_lengths(x)
+    axes = range(x.ndim) if axis is None else axis_indices(axis, x.ndim, allow_duplicate=True)
+    of_words = tuple(a + 1 for a in axes)
+    options = {"subok": subok, "writeable": writeable} if subok or writeable else {}  # Dask's has none
+    return x._with_words(
+        np.lib.stride_tricks.sliding_window_view(x.words, window_shape, axis=of_words, **options)
+    )
+
+
 def _sorting(name: str) -> Callable[..., Any]:
     """Make a sort that takes NumPy's arguments: each is stable here, and no number has fields."""
 
@@ -329,7 +355,9 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "argsort": _sorting("argsort"),
     "array_equal": _array_equal,
     "convolve": _convolve,
+    "pad": _pad,
     "result_type": _result_type,
+    "sliding_window_view": _sliding_window_view,
     "sort": _sorting("sort"),
     "where": _where,
 }

@@ -7,7 +7,7 @@ results are views where NumPy's are.
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -194,6 +194,27 @@ def pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if widths.size and widths.min() < 0:
         raise ValueError(f"pad_width must not be negative, got {brief(pad_width)}")
     return [(before, after) for before, after in np.broadcast_to(widths, (ndim, 2)).tolist()]
+
+
+_REPEATING = ("edge", "reflect", "symmetric", "wrap")
+
+
+def repeated_places(mode: str, length: int, sides: tuple[int, int]) -> Iterator[NDArray[np.int64]]:
+    """The places along an axis whose numbers ``numpy.pad`` repeats in a mode, before it and after it."""
+    if mode not in _REPEATING:
+        raise ValueError(f"mode must be 'constant', {', '.join(map(repr, _REPEATING))}, got {brief(mode)}")
+    if any(sides) and not length:
+        raise ValueError(f"an empty axis has no numbers for mode {mode!r}; mode='constant' takes one")
+    for places in (np.arange(-sides[0], 0), np.arange(length, length + sides[1])):
+        if mode == "edge":
+            yield places.clip(0, length - 1)
+        elif mode == "wrap":
+            yield places % max(length, 1)
+        else:
+            # There and back: place p is that of last - p too, and the mirror of "reflect" repeats no end.
+            last, period = (2 * length - 2,) * 2 if mode == "reflect" else (2 * length - 1, 2 * length)
+            turned = places % max(period, 1)
+            yield np.minimum(turned, last - turned)
 
 
 def pad(words: Any, widths: Sequence[tuple[int, int]], column: Any) -> Any:

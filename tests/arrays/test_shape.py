@@ -310,8 +310,26 @@ def test_a_padded_array_is_bounded() -> None:
         rd.pad(x, 1, constant_values=MODULI.product)
     with pytest.raises(TypeError, match="constant_values must be an integer"):
         rd.pad(x, 1, constant_values=0.5)
-    with pytest.raises(ValueError, match="mode must be 'constant', got 'edge'"):
-        rd.pad(x, 1, "edge")
+    with pytest.raises(ValueError, match="got 'maximum'"):
+        rd.pad(x, 1, "maximum")
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("shape", [(1,), (2,), (5,), (3, 4), (2, 0)])
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_numbers_are_repeated_as_numpy_does(chunks: int | None, shape: tuple[int, ...], system: str) -> None:
+    values = numbers_of(shape)
+    x = array_of(values, SYSTEMS[system], chunks and (chunks,) * len(shape))
+    for mode in ("edge", "reflect", "symmetric", "wrap"):
+        for widths in (0, 1, 3, 7, (2, 0), (0, 9)):
+            if not x.size and widths:
+                with pytest.raises(ValueError, match="an empty axis has no numbers for mode"):
+                    rd.pad(x, widths, mode)
+                continue
+            padded = np.pad(x, widths, mode)
+            assert type(padded) is type(x)
+            assert padded.system.bound == x.system.bound
+            np.testing.assert_array_equal(padded.to_ints(), np.pad(values, widths, mode))
 
 
 def test_what_is_stricter_than_numpy() -> None:

@@ -134,6 +134,35 @@ def test_the_table_of_the_documents(heading: str, kind: str, tmp_path: Path) -> 
                 assert got == right or (got != got and right != right), call
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["rns", "interval", "positional"])
+@pytest.mark.parametrize("bits", [62, 63, 64, 200])
+def test_sums_beyond_64_bits_are_those_of_python_ints(bits: int, kind: str) -> None:
+    numbers = np.array([[2**bits - 3 - k, -(2**bits) + 5 * k] for k in range(6)], dtype=object)
+    x: Any = rd.from_ints(numbers, chunks=None)
+    if kind == "interval":
+        x = rd.from_ints(numbers, rd.IntervalRNS(rd.ModuliSet.for_bits(bits + 8)), chunks=None)
+    elif kind == "positional":
+        x = rd.from_ints(numbers, rd.Positional(bits + 8, signed=True), chunks=None)
+    rows = numbers.tolist()
+    windows = [rows[max(0, k - 1) : k + 1] for k in range(6)]
+    centred = [[[0, 0], rows[0]], *([rows[k - 1], rows[k]] for k in range(1, 6))]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    calls = {
+        "pad(r=1, constant_values=0).sum('r')": [sum(c) for c in columns],
+        "pad(r=1, mode='reflect').sum('r')": [sum(c) + c[1] + c[4] for c in columns],
+        "rolling(r=2, min_periods=1).sum()": [[sum(c) for c in zip(*w, strict=True)] for w in windows],
+        "rolling(r=2, center=True).construct('w', fill_value=0).sum('w')": [
+            [sum(c) for c in zip(*w, strict=True)] for w in centred
+        ],
+        "cumulative('r').sum()": [[sum(c[: k + 1]) for c in columns] for k in range(6)],
+        "cumulative('r').max()": [[max(c[: k + 1]) for c in columns] for k in range(6)],
+    }
+    d = xr.DataArray(x, dims=("r", "k"))
+    for call, expected in calls.items():
+        assert values(eval(f"d.{call}", {"d": d})) == expected, call
+
+
 def test_the_tables_are_there() -> None:
     assert len(TABLES) == 14
     assert sum(map(len, TABLES.values())) > 120
