@@ -354,7 +354,9 @@ def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], bac
     joined: Array = None
     places = list(layout.grid_indices(grid))
     indices = [tuple(i + j for i, j in zip(first, place, strict=True)) for place in places]
-    for place, chunk in zip(places, _whole_chunks(info, indices, backend), strict=True):
+    # Those that wait to be joined take no more memory than what they make up, but for one.
+    most = 4 * math.prod(shape) * info.system.words32 // info.chunk_bytes
+    for place, chunk in zip(places, _whole_chunks(info, indices, backend, most), strict=True):
         if joined is None:
             with naming_gpu_memory(info.chunk_name(first)):
                 joined = np.empty_like(chunk, order="C", shape=(len(chunk), *shape))
@@ -362,14 +364,17 @@ def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], bac
     return joined
 
 
-def _whole_chunks(info: store.StoreInfo, indices: Sequence[tuple[int, ...]], backend: str) -> Iterator[Array]:
+def _whole_chunks(
+    info: store.StoreInfo, indices: Sequence[tuple[int, ...]], backend: str, most: int
+) -> Iterator[Array]:
     """Read chunks to a processor, in their order: some at a time, but for files to a GPU, read by several."""
     if _goes_straight_to_gpu(info, backend):
         yield from (read_whole_chunk(info, index, backend=backend) for index in indices)
         return
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        for i in range(0, len(indices), _AT_A_TIME):  # so that few wait to be joined
-            some = indices[i : i + _AT_A_TIME]
+    count = max(1, min(_AT_A_TIME, most))
+    with ThreadPoolExecutor(count) as pool:
+        for i in range(0, len(indices), count):
+            some = indices[i : i + count]
             for index, residues in zip(some, pool.map(partial(store.read_chunk, info), some), strict=True):
                 with naming_gpu_memory(info.chunk_name(index)):
                     yield to_backend(residues, backend)

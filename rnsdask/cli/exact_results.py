@@ -240,7 +240,13 @@ def _compute(
         axes = axes_of(operation, about or {})
         how: dict[str, Any] = {"of_fields": True, "read_in": lambda source: source.whole_axes(axes)}
         how["computing"] = lambda array, *_: computing(operation, array)
-        derive(operation, paths, output, function, mode=mode, **how, **(about or {}), **options)
+
+        def in_an_array(*arrays: Any) -> Any:
+            found = function(*arrays)
+            is_one = found.ndim == 0  # and a store has at least one axis
+            return function(arrays[0][None], *arrays[1:]) if is_one else found
+
+        derive(operation, paths, output, in_an_array, mode=mode, **how, **(about or {}), **options)
     else:
         targets = [path for path in (output, denominators) if path is not None]
         how = {"about": about or {}, "checkpoint": checkpoint}

@@ -103,7 +103,8 @@ def _work(
     alive = most_alive(made.chunks, array.chunks, array.shape)
     alive += sum(_alive(*one, array) for one in stored)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    how: dict[str, Any] = {"direct": direct, "held": held, **computed}
+    room = memory_plan.room_of(source.info for source in sources)
+    how: dict[str, Any] = {"direct": direct, "held": held, "room": room, **computed}
     return memory_plan.describe(operation, systems, shape, chunks, **how)
 
 

@@ -237,6 +237,9 @@ def _work(
         # Extended operands are in memory beside those that are read.
         arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
         words=steps,
+        room=memory_plan.room_of(
+            one.info for one in opened.values() if isinstance(one.info, store.StoreInfo)
+        ),
         passes=sum(evaluation.passes for evaluation in evaluations.values()),
         held=sum(_alive_of_parts(one.value) for one in parts) * rows * RESIDUE_DTYPE.itemsize,
     )

@@ -135,6 +135,7 @@ def _work(
     direct = all(source.info.has_chunk_files for source in sources)
     held = each * sum(int(result.size) for result in results)
     how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held}
+    how["room"] = memory_plan.room_of(source.info for source in sources)
     how["arrays"] = FOOTPRINTS[operation].arrays + -(-words // rows)
     entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and factors that are kept
     how["workspace"] = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)

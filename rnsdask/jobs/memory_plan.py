@@ -7,7 +7,7 @@ that for each of its threads.
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -95,6 +95,8 @@ class Work:
         chunks that are to be joined to others. Workers put them on their disks.
     constants : int
         Bytes that each process holds once, whatever its threads.
+    room : int
+        Bytes of a chunk's file beyond the ends of its axes, which are read with it.
     workspace : int
         Bytes on a GPU for each thread beside arrays.
     moduli : int
@@ -113,6 +115,7 @@ class Work:
     direct: bool = True
     held: int = 0
     constants: int = 0
+    room: int = 0
     workspace: int = 0
     moduli: int = 0
     passes: float = 0
@@ -141,7 +144,7 @@ class Work:
     def host_bytes(self) -> int:
         """Bytes that a task takes on the host wherever it computes."""
         codecs = 0 if self.direct else _CODEC_COPIES * (self.stores + 1) * self.chunk_bytes
-        return codecs + self.table_bytes + _THREAD_BYTES
+        return codecs + self.room + self.table_bytes + _THREAD_BYTES
 
     @property
     def table_bytes(self) -> int:
@@ -177,6 +180,15 @@ def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
     arrays = FOOTPRINTS[operation].arrays + info.system.arrays_beside
     how: dict[str, Any] = {"direct": info.has_chunk_files, "arrays": arrays, **fields}
     return describe(operation, [info.system], info.shape, info.chunks, **how)
+
+
+def room_of(infos: Iterable[store.StoreInfo]) -> int:
+    """Most bytes that a chunk's file of some stores has beyond the ends of its axes."""
+
+    def numbers(info: store.StoreInfo) -> int:
+        return math.prod(info.chunks) - math.prod(map(min, info.chunks, (max(1, n) for n in info.shape)))
+
+    return max((4 * info.system.words32 * numbers(info) for info in infos), default=0)
 
 
 def work_of_topk(info: store.StoreInfo, k: int) -> Work:

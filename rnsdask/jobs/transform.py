@@ -24,7 +24,7 @@ from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
 from rnsdask.jobs.identity import job_identity
-from rnsdask.jobs.memory_plan import Work
+from rnsdask.jobs.memory_plan import Work, room_of
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, continues, open_store, write, write_array
 from rnsdask.lazy.ntt import check_transform, divided, intt, joined, ntt, stepped
@@ -140,6 +140,7 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     has_factors = "multiply_by_root" in array.system.table
     constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if has_factors else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
+    how["room"] = room_of([source.info])
     return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), **FOOTPRINTS["ntt"]._asdict(), **how)
 
 

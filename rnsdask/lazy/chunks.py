@@ -152,7 +152,7 @@ def _check(item: Any, length: float, axis: int) -> None:
 def _check_size(text: str) -> None:
     """Raise ValueError unless it is "auto", or a number of bytes."""
     try:
-        is_right = text == "auto" or parse_bytes(text) > 0
+        is_right = text == "auto" or (bool(text.strip()) and parse_bytes(text) > 0)  # Dask: "" is 1 byte
     except ValueError:
         is_right = False
     if not is_right:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -192,6 +193,26 @@ def need(work: Work, threads: int, *, device: int | None = None) -> int:
     """Bytes that a plan counts: on the host, or with a GPU on that."""
     found = Place("here", threads, 2**50, device).need(work, threads)
     return found[0] if device is None else found[1]
+
+
+@pytest.mark.parametrize(
+    "command", ["rechunk x y --chunks -1,-1", "det x", "charpoly x -o y", "ntt x -o y", "eval a+a a=x -o y"]
+)
+def test_plans_count_what_chunks_have_beyond_their_axes(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = rd.from_ints(np.arange(16).reshape(4, 4), rd.PrimeFields([65537]))
+    hosts = []
+    for length in (4, 2**20):
+        values.to_zarr("x", chunks=(length, 1), overwrite=True)
+        done = CliRunner().invoke(main, [*command.split(), "--log-json", "log"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        events = map(json.loads, Path("log").read_text().splitlines())
+        hosts += [next(event["host"] for event in events if event["event"] == "plan")]
+        for left in ("y", "log"):
+            shutil.rmtree(left) if Path(left).is_dir() else Path(left).unlink(missing_ok=True)
+    assert hosts[1] - hosts[0] >= 4 * (2**20 - 4)
 
 
 def test_threads_and_chunks_that_fit() -> None:

@@ -109,6 +109,8 @@ def test_the_setting_of_dask_limits_what_is_automatic_along_some_axes() -> None:
         ("Auto", ValueError, "chunks must be 'auto', a size such as '64MiB', or integers for lengths"),
         ("-5MiB", ValueError, "chunks must be 'auto', a size such as '64MiB', or integers for lengths"),
         ("0 B", ValueError, "got '0 B'"),
+        ("", ValueError, "chunks must be 'auto', a size such as '64MiB', or integers for lengths, got ''"),
+        (" ", ValueError, "got ' '"),
         (0, ValueError, "a chunk's length must be at least 1, or -1 for the whole axis, got 0 on axis 0"),
         ((5, -2), ValueError, "got -2 on axis 1"),
         (5.0, TypeError, "chunks must be an integer, got 5.0 of type float"),

@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -499,6 +500,21 @@ def test_stored_chunks_behind_a_url_are_waited_for_together(monkeypatch: pytest.
     monkeypatch.setattr(store, "read_chunk", read_with_others)
     with dask.config.set(scheduler="synchronous"):
         assert rd.open_zarr(URL, chunks=80).to_ints().tolist() == list(range(80))
+
+
+def test_chunks_longer_than_their_axis_are_joined_one_at_a_time() -> None:
+    values = np.arange(64).reshape(2, 32)
+    rd.from_ints(values, MODULI).to_zarr("x.zarr", chunks=(2**17, 1))
+    x = rd.open_zarr("x.zarr", chunks=-1)
+    with dask.config.set(scheduler="synchronous"):
+        tracemalloc.start()
+        try:
+            found = x.to_ints()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert found.tolist() == values.tolist()
+    assert peak < 3 * store.open_info("x.zarr").chunk_bytes
 
 
 def test_few_tasks_read_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
