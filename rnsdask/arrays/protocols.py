@@ -74,6 +74,7 @@ _INSTEAD = {
     **dict.fromkeys(("log", "log10", "log1p"), "np.log2(x) gives logarithms to the base 2, as float64"),
     **dict.fromkeys(("histogram2d", "histogramdd"), "rd.histogram counts the numbers of one array"),
     "histogram_bin_edges": "rd.histogram gives edges and counts",
+    "sqrt": "rd.isqrt(x) gives roots rounded down, exactly",
     **{"divide": "x // y gives quotients", "logical_not": "x == 0 gives Booleans"},
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), "x != 0 gives Booleans"),
     **{"isclose": "x == y is exact", "allclose": "np.array_equal is exact"},
@@ -476,6 +477,16 @@ def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
     """Return the error of a function that would make Python ints of all residues, with the way out."""
     kind = next((type(v).__name__ for v in arguments if is_number_array(v)), "array of numbers")
     way = _INSTEAD.get(name.split(".")[-1])
-    if way is None:
+    if way is None and _takes_floats_alone(name):
+        way = f'x.astype(float, casting="unsafe") rounds numbers to floats, which {name} takes'
+    elif way is None:
         way = f"np.asarray(x), lazily x.astype(object), makes Python ints, which {name} may take"
     return TypeError(f"{name} takes no {kind}; {way}")
+
+
+def _takes_floats_alone(name: str) -> bool:
+    """Whether a function of NumPy is one of real or complex numbers, which no Python int will do for."""
+    function = getattr(np, name.removeprefix("numpy."), None)
+    if isinstance(function, np.ufunc):
+        return all(kind[0] in "efdgFDGO" for kind in function.types)
+    return name.startswith("numpy.fft.")

@@ -19,6 +19,8 @@ COMMANDS = {
     'to_residues(moduli, overflow="wrap")': "rnsdask export --residues --overflow wrap",
     "security=": "--tls-ca-file and --tls-cert",
     'x.extend(moduli) or overflow="extend"': "rnsdask extend SRC DST, or eval --extend,",
+    'rd.IntervalRNSArray.from_rns(x) holds negative integers too, and overflow="extend", where it is '
+    "taken, makes signed residues": "rnsdask convert SRC DST --to interval makes a store that holds them",
     "x.extend(moduli)": "rnsdask extend SRC DST, or eval --extend,",
     "x.extend(y.moduli) makes": "rnsdask extend SRC DST makes",
     "x.with_bound(bound) of the unsigned one does": "rnsdask bound STORE --write of the unsigned one may",
@@ -36,6 +38,7 @@ COMMANDS = {
     "their integers, of to_ints() or lift(), are of any field": "in Python, their integers, of to_ints() or "
     "lift(), are of any field",
     "rd.FieldArray.from_rns(x, fields)": "rnsdask convert SRC DST --to field",
+    "rd.from_ints(zarr.open_array(path)) reads": "in Python, rd.from_ints(zarr.open_array(path)) reads",
     "rd.from_ints(x, fields)": "rnsdask convert SRC DST --to field",
     "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
     "x.lift()": "rnsdask convert SRC DST --to rns",

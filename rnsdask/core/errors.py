@@ -140,6 +140,10 @@ class RNSOverflowError(RNSError, OverflowError):
         'x.extend(moduli) or overflow="extend" takes more moduli; overflow="wrap" or "flag", where it is '
         "taken, gives it modulo M"
     )
+    _way_below = (
+        'rd.IntervalRNSArray.from_rns(x) holds negative integers too, and overflow="extend", where it is '
+        "taken, makes signed residues"
+    )
 
     def __init__(
         self,
@@ -166,13 +170,15 @@ class RNSOverflowError(RNSError, OverflowError):
         return cls(index, needed, range_bits - 1, signed, value < 0)
 
     def __str__(self) -> str:
-        what = "negative and " if self.negative and not self.signed else ""
+        is_below = self.negative and not self.signed
+        what = "negative and " if is_below else ""
         if self.at_least and self.bits_needed < _FEW:
             what += "at least "
         what += f"{bits_text(self.bits_needed)} long"
         what += " with its sign" if self.signed or self.negative else ""
         where = f"overflow at flat index {self.index}"
-        return f"{where}: the exact result is {what}, {self._range()}; {self._way_out}"
+        way_out = self._way_below if is_below else self._way_out
+        return f"{where}: the exact result is {what}, {self._range()}; {way_out}"
 
     def _range(self) -> str:
         """Return the range that the result is outside of, a moduli set told by the bits of M."""
@@ -222,6 +228,7 @@ class PrecisionOverflowError(RNSOverflowError):
         'x.to_positional(bits) takes more bits; overflow="wrap" or "flag", where it is taken, gives it '
         "modulo a power of two"
     )
+    _way_below = "x.to_positional(bits, signed=True) holds negative integers too"
 
     def _range(self) -> str:
         kind = "signed" if self.signed else "unsigned"
@@ -231,7 +238,7 @@ class PrecisionOverflowError(RNSOverflowError):
 class ResultOverflowError(RNSOverflowError):
     """An exact result does not fit into the moduli that it was asked for under."""
 
-    _way_out = "give moduli of more bits, or none for Python ints"
+    _way_out = _way_below = "give moduli of more bits, or none for Python ints"
 
 
 def bits_text(count: int) -> str:

@@ -190,7 +190,10 @@ def json_hash(value: Any) -> str:
 def check_attribute(attribute: Any) -> dict[str, Any]:
     """Check that the attribute has the fields of the format, each of its type."""
     if attribute is None:
-        raise ValueError(f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}")
+        raise ValueError(
+            f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}; "
+            "rd.from_ints(zarr.open_array(path)) reads an array of integers"
+        )
     if not isinstance(attribute, dict):
         raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {brief(attribute)}")
     number = attribute.get("format")

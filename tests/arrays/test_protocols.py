@@ -262,7 +262,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "axis of unique": (lambda x: np.unique(x, axis=0), "numpy.unique of .* takes no axis"),
     "shape": (lambda x: np.zeros_like(x, shape=(2,)), "numpy.zeros_like of .* takes no shape"),
     "by place": (lambda x: np.max(x, 0, None, True), "numpy.max of an array of numbers, too many positional"),
-    "no operator": (lambda x: np.sqrt(x), r"numpy.sqrt takes no \w+Array; np.asarray\(x\)"),
+    "no operator": (lambda x: np.sqrt(x), r"numpy.sqrt takes no \w+Array; rd.isqrt\(x\)"),
     "division": (lambda x: np.true_divide(x, 2), "numpy.divide takes no .*//"),
     "logic": (lambda x: np.logical_and(x, x), "x != 0"),
     "at": (lambda x: np.add.at(x, np.array(0), 1), "numpy.add.at takes no"),

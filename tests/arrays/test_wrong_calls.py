@@ -49,6 +49,16 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: X.squeeze(0), ValueError, "size not equal to one"),
     (lambda: X.take([0], axis=1.0), TypeError, "axis must be an integer, got 1.0 of type float"),
     (lambda: X.swapaxes(0, "b"), TypeError, "axis2 must be an integer, got 'b' of type str"),
+    (lambda: np.sqrt(X), TypeError, "rd.isqrt(x) gives roots rounded down, exactly"),
+    *(
+        (
+            lambda f=f: f(X),
+            TypeError,
+            'x.astype(float, casting="unsafe") rounds numbers to floats, which numpy.',
+        )
+        for f in (np.sin, np.exp, np.cbrt, np.fft.fft, np.fft.rfft)
+    ),
+    (lambda: np.gradient(X), TypeError, "makes Python ints, which numpy.gradient may take"),
     (lambda: np.roll(X, 1.5), TypeError, "shift must be an integer, got 1.5 of type float"),
     (lambda: rd.tile(X, 1.5), TypeError, "reps must be an integer, got 1.5 of type float"),
     (lambda: rd.tile(X, (2, -1)), ValueError, "reps must not be negative, got (2, -1)"),

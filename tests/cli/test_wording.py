@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 from commands import call as run
 from commands import fail
 
@@ -96,6 +97,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         array.to_zarr(folder / f"{name}.zarr")
     store.create(folder / "begun.zarr", x.system, (2,), chunks=1)
     store.create_plain(folder / "mask.zarr", (2,), (1,), np.dtype(bool))
+    zarr.create_array(folder / "plain.zarr", shape=(3,), dtype="int64")
     (folder / "taken.txt").touch()
     return folder
 
@@ -164,6 +166,20 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "taken, gives it modulo M",
         "rnsdask extend SRC DST, or eval --extend, takes more moduli; --overflow wrap or flag, where it is "
         "taken, gives it modulo M",
+    ),
+    "below 0": (
+        lambda: (rd.open_zarr("full.zarr") - 9).compute(),
+        "eval a-9 a=full.zarr -o z",
+        'rd.IntervalRNSArray.from_rns(x) holds negative integers too, and overflow="extend", where it is '
+        "taken, makes signed residues",
+        "rnsdask convert SRC DST --to interval makes a store that holds them",
+    ),
+    "no store of this package": (
+        lambda: rd.open_zarr("plain.zarr"),
+        "max plain.zarr",
+        "it has no attribute 'rnsdask'; rd.from_ints(zarr.open_array(path)) reads an array of integers",
+        "it has no attribute 'rnsdask'; in Python, rd.from_ints(zarr.open_array(path)) reads an array of "
+        "integers",
     ),
     "overflow of limbs": (
         lambda: (rd.open_zarr("p.zarr") << 63).compute(),
