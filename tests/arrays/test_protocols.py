@@ -278,7 +278,10 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "Dask array of Booleans": (lambda x: x * (da.arange(3) > 0), r"got Booleans; rd.where\(mask, x, 0\)"),
     "float": (lambda x: np.float64(2.5) * x, "must be an integer, got 2.5"),
     "bool": (lambda x: np.True_ + x, "must be an integer, got True"),
-    "function": (lambda x: np.fft.fft(x), r"numpy.fft.fft takes no \w+Array; np.asarray\(x\)"),
+    "function": (
+        lambda x: np.fft.fft(x),
+        r'numpy.fft.fft takes no \w+Array; x.astype\(float, casting="unsafe"\)',
+    ),
     "another module's": (lambda x: np.emath.power(x, 2), "power takes no"),
     "joining": (lambda x: np.concatenate([x, 5]), "arrays of numbers, got int at position 1"),
     "Dask joining": (lambda x: np.concatenate([da.ones((2, 3)), x]), "got a Dask array of float64"),
