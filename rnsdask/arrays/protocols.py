@@ -308,7 +308,7 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
-    """Pad numbers; in memory also with what is none, as xarray's NaN, which makes Python ints of them."""
+    """Pad with a number; an array in memory also with what is none, such as xarray's NaN, as Python ints."""
     try:
         value = as_integer(constant_values, "constant_values")
     except TypeError:
