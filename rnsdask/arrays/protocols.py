@@ -318,17 +318,12 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
     return _public("pad")(array, pad_width, mode, constant_values=value)  # type: ignore[misc]
 
 
-def _sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
+def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
     """All windows of some axes, which come last, as xarray's ``rolling`` asks for them."""
     find_lengths(x)
     axes = range(x.ndim) if axis is None else axis_indices(axis, x.ndim, allow_duplicate=True)
-    of_words = tuple(a + 1 for a in axes)
-    options = {"subok": subok, "writeable": writeable} if subok or writeable else {}  # Dask's has none
-    return x._with_words(
-        np.lib.stride_tricks.sliding_window_view(x.words, window_shape, axis=of_words, **options)
-    )
+    of_words = tuple(axis + 1 for axis in axes)
+    return x._with_words(np.lib.stride_tricks.sliding_window_view(x.words, window_shape, of_words))
 
 
 def _sorting(name: str) -> Callable[..., Any]:

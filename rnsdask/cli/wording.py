@@ -26,6 +26,7 @@ COMMANDS = {
     "x.with_bound(bound) of the unsigned one does": "rnsdask bound STORE --write of the unsigned one may",
     "x.with_bound(x.measure_bound()) has": "rnsdask bound STORE --write has",
     "x.rechunk(chunks)": "rnsdask rechunk SRC DST --chunks N,...",
+    "x.to_positional(bits, signed=True)": "rnsdask convert SRC DST --to positional --bits B --signed",
     "x.to_positional(bits)": "rnsdask convert SRC DST --to positional --bits B",
     "x.to_rns(moduli)": "rnsdask convert SRC DST --to rns",
     "x.to_rns()": "rnsdask convert SRC DST --to rns",

@@ -174,6 +174,12 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "taken, makes signed residues",
         "rnsdask convert SRC DST --to interval makes a store that holds them",
     ),
+    "limbs below 0": (
+        lambda: (rd.open_zarr("p.zarr") - 9).compute(),
+        "eval a-9 a=p.zarr -o z",
+        "x.to_positional(bits, signed=True) holds negative integers too",
+        "rnsdask convert SRC DST --to positional --bits B --signed holds negative integers too",
+    ),
     "no store of this package": (
         lambda: rd.open_zarr("plain.zarr"),
         "max plain.zarr",
