@@ -104,7 +104,7 @@ def save_plots(plots: Mapping[str, Callable[[], Any]], folder: Path, prefix: str
 
 
 def save_plot(draw: Callable[[], Any], folder: Path, name: str) -> None:
-    """Write a figure as SVG and PNG, the same bytes for the same figures."""
+    """Write a figure as SVG, the same bytes for the same figures."""
     import matplotlib as mpl
 
     style = {
@@ -115,9 +115,7 @@ def save_plot(draw: Callable[[], Any], folder: Path, name: str) -> None:
         "grid.alpha": 0.3,
     }
     with mpl.rc_context({**style, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = draw()
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+        draw().savefig(folder / f"{name}.svg", metadata={"Date": None})
 
 
 def pages_of(folder: Path) -> dict[Path, str]:
