@@ -137,7 +137,7 @@ class Location(ABC):
     def read(self, name: str, what: str, limit: int) -> bytes:
         """Read a file, which messages call `what`; FileNotFoundError if there is none.
 
-        Of a file of more bytes than `limit` only a part is read, which is longer than `limit`.
+        A file of more than `limit` bytes is cut after `limit` + 1, so that callers can tell.
         """
 
     @abstractmethod
