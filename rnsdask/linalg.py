@@ -12,7 +12,7 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import echelon, elimination, exact_elimination
-from rnsdask.lazy.elementwise import check_one_kind
+from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.elimination import lu
 from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
@@ -410,10 +410,7 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
 
 def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str | None]:
     """The exponent, and what happens to results out of range; an error where there is no such power."""
-    if not isinstance(x, RNSArray | IntervalRNSArray | FieldArray):
-        raise TypeError(
-            f"matrix_power takes an RNSArray, an IntervalRNSArray or a FieldArray, got {type(x).__name__}"
-        )
+    entry_of("matmul", x, name="matrix_power")
     exponent = as_integer(k, "k")
     of_elements = isinstance(x, FieldArray)
     if of_elements:

@@ -28,6 +28,7 @@ COMMANDS = {
     "x.rechunk(chunks)": "rnsdask rechunk SRC DST --chunks N,...",
     "x.to_positional(bits, signed=True)": "rnsdask convert SRC DST --to positional --bits B --signed",
     "x.to_positional(bits)": "rnsdask convert SRC DST --to positional --bits B",
+    "x.lift().to_positional(bits)": "rnsdask convert SRC DST --to rns, and of that --to positional --bits B,",
     "x.to_rns(moduli)": "rnsdask convert SRC DST --to rns",
     "x.to_rns()": "rnsdask convert SRC DST --to rns",
     "to_positional(bits) and to_rns(moduli) convert": "rnsdask convert SRC DST --to rns or --to positional "
@@ -40,7 +41,6 @@ COMMANDS = {
     "lift(), are of any field",
     "rd.FieldArray.from_rns(x, fields)": "rnsdask convert SRC DST --to field",
     "rd.from_ints(zarr.open_array(path)) reads": "in Python, rd.from_ints(zarr.open_array(path)) reads",
-    "rd.from_ints(x, fields)": "rnsdask convert SRC DST --to field",
     "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
     "x.lift()": "rnsdask convert SRC DST --to rns",
     "overflow= is not taken": "--overflow is not taken",

@@ -302,7 +302,8 @@ def _extended(
     for name, operand in numbers.items():
         if not hasattr(operand.array, "extend"):
             raise ExpressionError(
-                f"extend=True is for residues, and {name} holds none: {operand.array.system.ways_out}"
+                f"extend=True is for residues, and {name} holds none: "
+                f"{operand.array.system.lacking('residues_modulo')}"
             )
     signed = {system.value_range[0] < 0 for system in systems}
     if len(signed) > 1:

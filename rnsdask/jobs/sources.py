@@ -53,11 +53,11 @@ class Source:
         return dict.fromkeys(range(len(self.info.shape))[-count:], -1)
 
     def array_with(self, method: str, **options: Any) -> Any:
-        """Open it for a job that calls a method of the array; JobError, with the way out, if it has none."""
+        """Open it for a job that calls a method of arrays of residues; JobError if the array lacks it."""
         array = self.array(**options)
         if hasattr(array, method):
             return array
-        raise JobError(f"{self.path}: {method}: {self.info.system.ways_out}")
+        raise JobError(f"{self.path}: {method}: {self.info.system.lacking('residues_modulo')}")
 
 
 def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:

@@ -88,7 +88,7 @@ class SparseMatrix:
             kind = repr(x.system) if isinstance(x, FieldArray) else type(x).__name__
             raise TypeError(
                 f"a SparseMatrix multiplies a FieldArray of PrimeFields, got {kind}; "
-                "rd.FieldArray.from_rns(x, fields) makes one of integers"
+                "rd.FieldArray.from_rns(x, fields) makes one of an array of integers"
             )
         self.check_fields(x.system)
         words = vectors_of(x, self.shape[1], "x")
