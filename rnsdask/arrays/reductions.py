@@ -158,7 +158,12 @@ def _truth(x: Any, asked: Asked) -> Any:
     """
     x._check_numpys(asked.name, asked.out)
     axes, told = x._axes(asked.axis), checked_split(asked.split_every, x.ndim)
-    wide = {axis: max(2, n) for axis, n in told.items()} if isinstance(told, Mapping) else max(2, told or 2)
+    most = max(2, *x._words.numblocks) if x._is_lazy else 2  # Dask makes lists of as many as it is told
+    wide = (
+        {axis: min(max(2, n), most) for axis, n in told.items()}
+        if isinstance(told, Mapping)
+        else min(max(2, told or 2), most ** max(1, x.ndim))
+    )
     options = {"split_every": wide} if x._is_lazy and told is not None else {}
     found = x != 0
     if axes:

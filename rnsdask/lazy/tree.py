@@ -213,6 +213,7 @@ def combine_tree(
         fan_in = {axis: max(2, told.get(axis - 1, 2)) for axis in axes}
     else:
         fan_in = dict.fromkeys(axes, max(2, int(told ** (1 / max(len(split), 1)))))
+    fan_in = {axis: min(n, max(2, partials.numblocks[axis])) for axis, n in fan_in.items()}
     reduced: da.Array = da.reduction(
         partials,
         _keep,
