@@ -49,12 +49,14 @@ def print_results(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.sparse import read
+    from rnsdask.sparse.files import measure
 
-    matrix = read(path)
-    work = job.work_of(operation, matrix, fields)
-    with connection(work) as client, fitting(work, client, backend=backend), measured() as cost:
+    shape, entries = measure(path)
+    work = job.work_of(operation, shape, entries, fields)
+    with connection(work) as client, fitting(work, client, backend=backend):
+        matrix = read(path)
         how: dict[str, Any] = {"backend": backend, "progress": progress}
-        with refusing():
+        with measured() as cost, refusing():
             found = job.results_of(operation, Path(path), matrix, fields, client, **how)
     nbytes = Path(path).stat().st_size
     cost.record(operation, matrix.nnz, nbytes)

@@ -20,6 +20,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, TextReader
 from rnsdask.jobs.line_forms import NumberRange, range_of_lines
+from rnsdask.sparse.files import two_entries
 
 _BANNER = b"%%matrixmarket"
 _LONGEST_HEADER_LINE = 2**16
@@ -197,8 +198,7 @@ class MatrixMarketReader:
         order = np.argsort(places, kind="stable")
         places = places[order]
         if len(twice := np.flatnonzero(places[1:] == places[:-1])):
-            row, column = divmod(int(places[twice[0]]), self.shape[1])
-            raise InputError(f"{self.name}: it has two entries of row {row + 1}, column {column + 1}")
+            raise two_entries(self.name, *divmod(int(places[twice[0]]), self.shape[1]))
         return places, words[:, order]
 
     def _tokens(self) -> Iterator[list[bytes]]:

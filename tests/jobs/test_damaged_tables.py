@@ -137,7 +137,7 @@ def test_parquet_files_of_any_bytes() -> None:
 
 
 class Series:
-    """What polars has of a Series of decimals: NumPy has no type for it, and its items are Decimals."""
+    """A Series of decimals with the attributes that polars gives it; its items are Decimals."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
