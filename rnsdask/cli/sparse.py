@@ -85,8 +85,10 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
         refuse(f"{a} is a file of a sparse matrix: the solutions go to a new store, -o STORE")
     import hashlib
 
+    from rnsdask.jobs import sparse as job_of
     from rnsdask.sparse import read
     from rnsdask.sparse import solve as solution
+    from rnsdask.sparse.files import measure
 
     with Path(a).open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
@@ -98,5 +100,6 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
         lambda x: solution(matrix, x),
         of_fields=True,
         matrix=content,
+        memory=job_of.memory_of(*measure(a)),
         **{name: options[name] for name in job},
     )

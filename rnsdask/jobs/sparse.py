@@ -27,9 +27,17 @@ def work_of(operation: str, shape: tuple[int, int], entries: int, fields: PrimeF
     """Describe the job by the vectors of a task, and by the matrix, which each process holds."""
     count = min(PRIMES_OF_TASK, fields.rows)
     tasks = -(-fields.rows // count)
-    held = _ENTRY_BYTES * entries + _ROW_BYTES * sum(shape)
-    whole = f"a sparse matrix of shape {shape} with up to {entries} entries"
-    return Work(operation, count, max(*shape, 1), tasks, _VECTORS, 0, constants=held, whole=whole)
+    how = memory_of(shape, entries)
+    return Work(operation, count, max(*shape, 1), tasks, words=0, stores=0, **how)
+
+
+def memory_of(shape: tuple[int, int], entries: int) -> dict[str, Any]:
+    """Return the fields of :class:`.Work` that follow from a matrix."""
+    return {
+        "arrays": _VECTORS,
+        "constants": _ENTRY_BYTES * entries + _ROW_BYTES * sum(shape),
+        "whole": f"a sparse matrix of shape {shape} with up to {entries} entries",
+    }
 
 
 def results_of(

@@ -121,6 +121,11 @@ def test_plans_of_memory(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generat
     )
     assert "1 thread may need" in message
     assert message.endswith("GB of 8.59 GB")
+    Path("a.sms").write_text("2 20000000 M\n1 1 1\n0 0 0\n")
+    monkeypatch.setattr(memory_plan, "process_limit", lambda: 2**32)
+    message = fail("solve", "a.sms", "b", "-o", "x")
+    assert message.startswith("solve of a sparse matrix of shape (2, 20000000) with up to 2 entries does")
+    assert not Path("x").exists()
 
 
 def test_two_entries_of_one_place_are_refused_by_every_command() -> None:
