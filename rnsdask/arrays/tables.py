@@ -177,6 +177,21 @@ def text_array(lines: memoryview) -> Any:
 
 
 @contextmanager
+def parquet_errors(path: str) -> Iterator[None]:
+    """Turn an error of pyarrow about a file's content into an InputError that names the file."""
+    pyarrow = pyarrow_for("reading Parquet")
+    try:
+        yield
+    except NotImplementedError as error:  # such as of integers of 128 bits, which polars writes
+        way = "write such columns as decimals of scale 0, or as text"
+        raise InputError(f"{path}: pyarrow does not read this Parquet file: {error}; {way}") from None
+    except (pyarrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the operating system
+            raise
+        raise InputError(f"{path}: it is no Parquet file, or damaged: {error}") from None
+
+
+@contextmanager
 def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callable[..., None]]:
     """Write a Parquet file of one column; yields a function that writes arrays as a row group."""
     pyarrow = pyarrow_for("to_parquet")
@@ -339,13 +354,10 @@ def read_parquet(
 def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
     """Return the type of a column of a file, and the file's row groups."""
     pyarrow = pyarrow_for("reading Parquet")
-    try:
-        status = Path(path).stat()
-        with pyarrow.parquet.ParquetFile(path) as file:
-            schema, metadata = file.schema_arrow, file.metadata
-            rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    except pyarrow.ArrowInvalid as error:
-        raise InputError(f"{path}: it is no Parquet file: {error}") from None
+    status = Path(path).stat()
+    with parquet_errors(path), pyarrow.parquet.ParquetFile(path) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     if schema.names.count(column) != 1:
         raise InputError(f"{path}: it has no column {column!r:.80}, or several; it has {brief(schema.names)}")
     state = status.st_size, status.st_mtime_ns
@@ -374,7 +386,8 @@ def _read_block(
     status = Path(group.path).stat()
     if (status.st_size, status.st_mtime_ns) != group.state:
         raise InputError(f"{group.path}: it was changed since it was opened")
-    with pyarrow_for("reading Parquet").parquet.ParquetFile(group.path) as file:
+    pyarrow = pyarrow_for("reading Parquet")
+    with parquet_errors(group.path), pyarrow.parquet.ParquetFile(group.path) as file:
         values = file.read_row_group(group.number, columns=[column]).column(0)
     try:
         flat, _ = flat_integers(values)

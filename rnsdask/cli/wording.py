@@ -10,6 +10,8 @@ COMMANDS = {
     "with --resume, or all of it anew with --overwrite",
     "overwrite=True": "--overwrite",
     "column= chooses": "--column chooses",
+    "header=True says": "--header says",
+    "where reading is strict": "which --strict refuses",
     "(negative integers need a signed array)": "(--signed allows negative integers)",
     "extend=True": "--extend",
     "axis=-1": "--axis -1",
