@@ -20,6 +20,7 @@ from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.places import local_path
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
 
@@ -226,15 +227,14 @@ def to_parquet(
         If there is a file at `path`, and `overwrite` is false.
     """
     pyarrow_for("to_parquet")
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a str or path-like, got {path.__class__.__name__}")
+    file = local_path(path, "path")
     if not isinstance(column, str):
         raise TypeError(f"column must be a name, got {brief(column)} of type {column.__class__.__name__}")
     overwrite = as_bool(overwrite, "overwrite")
     _check_column(x, "a column of Parquet has")
     if type is not None:
         check_arrow_type(type)
-    with new_file(Path(path), overwrite=overwrite) as stream:
+    with new_file(file, overwrite=overwrite) as stream:
         if not x._is_lazy:
             array = to_arrow(x, type)
             with parquet_writer(stream, column, array.type) as write:
@@ -316,7 +316,7 @@ def read_parquet(
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
-    described = [_described(str(Path(one).absolute()), column) for one in paths]
+    described = [_described(str(local_path(one, "path").absolute()), column) for one in paths]
     system: Any = _system([kind for kind, _ in described], column, moduli, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
     if not groups:

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -127,7 +126,10 @@ def _check_forms(
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
     from rnsdask.core.file_formats import compression_of
+    from rnsdask.core.places import local_path
 
+    with refusing():
+        local_path(output, "OUTPUT")
     if residues and compression_of(output):
         refuse("residues are written as a NumPy file, which is not compressed")
     _check_name(output, residues, hexadecimal, width)
@@ -183,9 +185,10 @@ def _residue_writer(
 def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a new file or standard output, compressed as the name says."""
     from rnsdask.core.files import new_file
+    from rnsdask.core.places import local_path
     from rnsdask.jobs.compression import compressing
 
-    opened = _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
+    opened = _standard_output() if path == "-" else new_file(local_path(path, "OUTPUT"), overwrite=overwrite)
     with opened as file, compressing(file, path) as stream:
         yield stream
 

@@ -20,6 +20,7 @@ from rnsdask.cluster.workers import ask, check_workers, explained_by_workers, id
 from rnsdask.core.errors import JobError
 from rnsdask.core.files import naming_file, private
 from rnsdask.core.messages import redacted, tell
+from rnsdask.core.places import local_path
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -87,7 +88,7 @@ def connect(
         else:
             address, name = scheduler, str(scheduler)
             if scheduler_file is not None:
-                address = name = _address_in_file(Path(scheduler_file))
+                address = name = _address_in_file(local_path(scheduler_file, "scheduler_file"))
             elif gpus is not None:
                 address, name = (
                     stack.enter_context(_gpu_cluster(gpus, threads_per_gpu)),

@@ -20,6 +20,7 @@ from rnsdask.core.file_formats import MATRIX_MARKET, NUMPY, PARQUET, RECORDS, TE
 from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.places import is_url, read_place
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
@@ -385,11 +386,12 @@ def _batches(
 
 def open_residues(path: str) -> Any:
     """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array."""
-    if not Path(path).is_file():
+    place = read_place(path, "an input")
+    if is_url(place) or not Path(place).is_file():
         return store.open_any_array(path)
     try:
         with naming_file(path):
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
+            found = np.load(place, mmap_mode="r", allow_pickle=False)
     except ValueError as error:  # what it says is about pickles, which a file of anything may be
         raise InputError(f"{path}: it is no NumPy file (.npy) of integers") from error
     if not isinstance(found, np.ndarray):

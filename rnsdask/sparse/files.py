@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, abbreviate
+from rnsdask.core.places import local_path
 from rnsdask.sparse.matrix import SparseMatrix, from_entries
 
 _BANNER = "%%matrixmarket"
@@ -37,7 +38,7 @@ def read(path: str | Path) -> SparseMatrix:
     OSError
         If it cannot be read.
     """
-    path = Path(path)
+    path = local_path(path, "path")
     how: dict[str, Any] = {"mode": "rt", "encoding": "utf-8-sig", "errors": "backslashreplace"}
     with gzip.open(path, **how) if path.suffix == ".gz" else path.open(**how) as file:
         try:

@@ -1,0 +1,80 @@
+"""Keeping stores out of one another: a Zarr array holds chunks, and nothing else."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.store.attributes import ATTRIBUTE, own_attribute
+from rnsdask.store.documents import attributes_in, document_of
+from rnsdask.store.location import METADATA_KEY, STAGED, LocalLocation, Location
+
+
+def check_outside_arrays(location: Location) -> None:
+    """Raise StoreError if a place is in a Zarr array, or in one that is being written, by any path or link.
+
+    A store there would hide chunks of the array or pass for some, and go when the array is replaced. A folder
+    above that must not be read counts as none.
+    """
+    for folder in _folders_above(location):
+        with suppress(StoreAccessError):
+            if _is_array(folder) or _is_being_written(folder):
+                raise StoreError(
+                    f"{location.path}: no store can be written there: {folder.path} is a Zarr array, which "
+                    "holds no others; choose a place beside it"
+                )
+
+
+def _is_array(location: Location) -> bool:
+    document = document_of(location)
+    return location.exists(".zarray") if document is None else holds_no_stores(document)
+
+
+def _is_being_written(location: Location) -> bool:
+    """Whether an array is written beside its place, or was interrupted before it was renamed."""
+    staged = location.staged
+    if staged == location:
+        return False
+    is_incomplete = own_attribute(document_of(staged)).get("complete") is False
+    return is_incomplete or (staged.exists(METADATA_KEY) and staged.exists(STAGED))
+
+
+def holds_no_stores(document: dict[str, Any]) -> bool:
+    """Whether a metadata document is that of an array, or of a group that an older version wrote as one."""
+    own = attributes_in(document).get(ATTRIBUTE)
+    return document["node_type"] != "group" or (isinstance(own, dict) and "kind" in own)
+
+
+def _folders_above(location: Location) -> Iterator[Location]:
+    if location.is_local:
+        yield from map(LocalLocation, _local_folders_above(location.path))
+        return
+    above = location.parent
+    while above is not None:
+        yield above
+        above = above.parent
+
+
+def _local_folders_above(path: str) -> list[str]:
+    """All folders that a path is in: as it is written, and where each link in it leads."""
+    # Above what follows a link, .. is another folder than the text says.
+    written = Path(os.path.realpath(path) if ".." in Path(path).parts else path)
+    left, found = list(written.parents), set[str]()
+    if written.is_symlink():
+        left += _above_target(written)
+    while left:
+        folder = left.pop()
+        if str(folder) in found:
+            continue
+        found.add(str(folder))
+        if folder.is_symlink():
+            left += _above_target(folder)
+    return sorted(found)
+
+
+def _above_target(link: Path) -> list[Path]:
+    """The folder that a link leads to, or would, and all above it."""
+    target = Path(os.path.normpath(Path(os.path.realpath(link.parent), os.readlink(link))))  # noqa: PTH115
+    return [target, *target.parents]
