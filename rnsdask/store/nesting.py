@@ -61,20 +61,23 @@ def _local_folders_above(path: str) -> list[str]:
     """All folders that a path is in: as it is written, and where each link in it leads."""
     # Above what follows a link, .. is another folder than the text says.
     written = Path(os.path.realpath(path) if ".." in Path(path).parts else path)
-    left, found = list(written.parents), set[str]()
-    if written.is_symlink():
-        left += _above_target(written)
+    names = _linked(written)  # the place itself is not above it
+    left, found = [folder for name in names for folder in name.parents], set[Path]()
     while left:
         folder = left.pop()
-        if str(folder) in found:
-            continue
-        found.add(str(folder))
-        if folder.is_symlink():
-            left += _above_target(folder)
-    return sorted(found)
+        if folder not in found:
+            found.add(folder)
+            for target in _linked(folder)[1:]:
+                left += [target, *target.parents]
+    return sorted(map(str, found))
 
 
-def _above_target(link: Path) -> list[Path]:
-    """The folder that a link leads to, or would, and all above it."""
-    target = Path(os.path.normpath(Path(os.path.realpath(link.parent), os.readlink(link))))  # noqa: PTH115
-    return [target, *target.parents]
+def _linked(path: Path) -> list[Path]:
+    """A path, and where it leads if it is a link, and so on."""
+    found = [path]
+    while path.is_symlink():
+        path = Path(os.path.normpath(Path(os.path.realpath(path.parent), path.readlink())))
+        if path in found:  # a circle
+            break
+        found.append(path)
+    return found

@@ -1,7 +1,6 @@
 """Names of places: a URL, a local path, or an error before any work; and no secret in an error."""
 
 import logging
-import os
 import traceback
 from pathlib import Path
 from typing import Any
@@ -159,23 +158,20 @@ def test_pathlib_makes_one_slash_of_two() -> None:
 def test_local_names(text: str) -> None:
     """Also with a colon: what the operating system calls so, and nothing else."""
     Path("y").mkdir()
-    folder = os.path.dirname(text)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
+    Path(text).parent.mkdir(parents=True, exist_ok=True)
     x = rd.from_ints([1, 2], MODULI)
     for given in (f"{text}.zarr", f"file://{text}.fs" if not text.startswith("./") else f"{text}.fs"):
         x.to_zarr(given)
-        assert os.path.isfile(f"{given.removeprefix('file://')}/zarr.json")
+        assert Path(given.removeprefix("file://"), "zarr.json").is_file()
         assert rd.open_zarr(given).to_ints().tolist() == [1, 2]
         assert succeed("sum", given) != ""
     succeed("export", f"{text}.zarr", f"{text}.txt")
-    with open(f"{text}.txt") as file:
-        assert file.read() == "1\n2\n"
+    assert Path(f"{text}.txt").read_text() == "1\n2\n"
     succeed("import", f"{text}.txt", f"{text}-again.zarr")
     assert rd.open_zarr(f"{text}-again.zarr").to_ints().tolist() == [1, 2]
     succeed("sum", f"{text}.zarr", "--checkpoint", f"{text}.kept", "--log-json", f"{text}.log")
-    assert os.path.isfile(f"{text}.kept/job.json")
-    assert os.path.isfile(f"{text}.log")
+    assert Path(f"{text}.kept/job.json").is_file()
+    assert Path(f"{text}.log").is_file()
 
 
 def test_local_urls_of_files() -> None:
@@ -184,7 +180,7 @@ def test_local_urls_of_files() -> None:
     succeed("export", f"file://{here}/x.zarr", f"file://{here}/o.txt")
     succeed("import", f"file://{here}/o.txt", f"local://{here}/y.zarr")
     succeed("sum", "y.zarr", "--checkpoint", f"file://{here}/kept", "--log-json", f"file://{here}/log")
-    assert sorted(os.listdir()) == ["kept", "log", "o.txt", "x.zarr", "y.zarr"]
+    assert {path.name for path in here.iterdir()} == {"kept", "log", "o.txt", "x.zarr", "y.zarr"}
     x = rd.open_zarr("x.zarr")
     for url in (f"file://{here}/x.zarr", f"local://{here}/x.zarr"):
         with pytest.raises(store.paths.StoreError, match="an array cannot overwrite the store that it is"):
@@ -200,7 +196,7 @@ def test_urls() -> None:
 
 
 def test_a_url_through_another_is_not_written() -> None:
-    """What is kept of it for later would be read in its place."""
+    """A cache would give old chunks in the place of new ones."""
     x = rd.from_ints([1, 2], MODULI)
     x.to_zarr("memory://chained/x")
     cached = "simplecache::memory://chained/x"
