@@ -23,6 +23,7 @@ from rnsdask.core.place import Place
 from rnsdask.core.places import local_path
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
+from rnsdask.store import check_file_outside_arrays
 
 _Path: TypeAlias = str | os.PathLike[str]
 
@@ -222,9 +223,11 @@ def to_parquet(
     Raises
     ------
     ImportError, TypeError, ValueError, OverflowError
-        As :meth:`to_arrow`. No file is written then.
+        As :meth:`to_arrow`; ValueError also if `path` is a URL. No file is written then.
     JobError
         If there is a file at `path`, and `overwrite` is false.
+    StoreError
+        If `path` is in a Zarr array.
     """
     pyarrow_for("to_parquet")
     file = local_path(path, "path")
@@ -234,6 +237,7 @@ def to_parquet(
     _check_column(x, "a column of Parquet has")
     if type is not None:
         check_arrow_type(type)
+    check_file_outside_arrays(file)
     with new_file(file, overwrite=overwrite) as stream:
         if not x._is_lazy:
             array = to_arrow(x, type)
@@ -309,7 +313,7 @@ def read_parquet(
         If a file is no Parquet file or has no such column. When a chunk is computed: if the file was changed
         since, or a value is missing, no integer or out of range.
     TypeError, ValueError
-        If the column has another type, or is of text and there are no moduli.
+        If the column has another type, or is of text and there are no moduli; if a path is a URL.
     """
     if not isinstance(path, str | os.PathLike | Iterable):
         raise TypeError(f"path must be a Parquet file's path, or several, got {type(path).__name__}")

@@ -20,6 +20,7 @@ from rnsdask.cli.options import (
     with_log,
 )
 from rnsdask.cli.printing import cost_text, counted, echo, output_errors, print_json, size_text
+from rnsdask.core.places import local_path
 
 if TYPE_CHECKING:
     from rnsdask.jobs.exporting import Form, Numbers
@@ -91,7 +92,10 @@ def export(
     from rnsdask.jobs.exporting import Numbers, OutputForm, export_integers
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
+    from rnsdask.store import check_file_outside_arrays
 
+    if output != "-":
+        check_file_outside_arrays(local_path(output, "OUTPUT"))
     opened = _output(output, overwrite)
     if residues:
         numbers, write = _residue_writer(path, **foreign)
@@ -126,7 +130,6 @@ def _check_forms(
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
     from rnsdask.core.file_formats import compression_of
-    from rnsdask.core.places import local_path
 
     with refusing():
         local_path(output, "OUTPUT")
@@ -185,7 +188,6 @@ def _residue_writer(
 def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a new file or standard output, compressed as the name says."""
     from rnsdask.core.files import new_file
-    from rnsdask.core.places import local_path
     from rnsdask.jobs.compression import compressing
 
     opened = _standard_output() if path == "-" else new_file(local_path(path, "OUTPUT"), overwrite=overwrite)

@@ -90,11 +90,14 @@ class _LocalPath(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     name = "path"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse a URL, and what is neither a URL nor a path."""
+        """Refuse a URL, what is neither a URL nor a path, and what is in a Zarr array."""
         from rnsdask.core.places import read_local
+        from rnsdask.store import check_file_outside_arrays
 
         try:
-            return read_local(value, "it")
+            path = read_local(value, "it")
+            check_file_outside_arrays(path)
+            return path
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -398,10 +398,6 @@ class RemoteLocation(_FileSystemLocation):
             raise access_error(f"{self.path}: it cannot be opened", error) from error
         return file_system, root
 
-    def check_known(self) -> None:
-        """Raise StoreError if fsspec does not know the URL's protocol, or lacks the package for it."""
-        self._open()
-
     @property
     def parent(self) -> Location | None:
         above, _, name = self.url.rpartition("/")

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.core.errors import StoreError
 from rnsdask.store.attributes import ATTRIBUTE, own_attribute
 from rnsdask.store.documents import attributes_in, document_of
 from rnsdask.store.location import METADATA_KEY, STAGED, LocalLocation, Location
@@ -15,16 +14,28 @@ from rnsdask.store.location import METADATA_KEY, STAGED, LocalLocation, Location
 def check_outside_arrays(location: Location) -> None:
     """Raise StoreError if a place is in a Zarr array, or in one that is being written, by any path or link.
 
-    A store there would hide chunks of the array or pass for some, and go when the array is replaced. A folder
+    What is there would hide chunks of the array or pass for some, and go when the array is replaced. A folder
     above that must not be read counts as none.
     """
     for folder in _folders_above(location):
-        with suppress(StoreAccessError):
-            if _is_array(folder) or _is_being_written(folder):
-                raise StoreError(
-                    f"{location.path}: no store can be written there: {folder.path} is a Zarr array, which "
-                    "holds no others; choose a place beside it"
-                )
+        if _holds_chunks(folder):
+            raise StoreError(
+                f"{location.path}: nothing can be written there: {folder.path} is a Zarr array, which holds "
+                "its own chunks alone; choose a place beside it"
+            )
+
+
+def check_file_outside_arrays(path: str | os.PathLike[str]) -> None:
+    """Raise StoreError if a local file or folder is in a Zarr array, as :func:`check_outside_arrays`."""
+    check_outside_arrays(LocalLocation(str(Path(path).absolute())))
+
+
+def _holds_chunks(location: Location) -> bool:
+    """Whether a place is that of an array; not of one that cannot be reached, or whose metadata are wrong."""
+    try:
+        return _is_array(location) or _is_being_written(location)
+    except StoreError:
+        return False
 
 
 def _is_array(location: Location) -> bool:

@@ -27,8 +27,7 @@ def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) ->
     That is a local path; any URL of fsspec, with its `storage_options`: credentials, the endpoint, and the
     like; or Zarr's ``LocalStore``, ``FsspecStore`` or ``ObjectStore``. A place stays what it is. TypeError if
     it is something else; ValueError if it is neither a URL nor a local path (:func:`.read_place`), if the URL
-    names no place of its own, or options are given for anything but a URL; StoreError if the URL's file
-    system is unknown, or the package for it is not installed.
+    names no place of its own, or options are given for anything but a URL.
     """
     if not isinstance(storage_options, Mapping | None):
         raise TypeError(f"storage_options must be a mapping, got {type(storage_options).__name__}")
@@ -62,9 +61,7 @@ def _from_text(text: Any, options: dict[str, Any]) -> Location:
         # Absolute, because a worker may have another working directory.
         return LocalLocation(str(Path(text).absolute()))
     _check_url(text)
-    location = RemoteLocation(text.rstrip("/"), options)
-    location.check_known()
-    return location
+    return RemoteLocation(text.rstrip("/"), options)
 
 
 def _check_url(url: str) -> None:

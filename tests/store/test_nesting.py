@@ -11,7 +11,7 @@ import fsspec
 import pytest
 import zarr
 import zarr.storage
-from commands import fail, succeed
+from commands import call, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
@@ -19,7 +19,7 @@ from rnsdask.core.errors import StoreError
 from rnsdask.rns.system import RNS
 
 MODULI = rd.ModuliSet.for_bits(64)
-REFUSED = "no store can be written there: .* is a Zarr array, which holds no others; choose a place beside it"
+REFUSED = "nothing can be written there: .* is a Zarr array, which holds its own chunks alone; choose "
 
 pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
@@ -107,6 +107,25 @@ def test_by_links(outer: str, how: str) -> None:
     before = digest(".")
     with pytest.raises(StoreError, match=REFUSED):
         numbers().to_zarr(place)
+    assert digest(".") == before
+
+
+def test_files_in_an_array(outer: str) -> None:
+    pytest.importorskip("pyarrow")
+    numbers().to_zarr("y.zarr")
+    before = digest(".")
+    for place in (f"{outer}/out", f"{outer}/c/0", f"{outer}/c/0/out"):
+        for words in (
+            ["export", "y.zarr", place],
+            ["export", "y.zarr", place, "--overwrite"],
+            ["sum", "y.zarr", "--checkpoint", place],
+            ["sum", "y.zarr", "--log-json", place],
+        ):
+            result = call(*words)
+            assert result.exit_code in (1, 2)
+            assert re.search(REFUSED, result.stderr)
+        with pytest.raises(StoreError, match=REFUSED):
+            numbers().to_parquet(place, overwrite=True)
     assert digest(".") == before
 
 
