@@ -39,12 +39,12 @@ def read_place(path: Any, what: str) -> str:
         of a URL.
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
-        raise TypeError(f"{what} must be a string, got {path!r:.80}")
-    if prefix := next((begin for begin in _OF_THIS_MACHINE if text.startswith(begin)), None):
-        text = text.removeprefix(prefix)
-    elif is_url(text):
+        raise TypeError(f"{what} must be a string, got {redacted(repr(path)):.80}")
+    prefix = next((begin for begin in _OF_THIS_MACHINE if text.startswith(begin)), "")
+    text = text.removeprefix(prefix)
+    if not prefix and is_url(text):
         return text
-    elif _is_like_url(text):
+    if _is_like_url(text):
         way = "a URL has :// after its scheme, and is given as text, for pathlib makes one slash of two"
         raise ValueError(f"{redacted(text)}: {what} is no URL: {way}; {_local_way(text)}")
     if not text:

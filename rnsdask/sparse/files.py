@@ -35,6 +35,8 @@ def read(path: str | Path) -> SparseMatrix:
     ------
     InputError
         If the file is in another format, or its entries do not match its header.
+    ValueError
+        If `path` is a URL, or neither a URL nor a path.
     OSError
         If it cannot be read.
     """

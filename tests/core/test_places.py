@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zarr.storage
 from commands import call, fail, succeed
 
 import rnsdask as rd
@@ -32,6 +33,8 @@ NO_PLACES = [
     "~/x",
     "~",
     "file://~/x",
+    "file://s3://bucket/x",
+    "file://s3:/bucket/x",
     "",
     "file://",
     "a\0b",
@@ -149,6 +152,8 @@ def test_pathlib_makes_one_slash_of_two() -> None:
         with pytest.raises(ValueError, match="is no URL: a URL has :// after its scheme") as caught:
             use(url)
         assert "SECRET" not in str(caught.value)
+    with pytest.raises(ValueError, match="is no URL"):
+        x.to_zarr(zarr.storage.LocalStore("s3://bucket/x.zarr"))
     with pytest.raises(TypeError, match="a store's path must be a string, got <"):
         x.to_zarr(Named(b"x"))
     assert left() == []
