@@ -20,8 +20,10 @@ from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.places import local_path
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
+from rnsdask.store import check_file_outside_arrays
 
 _Path: TypeAlias = str | os.PathLike[str]
 
@@ -236,20 +238,22 @@ def to_parquet(
     Raises
     ------
     ImportError, TypeError, ValueError, OverflowError
-        As :meth:`to_arrow`. No file is written then.
+        As :meth:`to_arrow`; ValueError also if `path` is a URL. No file is written then.
     JobError
         If there is a file at `path`, and `overwrite` is false.
+    StoreError
+        If `path` is in a Zarr array.
     """
     pyarrow_for("to_parquet")
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a str or path-like, got {path.__class__.__name__}")
+    file = local_path(path, "path")
     if not isinstance(column, str):
         raise TypeError(f"column must be a name, got {brief(column)} of type {column.__class__.__name__}")
     overwrite = as_bool(overwrite, "overwrite")
     _check_column(x, "a column of Parquet has")
     if type is not None:
         check_arrow_type(type)
-    with new_file(Path(path), overwrite=overwrite) as stream:
+    check_file_outside_arrays(file)
+    with new_file(file, overwrite=overwrite) as stream:
         if not x._is_lazy:
             array = to_arrow(x, type)
             with parquet_writer(stream, column, array.type) as write:
@@ -324,14 +328,14 @@ def read_parquet(
         If a file is no Parquet file or has no such column. When a chunk is computed: if the file was changed
         since, or a value is missing, no integer or out of range.
     TypeError, ValueError
-        If the column has another type, or is of text and there are no moduli.
+        If the column has another type, or is of text and there are no moduli; if a path is a URL.
     """
     if not isinstance(path, str | os.PathLike | Iterable):
         raise TypeError(f"path must be a Parquet file's path, or several, got {type(path).__name__}")
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
-    described = [_described(str(Path(one).absolute()), column) for one in paths]
+    described = [_described(str(local_path(one, "path").absolute()), column) for one in paths]
     system: Any = _system([kind for kind, _ in described], column, moduli, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
     if not groups:

@@ -55,6 +55,7 @@ from rnsdask.core.file_formats import (
     uncompressed,
 )
 from rnsdask.core.files import naming_file
+from rnsdask.core.places import is_url, local_path, read_place
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -170,13 +171,17 @@ def _check_header(column: str | None, header: bool | None) -> None:
 
 def check_input(source: str, *, of_residues: bool = False) -> None:
     """Raise an error for an input that is missing or a folder, before other options are checked."""
-    if source == "-" or (of_residues and "://" in source):
+    if source == "-":
         return
-    if not Path(source).exists():
+    place = read_place(source, "an input")
+    if of_residues and is_url(place):
+        return
+    path = local_path(source, "an input")
+    if not path.exists():
         if of_residues:
             raise CommandError(f"{source}: there is no such file or Zarr array")
         raise FileNotFoundError(ENOENT, "No such file or directory", source)
-    if Path(source).is_dir() and not of_residues:
+    if path.is_dir() and not of_residues:
         raise CommandError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
 
 
@@ -263,7 +268,7 @@ def _import_integers(
         with fitting(job.work), metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = job.run(any_chunks=chunks == "auto", advance=meter.advance, **mode)
     if not given.form.has_plain_bytes and source != "-":  # what was counted are the integers alone
-        done = replace(done, bytes_read=Path(source).stat().st_size)
+        done = replace(done, bytes_read=local_path(source, "an input").stat().st_size)
     kind = "of limbs" if positional else "of residues"
     used: dict[str, Any] = {}
     if system is None:
@@ -375,8 +380,10 @@ class _Input:
 @contextmanager
 def _kept(stream: "BufferedReader", path: str) -> "Iterator[Any]":
     """Keep what a pipe gives in a file without a name, beside the store if that is on a local disk."""
-    local = next((p for p in Path(path).absolute().parents if p.is_dir()), None)
-    folder = gettempdir() if "://" in path or local is None else str(local)
+    place = read_place(path, "a store's path")
+    folder = (
+        gettempdir() if is_url(place) else str(next(p for p in Path(place).absolute().parents if p.is_dir()))
+    )
     with TemporaryFile(dir=folder) as file:
         while piece := stream.read(2**20):
             with naming_file(f"{folder}: what the pipe gives"):

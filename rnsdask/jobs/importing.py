@@ -29,6 +29,7 @@ from rnsdask.core.file_formats import (
 from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.places import is_url, read_place
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
@@ -405,9 +406,10 @@ def _batches(
 
 def open_residues(path: str) -> Any:
     """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array."""
-    if not Path(path).is_file():
+    place = read_place(path, "an input")
+    if is_url(place) or not Path(place).is_file():
         return store.open_any_array(path)
-    with naming_file(path), Path(path).open("rb") as stream:
+    with naming_file(path), Path(place).open("rb") as stream:
         kind = format_of_begin(stream.read(FIRST_BYTES))
         if kind == ZIP:
             raise InputError(f"{path}: it is an archive of NumPy files (.npz); one array (.npy) was expected")
@@ -417,7 +419,7 @@ def open_residues(path: str) -> Any:
         read_numpy_header(stream, path)
     try:
         with naming_file(path):
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+            return np.load(place, mmap_mode="r", allow_pickle=False)
     except ValueError as error:  # what it says is about pickles, or the length of what is mapped
         raise InputError(f"{path}: it is no NumPy file (.npy) of integers, or cut") from error
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, JobError, abbreviate
+from rnsdask.core.places import local_path
 from rnsdask.sparse.matrix import SparseMatrix, check_memory, check_shape, from_entries
 
 _BANNER = "%%matrixmarket"
@@ -49,6 +50,8 @@ def read(path: str | Path) -> SparseMatrix:
         If the file is in another format, its entries do not match its header, or two have one place.
     JobError
         If the matrix takes more memory than this process may use, by its shape or the entries read so far.
+    ValueError
+        If `path` is a URL, or neither a URL nor a path.
     OSError
         If it cannot be read.
     """
@@ -90,7 +93,7 @@ class _Head:
 @contextmanager
 def _opened(path: str | Path) -> Iterator[tuple[IO[str], Path]]:
     """Open a file, decompressed; errors of damaged data, and of memory, name it."""
-    path = Path(path)
+    path = local_path(path, "path")
     how: dict[str, Any] = {"mode": "rt", "encoding": "utf-8-sig", "errors": "backslashreplace"}
     with gzip.open(path, **how) if path.suffix == ".gz" else path.open(**how) as file:
         try:
