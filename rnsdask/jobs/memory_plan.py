@@ -96,7 +96,8 @@ class Work:
     constants : int
         Bytes that each process holds once, whatever its threads.
     room : int
-        Bytes of a chunk's file beyond the ends of its axes, which are read with it.
+        Bytes on the host for each thread beside arrays: of a chunk's file beyond the ends of its axes, which
+        are read with it, or of a sparse matrix as a whole.
     workspace : int
         Bytes on a GPU for each thread beside arrays.
     moduli : int

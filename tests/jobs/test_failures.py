@@ -495,7 +495,7 @@ def test_finished_pieces_of_one_graph_are_not_computed_again() -> None:
 
 
 def test_equal_pieces_are_computed_once_and_all_handed_over() -> None:
-    """Of graphs of their own, of one graph, and on a cluster, where equal pieces are one future."""
+    """Pieces of graphs of their own and of one graph; on a cluster equal ones are one future."""
     calls: list[int] = []
 
     def count(value: int) -> int:
