@@ -8,9 +8,10 @@ import numpy as np
 from dask.delayed import delayed
 
 from rnsdask.arrays.field_array import FieldArray
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, empty_like_chunks, to_backend
 from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
 from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, vectors_of
 
@@ -64,7 +65,7 @@ def solve(
     else:
         size = size or PRIMES_OF_TASK
         lazy = words if isinstance(words, da.Array) else da.from_array(words)
-        blocks = lazy.rechunk({0: size, 1: -1})
+        blocks = rechunked(lazy, {0: size, 1: -1})
         matrix = delayed(a, pure=True)
         parts = []
         for start, row in zip(
@@ -225,7 +226,7 @@ def _on(function: Callable[..., Any], a: SparseMatrix, moduli: ModuliSet, backen
 
 
 def _lazy(function: Callable[..., Any], shape: tuple[int, ...], like: Any, *arguments: Any) -> da.Array:
-    meta = np.empty((0,) * len(shape), np.uint32, like=getattr(like, "_meta", like))
+    meta = empty_like_chunks(getattr(like, "_meta", like), len(shape), np.uint32)
     made: da.Array = da.from_delayed(delayed(function, pure=True)(*arguments), shape, meta=meta)
     return made
 
