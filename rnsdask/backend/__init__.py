@@ -62,7 +62,7 @@ def backend_name(array: Any) -> str:
 
 
 class WorkersArray(np.ndarray):
-    """Type of empty arrays that stand for chunks of NumPy or CuPy, as the process has a GPU that computes them.
+    """Type of empty arrays that stand for chunks of CuPy on processes that have a GPU, of NumPy on others.
 
     A process without a GPU has no array of CuPy, and yet may say what the GPUs of others compute.
     """

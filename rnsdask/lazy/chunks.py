@@ -32,7 +32,7 @@ def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
 
 
 def rechunked(words: da.Array, chunks: Any) -> da.Array:
-    """Give words other chunks, as Dask's ``rechunk``: chunks that GPUs may hold by tasks (:func:`by_tasks`)."""
+    """Give words other chunks, as Dask's ``rechunk``; what GPUs may hold goes by tasks (:func:`by_tasks`)."""
     result: da.Array = words.rechunk(chunks, method="tasks" if may_be_on_gpus(words) else None)
     return result
 

@@ -187,10 +187,10 @@ def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
 
     ValueError if they have none, or differ in their system; TypeError if they are on different processors.
     """
-    found = on_one_processor([array.words for array in arrays])
+    given = [array.words for array in arrays]
     moved = [
-        array if words is array.words else made_like((array,), words, array.system, "raise")
-        for array, words in zip(arrays, found, strict=True)
+        array if found is words else made_like((array,), found, array.system, "raise")
+        for array, words, found in zip(arrays, given, on_one_processor(given), strict=True)
     ]
     return in_common_system(*moved)
 
