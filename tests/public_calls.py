@@ -761,6 +761,14 @@ def _parquet(a: Any) -> Any:
     return rd.read_parquet(a.folder / "x.parquet", "value").to_ints()
 
 
+BESIDE_NUMPYS = {
+    "x + array in memory",
+    "array in memory - x",
+    "x + NumPy's in chunks",
+    "rd.concatenate [in memory]",
+}
+"""Rows with an operand of NumPy's, which arrays that are known to be CuPy's refuse."""
+
 _add_elementwise()
 _add_shapes()
 _add_reductions()

@@ -311,7 +311,7 @@ def _read_in(info: store.StoreInfo, chunks: Lengths, part: int | None, backend: 
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
     how: dict[str, Any] = {"part": part, "backend": backend}
-    # Where they will be read is not known here.
+    # This process cannot know whether those that will read the chunks have a GPU.
     like = np.empty(0) if backend == "cpu" else np.empty(0).view(WorkersArray)
     name = f"open-zarr-{tokenize(info, how, chunks)}"
     how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks, like=like)

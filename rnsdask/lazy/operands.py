@@ -279,7 +279,7 @@ def as_mask(mask: Any) -> Any:
 def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
     """Return arrays on one processor, or raise TypeError if one is known to be NumPy's and another CuPy's.
 
-    If chunks are where the process that computes them has them, those of NumPy are brought there by tasks.
+    Beside chunks that are on the GPU of each process that has one, NumPy's are moved there by tasks.
     """
     metas = [meta_from_array(array) if isinstance(array, da.Array) else array for array in arrays]
     places = [backend_beside(meta) for meta in metas]
@@ -295,7 +295,7 @@ def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
 
 
 def _moved(array: da.Array, like: Any) -> da.Array:
-    """A plain array or words whose chunks are brought to the processor of the process that computes them."""
+    """Move chunks, of words or plain values, to the processor of those that an empty array stands for."""
     return map_values(
         to_backend, array, dtype=array.dtype, like=like, chunks=array.chunks, backend=backend_beside(like)
     )

@@ -254,7 +254,7 @@ def filled(words: Any, column: Any) -> Any:
 
 
 def filled_chunks(words: da.Array, column: Any, shape: tuple[int, ...], chunks: Sequence[Any]) -> da.Array:
-    """A column of words in any shape and chunks, on the processor that the chunks of words are on."""
+    """Repeat a column of words in any shape and chunks, on the processor of the chunks of other words."""
     meta = meta_from_array(words)
     options: dict[str, Any] = {"rows": len(column), "dtype": words.dtype, "like": meta}
     moved = map_chunks(to_backend, as_lazy(column), backend=backend_beside(meta), **options)
