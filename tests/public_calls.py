@@ -75,7 +75,7 @@ class Arrays:
 
 
 class Row(NamedTuple):
-    """What is public, how to call it, what it gives, and for which systems."""
+    """A public name, how to call it, what it gives, and for which systems."""
 
     name: str
     call: Callable[[Arrays], Any]

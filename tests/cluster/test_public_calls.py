@@ -93,7 +93,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def in_this_process(x: Any, where: str) -> da.Array:
-    """The same words as a Dask array of NumPy's or CuPy's in this process."""
+    """Return the same words as a Dask array of NumPy's or CuPy's in this process."""
     on_host = x.words.map_blocks(_on_host, meta=np.empty((0,) * x.words.ndim, x.words.dtype))
     words = on_host.compute()
     if where != "cpu":
@@ -133,7 +133,9 @@ def cases(where: str) -> Iterator[Any]:
 
 
 @pytest.mark.usefixtures("no_p2p")
-@pytest.mark.parametrize(("where", "form", "row", "name"), itertools.chain(*map(cases, PLACES)))
+@pytest.mark.parametrize(
+    ("where", "form", "row", "name"), [case for place in PLACES for case in cases(place)]
+)
 def test_all_that_is_public(cluster: Cluster, where: str, form: str, row: Row, name: str) -> None:
     if where == "2 GPUs" and gpus_here() < 2:
         pytest.skip("fewer than 2 GPUs")
