@@ -17,7 +17,7 @@ from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields import reconstruction
 from rnsdask.fields.polynomials import index_at
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import by_tasks, rechunked
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
@@ -115,7 +115,8 @@ def rational_reconstruct(
     words = x.words.transpose(0, *(k + 1 for k in order))
     if isinstance(words, da.Array):
         words = rechunked(words, dict.fromkeys(range(1 + len(kept), words.ndim), -1))
-    words = words.reshape(len(words), *kept, math.prod(common)) if axes else words[..., None]
+    with by_tasks(words):
+        words = words.reshape(len(words), *kept, math.prod(common)) if axes else words[..., None]
     chunks = (*words.chunks[1:-1], (math.prod(common) + 1,)) if isinstance(words, da.Array) else None
     options = {"moduli": x.system.moduli, "limits": tuple(limits), "common": common, "order": order}
     packed = kept_blocks(map_chunks(_fractions, words, chunks=chunks, dtype=object, located=True, **options))

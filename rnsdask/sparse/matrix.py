@@ -16,6 +16,7 @@ from rnsdask.cluster.limits import process_limit
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.fields.system import PrimeFields, fields_of
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths
 
@@ -102,7 +103,7 @@ class SparseMatrix:
     def _product(self, words: Any, moduli: ModuliSet) -> Any:
         if not isinstance(words, da.Array):
             return self.multiply(words, moduli)
-        words = words.rechunk({1: -1})
+        words = rechunked(words, {1: -1})
         chunks = ((self.shape[0],), words.chunks[2])
         return map_chunks(
             _multiply, words, self.as_chunk(), rows=len(moduli), chunks=chunks, moduli=moduli, token="sparse"

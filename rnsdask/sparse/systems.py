@@ -10,9 +10,10 @@ from dask.base import tokenize
 from dask.delayed import delayed
 
 from rnsdask.arrays.field_array import FieldArray
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, empty_like_chunks, to_backend
 from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
 from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, vectors_of
@@ -227,7 +228,7 @@ def _solved_lazily(
 ) -> da.Array:
     """Solve in tasks of `size` primes and a chunk of vectors each, which run also if solutions are empty."""
     lazy = words if isinstance(words, da.Array) else da.from_array(words)
-    blocks, matrix = lazy.rechunk({0: size, 1: -1}), a.as_chunk()
+    blocks, matrix = rechunked(lazy, {0: size, 1: -1}), a.as_chunk()
     (box,) = keys_of(matrix)
     starts = np.cumsum([0, *blocks.chunks[2]]).tolist()
     tasks = {}
@@ -237,7 +238,7 @@ def _solved_lazily(
         tasks[i, 0, k] = (Call(_solve_block, how), key, box)
     name = f"rns-sparse-solve-{tokenize(matrix.name, blocks.name, moduli, seed, size, is_vector)}"
     chunks = (blocks.chunks[0], (a.shape[1],), blocks.chunks[2])
-    meta = meta_from_array(words, 3, np.uint32)
+    meta = empty_like_chunks(meta_from_array(words), 3, np.uint32)
     return array_of_tasks(name, tasks, chunks, meta, blocks, matrix)
 
 
