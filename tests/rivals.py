@@ -5,11 +5,11 @@ Run as a program, so that each job is a process of its own that was forked befor
     rivals.py VICTIM [each] RIVAL [RIVAL ...]
     rivals.py loop JOB JOB DELAY SECONDS ROUNDS
 
-The victim is stopped before each of its renames, links, removals and new folders in turn. Then the rival runs,
-and the victim goes on if it only waited. What is found is compared with all that the two could make one after
-the other, where what was acknowledged counts, what has failed does not, and what was killed may. At last a
-third job appends, and must find the same. In a loop both go on for some seconds, and each rename comes late.
-Each line that is printed is a fault.
+The victim is stopped before each of its renames, links, removals and new folders in turn. Then the rival
+runs, and the victim goes on if it only waited. What is found is compared with all that the two could make one
+after the other, where what was acknowledged counts, what has failed does not, and what was killed may. At
+last a third job appends, and must find the same. In a loop both go on for some seconds, and each rename comes
+late. Each line that is printed is a fault.
 """
 
 import itertools
@@ -169,7 +169,7 @@ def answers_of(process: tuple[int, int]) -> list[Answer]:
 
 
 def stop_before(count: int, how: str) -> list[int]:
-    """Have this process end, or wait, before a call that changes the file system; list how many come first."""
+    """Have this process end, or wait, before a call that changes files; list how many come first."""
     left = [count]
 
     def stopping(call: Any) -> Any:
@@ -234,20 +234,16 @@ def problems_of(victim: str, rival: str, count: int, how: str, old: Content) -> 
     begun, rivaled = (victim, OWN, "killed"), (rival, others, second[0])
     found = problems("first", seen, possible(old, begun))
     found += problems("after the rival", seen_later, possible(old, begun, rivaled))
-    found += [
-        f"{job}: {answer}" for job, answer in ((victim, first), (rival, second)) if answer[0] == "broken"
-    ]
+    ends = [(victim, *first), (rival, *second)]
+    found += [f"{job}: {what}" for job, end, what in ends if end == "broken"]
     if not found:
         done = possible(old, (victim, OWN, first[0]), rivaled)
         found += problems("then", seen_then, done)
         if third[0] == "done":
-            found += problems(
-                "at last", at_last, [[*content, *LAST] for content in done if content is not None]
-            )
-            found += [f"at last: {at_last[1]}"] * (at_last[0] != "done")
-            found += [
-                f"left behind: {name}" for name in os.listdir() if name != "x.zarr" and not is_rest(name)
-            ]
+            longer = [[*content, *LAST] for content in done if content is not None]
+            is_right = at_last[0] == "done" and at_last[1] in longer
+            found += [] if is_right else [f"at last: {at_last}"]
+            found += left_behind()
         elif None not in done or seen_then[0] == "done":
             found.append(f"the third: {third[1]}")
     label = f"{victim} ({how} before call {count}: {first}), {rival} ({second}): "
@@ -263,9 +259,10 @@ def problems(when: str, seen: Answer, allowed: list[Content]) -> list[str]:
     return [f"{when}: {what}"] * (end == "broken" or not is_right)
 
 
-def is_rest(name: str) -> bool:
-    """Whether a folder was to be removed by a job that was killed."""
-    return name.startswith(".") and name.endswith(".partial")
+def left_behind() -> list[str]:
+    """What there is besides the store, and folders whose removal was interrupted."""
+    names = {path.name for path in Path().iterdir()} - {"x.zarr"}
+    return [f"left behind: {name}" for name in names if not (name[0] == "." and name.endswith(".partial"))]
 
 
 def stop_everywhere(victim: str, rivals: list[str]) -> None:
@@ -325,7 +322,8 @@ def problems_of_loops(jobs: Sequence[str], delay: float, seconds: float, counts:
         for value, (end, what) in log:
             counts[end if end == "done" else re.sub(r".*?/x.zarr", "x.zarr", what)] += 1
             found += [f"{value}: {what}"] * (end == "broken")
-    (end, values), *_ = answers_of(fork(lambda: [store.settle(store.locate("x.zarr")), read("x.zarr")][1]))
+    settled = fork(lambda: store.settle(store.locate("x.zarr")), lambda: read("x.zarr"))
+    _, (end, values) = answers_of(settled)
     if end != "done":
         return [*found, f"unreadable: {values}"]
     stored = values[::3]
@@ -339,19 +337,15 @@ def problems_of_loops(jobs: Sequence[str], delay: float, seconds: float, counts:
             if jobs[k] == "append" and own != [value for value in stored if value // 10**6 == k + 1]:
                 found.append(f"acknowledged: {own}, stored: {stored}")
         found += ["the first ones are lost"] * (stored[0] != 7)
-    return found + [
-        f"left behind: {name}" for name in os.listdir() if name not in ("x.zarr", "x.zarr.partial")
-    ]
+    return found + left_behind()
 
 
 def run_loops(jobs: Sequence[str], delay: float, seconds: float, rounds: int) -> None:
     counts: Counter[str] = Counter()
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, chdir(folder):
-            print(
-                *[f"{jobs}: {problem}\n" for problem in problems_of_loops(jobs, delay, seconds, counts)],
-                end="",
-            )
+            for problem in problems_of_loops(jobs, delay, seconds, counts):
+                print(f"{jobs}: {problem}", flush=True)
     print(jobs, delay, rounds, *counts.most_common(), sep="\n  ", file=sys.stderr)
 
 

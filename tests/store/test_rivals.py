@@ -1,7 +1,7 @@
-"""Two processes that write one local store: what was there or was acknowledged stays, whatever they are at.
+"""Two processes that write one local store: what was there or was acknowledged stays, at any moment.
 
-RNSDASK_FAULT_RUNS tries every job beside every other one, and so many rounds of loops; without it, at each call
-another one, and one round.
+RNSDASK_FAULT_RUNS tries every job beside every other one, and so many rounds of loops; without it, another
+one at each call, and one round.
 """
 
 import os
