@@ -46,24 +46,30 @@ def locked(location: Location) -> Iterator[list[Path]]:
     StoreError if another job holds the place for a minute; StoreAccessError if it cannot be locked.
     """
     removed: list[Path] = []
-    if not location.is_local or not Path(location.canonical).parent.is_dir():
-        yield removed
-    else:
-        file = _hidden(location, "lock")
-        try:
-            descriptor = _acquire(location, file)
-        except OSError as error:
-            raise StoreAccessError.of(f"{location.path}: it cannot be written", error) from error
-        try:
+    try:
+        with _holding(location):
             yield removed
-        finally:
-            with suppress(
-                OSError
-            ):  # while it is held: whoever waits for this file looks for another one then
-                file.unlink()
-            os.close(descriptor)
-    for folder in removed:
-        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        for folder in removed:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _holding(location: Location) -> Iterator[None]:
+    if not location.is_local or not Path(location.canonical).parent.is_dir():
+        yield
+        return
+    file = _hidden(location, "lock")
+    try:
+        descriptor = _acquire(location, file)
+    except OSError as error:
+        raise StoreAccessError.of(f"{location.path}: it cannot be written", error) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # while it is held: whoever waits for this file looks for another one then
+            file.unlink()
+        os.close(descriptor)
 
 
 def _hidden(location: Location, suffix: str) -> Path:
