@@ -125,14 +125,15 @@ class Target:
                 self.check_extended()
                 if self.replaces or document_of(self.staged) is None:
                     _move_away(folder, removed)
-                folder.mkdir()
+                try:
+                    folder.mkdir()
+                except FileExistsError as error:
+                    raise self._lost() from error
                 try:
                     self.write_metadata(metadata, checked=False)
                 except StoreError:
                     _move_away(folder, removed)
                     raise
-        except FileExistsError as error:
-            raise self._lost() from error
         except OSError as error:
             raise StoreAccessError.of(f"{self.location.path}: it cannot be written", error) from error
 
