@@ -107,7 +107,7 @@ JOBS: dict[str, Callable[[str, list[int]], None]] = {
 
 
 def after(job: str, content: Content, values: list[int]) -> Content:
-    """What is at the place after a job that has succeeded; ValueError if it could not."""
+    """Content of the place after a job that has succeeded; ValueError if it could not."""
     if (job == "create" and content is not None) or (job == "append" and content is None):
         raise ValueError
     if job == "append":
@@ -169,7 +169,7 @@ def answers_of(process: tuple[int, int]) -> list[Answer]:
 
 
 def stop_before(count: int, how: str) -> list[int]:
-    """Have this process end, or wait, before a call that changes files; list how many come first."""
+    """Let this process end, or wait, before a call that changes files; list how many come first."""
     left = [count]
 
     def stopping(call: Any) -> Any:
@@ -207,7 +207,7 @@ def prepare(victim: str) -> Content:
 
 
 def problems_of(victim: str, rival: str, count: int, how: str, old: Content) -> tuple[list[str], bool]:
-    """What goes wrong in one round; and whether the victim ended before it was stopped."""
+    """List the faults of one round, and tell whether the victim ended before it was stopped."""
     others = OWN if rival == "resume" else OTHERS
 
     def victims() -> None:
@@ -251,7 +251,7 @@ def problems_of(victim: str, rival: str, count: int, how: str, old: Content) -> 
 
 
 def problems(when: str, seen: Answer, allowed: list[Content]) -> list[str]:
-    """What is wrong with what a reader has seen."""
+    """List the faults of what a reader has seen."""
     end, what = seen
     if end == "done":
         return [f"{when}: {what} is none of {allowed}"] * (what not in allowed)
@@ -260,7 +260,7 @@ def problems(when: str, seen: Answer, allowed: list[Content]) -> list[str]:
 
 
 def left_behind() -> list[str]:
-    """What there is besides the store, and folders whose removal was interrupted."""
+    """List what there is besides the store, and folders whose removal was interrupted."""
     names = {path.name for path in Path().iterdir()} - {"x.zarr"}
     return [f"left behind: {name}" for name in names if not (name[0] == "." and name.endswith(".partial"))]
 
@@ -311,7 +311,7 @@ def loop(job: str, who: int, delay: float, seconds: float) -> list[tuple[int, An
 
 
 def problems_of_loops(jobs: Sequence[str], delay: float, seconds: float, counts: Counter[str]) -> list[str]:
-    """What is wrong after two jobs have run in loops beside one another."""
+    """List the faults after two jobs have run in loops beside one another."""
     answers_of(fork(lambda: create("x.zarr", [7, 7, 7])))
     processes = [fork(partial(loop, job, k + 1, delay, seconds)) for k, job in enumerate(jobs)]
     logs = [answers_of(process)[0] for process in processes]

@@ -1,4 +1,4 @@
-"""What lies beside a local array while a job changes it: its lock, and the old array during the renames.
+"""Names beside a local array while a job changes it: those of its lock, and of the old array in the renames.
 
 For ``x.zarr`` these are ``.x.zarr.lock`` and ``.x.zarr.former``. Both names begin with a dot, as no component
 of a group does.

@@ -46,7 +46,7 @@ def is_consolidated(root: str, path: str = "") -> bool:
 
 
 def residues_by_zarr(root: str) -> Any:
-    """What Zarr reads through the group, with the group's consolidated metadata if there are any."""
+    """Residues that Zarr reads through the group, with the group's consolidated metadata if there are any."""
     return np.asarray(zarr.open_group(root, mode="r")["a/b"][0])  # type: ignore[index]
 
 

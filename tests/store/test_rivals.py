@@ -35,5 +35,5 @@ def test_a_writer_is_killed_or_waits_at_any_call(tmp_path: Path, victim: str) ->
     [("append", "append"), ("append", "fail"), ("append", "overwrite"), ("overwrite", "overwrite")],
 )
 def test_two_writers_whose_renames_come_late(tmp_path: Path, first: str, second: str) -> None:
-    """What was acknowledged is stored once, in its order; what has failed is not."""
+    """Acknowledged appends are stored once, in their order; those that have failed are not."""
     assert faults(tmp_path, "loop", first, second, 0.03, 1.5, ROUNDS or 1) == ""
