@@ -366,3 +366,21 @@ def test_the_way_from_elements_works(command: str, way: str, values: list[int]) 
         command = command.replace("f.zarr", "l.zarr.new")
     run(*command.replace("f.zarr", "l.zarr").split(), "--overwrite")
     assert rd.open_zarr("y.zarr").to_ints().ravel().tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("command", "told", "way"),
+    [
+        ("import n.txt n.zarr --bits 64", "(--signed allows negative integers)", "--signed"),
+        ("import n.csv of-csv.zarr --bits 64", "--column chooses a column", "--column 2"),
+        ("import n.npy of-npy.zarr --bits 64", "(--signed allows negative integers)", "--signed"),
+    ],
+)
+def test_the_option_that_an_error_names_works(command: str, told: str, way: str) -> None:
+    Path("n.txt").write_text("-5\n3\n")
+    Path("n.csv").write_text("1,-5\n3,3\n")
+    np.save("n.npy", np.array([-5, 3]))
+    assert told in fail(*command.split())
+    signed = "" if "--signed" in way else " --signed"
+    assert run(*f"{command} {way}{signed} --overwrite".split()).exit_code == 0
+    assert rd.open_zarr(command.split()[2]).tolist() == [-5, 3]
