@@ -41,7 +41,7 @@ WHAT_VARIES = {
         r"( ?\d+  \d{18,25}  = 2\^31 \* \d{9,15}\n){10}",
         r"<Figure size .* with 1 Axes>",
     ],
-    "gpu": [r"(A GPU does|No GPU here, .* the CPU does) the work\.\n", r"[\d,]+ candidates a second\n"],
+    "gpu": [r"(GPUs do|No GPU here, .* the CPU does) the work\.\n", r"[\d,]+ candidates a second\n"],
     "tour": [r"\(1, (?!1\.0\b).*\)"],
 }
 """Patterns of the texts of the cells that are tagged `varies`, in their order."""
