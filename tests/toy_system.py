@@ -4,16 +4,18 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from rnsdask.arrays.integer_array import IntegerArray
+from rnsdask.core import rows
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
-from rnsdask.core.table import Entry
+from rnsdask.core.table import Entry, table
 from rnsdask.rns.axis import reduced_shape
 from rnsdask.rns.number_theory import isqrt, of_pairs
 from rnsdask.rns.reduce import ReductionResult
@@ -81,7 +83,7 @@ SYSTEM = Pair()
 # ---- chunks ------------------------------------------------------------------------------------------------
 
 
-def overflowing(exact: Callable[..., int]) -> Entry:
+def overflowing(exact: Callable[..., int]) -> Callable[..., Any]:
     """An operation whose exact results may be out of range."""
     vectorized = np.frompyfunc(exact, exact.__code__.co_argcount, 1)
 
@@ -94,11 +96,11 @@ def overflowing(exact: Callable[..., int]) -> Entry:
         words = system.encode(results % PRODUCT)
         return np.concatenate([words, outside[None].astype(np.uint32)]) if mode == "flag" else words
 
-    return Entry(function, overflows=True, located=True)
+    return function
 
 
-def power(x: Any, *, exponent: int, **how: Any) -> Any:
-    return overflowing(lambda a: a**exponent).function(x, **how)
+def power(x: Any, *, exponent: int, system: Pair, mode: str, locate: Locate) -> Any:
+    return overflowing(lambda a: a**exponent)(x, system=system, mode=mode, locate=locate)
 
 
 def compare(a: Any, b: Any, system: Pair) -> np.ndarray:
@@ -114,8 +116,9 @@ def divide(x: Any, y: Any, *, system: Pair, parts: Sequence[str], locate: Locate
     return np.concatenate([system.encode(found[part]) for part in parts])
 
 
-def divide_by(x: Any, *, divisor: int, system: Pair, **how: Any) -> np.ndarray:
-    return divide(x, system.encode([divisor]).reshape(2, *(1,) * (x.ndim - 1)), system=system, **how)
+def divide_by(x: Any, *, divisor: int, system: Pair, parts: Sequence[str], locate: Locate) -> np.ndarray:
+    y = system.encode([divisor]).reshape(2, *(1,) * (x.ndim - 1))
+    return divide(x, y, system=system, parts=parts, locate=locate)
 
 
 def reduce_all(words: Any, *, system: Pair, operation: str) -> ReductionResult:
@@ -144,21 +147,27 @@ def ordering(words: Any, system: Pair) -> Ordering:
     return Ordering(keys, 0, flat, lambda indices: flat[::-1, indices])
 
 
-TABLE = {
-    **{name: overflowing(operation.evaluate) for name, operation in OPERATIONS.items()},
-    "compare": Entry(compare, np.int8),
-    "sign": Entry(lambda x, system: np.sign(compare(x, x * 0, system)), np.int8),
-    "floor_divide": Entry(divide, located=True),
-    "floor_divide_by": Entry(divide_by, located=True),
-    "power": Entry(power, overflows=True, located=True),
-    "isqrt": Entry(isqrt, located=True),
-    "gcd": Entry(lambda a, b, **how: of_pairs("gcd", a, b, **how), overflows=True, located=True),
-    "lcm": Entry(lambda a, b, **how: of_pairs("lcm", a, b, **how), overflows=True, located=True),
-    "bit_length": Entry(
-        lambda x, system: np.frompyfunc(int.bit_length, 1, 1)(system.decode(x)).astype(np.int64), np.int64
-    ),
-    "reduce": Entry(reduce_all),
-    "extrema": Entry(extrema),
-    "sums": Entry(sums),
-    "ordering": Entry(ordering),
-}
+def bit_length(x: Any, system: Pair) -> np.ndarray:
+    return np.frompyfunc(int.bit_length, 1, 1)(system.decode(x)).astype(np.int64)
+
+
+def sign(x: Any, system: Pair) -> np.ndarray:
+    return np.sign(compare(x, x * 0, system))
+
+
+TABLE = table(
+    *(Entry(rows.ROWS[name], overflowing(operation.evaluate)) for name, operation in OPERATIONS.items()),
+    Entry(rows.compare, compare),
+    Entry(rows.sign, sign),
+    Entry(rows.floor_divide, divide),
+    Entry(rows.floor_divide_by, divide_by),
+    Entry(rows.power, power),
+    Entry(rows.isqrt, isqrt),
+    Entry(rows.gcd, partial(of_pairs, "gcd")),
+    Entry(rows.lcm, partial(of_pairs, "lcm")),
+    Entry(rows.bit_length, bit_length),
+    Entry(rows.reduce, reduce_all),
+    Entry(rows.extrema, extrema),
+    Entry(rows.sums, sums),
+    Entry(rows.ordering, ordering),
+)

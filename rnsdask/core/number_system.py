@@ -3,16 +3,19 @@
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
 from rnsdask.core.place import Locate
+from rnsdask.core.rows import Row
 from rnsdask.core.table import Table, table_at
 from rnsdask.core.wide_moduli import WideModuli
 
+P = ParamSpec("P")
+R = TypeVar("R")
 S = TypeVar("S", bound="NumberSystem")
 
 
@@ -33,7 +36,7 @@ class NumberSystem(ABC):
     """Name of the words in errors."""
 
     table_name: ClassVar[str]
-    """Name of the table of operations, such as ``rnsdask.rns.table:TABLE``; the table imports this value."""
+    """Name of the table of rows, such as ``rnsdask.rns.table:TABLE``; the table imports this value."""
 
     ways_out: ClassVar[str] = "it has no such operation"
     """Ways out that an error names for an operation that the table lacks."""
@@ -64,15 +67,16 @@ class NumberSystem(ABC):
 
     @property
     def table(self) -> Table:
-        """The operations of the system, by name."""
+        """The rows of the system, by name."""
         return table_at(self.table_name)
 
-    def apply(self, row: str, *blocks: Any, **options: Any) -> Any:
-        """Apply an operation of the table to chunks of words, (rows, *shape) each."""
-        entry = self.table.get(row)
+    def apply(self, row: Row[P, R], *blocks: P.args, **options: P.kwargs) -> R:
+        """Apply a row to chunks of words, (rows, *shape) each."""
+        entry = self.table.get(row.name)
         if entry is None:
-            raise TypeError(f"{row} takes no numbers of {self!r}: {self.ways_out}")
-        return entry.function(*blocks, system=self, **options)
+            raise TypeError(f"{row.name} takes no numbers of {self!r}: {self.ways_out}")
+        result: R = entry(*blocks, system=self, **options)
+        return result
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -111,6 +115,22 @@ class NumberSystem(ABC):
         greatest = max(map(abs, chain.from_iterable(ranges)))
         bound = greatest if greatest < max(-low, high) else None
         return self if bound == self.bound else self.with_bound(bound)
+
+    def factor_rows(self, mode: str) -> int:
+        """Words of a factor of products along axes, by the mode of overflow."""
+        return self.rows + (mode != "wrap")
+
+    def wide_system(self, bits: int | None) -> Any:  # noqa: ARG002  (without residues)
+        """Return a signed RNS that holds numbers of so many bits, or as long as these; None without one."""
+        return None
+
+    def exact_system(self, row: Row[..., Any], other: Any) -> Any:  # noqa: ARG002  (where words have one size)
+        """Return the system that holds each result of a row of numbers of two systems, or None."""
+        return None
+
+    def identifying_words(self, words: Any) -> Any:
+        """Return words that unequal numbers differ in, of words (rows or more, *shape): maybe a view."""
+        return words[: self.rows]
 
     def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
         """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""

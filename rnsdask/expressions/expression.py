@@ -13,6 +13,7 @@ from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.operations import FOOTPRINTS, LONG_PRODUCT, LONG_ROWS, STEP
 from rnsdask.core.overflow import errstate
+from rnsdask.core.rows import ROWS
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression
 from rnsdask.expressions.walk import Key, walk
@@ -87,7 +88,7 @@ class _Arrays:
         if name == "mulsub" and any(array.system.value_range[1] < 1 for array in self.numbers):
             return False  # 1, a factor of it here, is not in the range of -1 and 0
         try:
-            entry_of(name, *self.numbers)
+            entry_of(ROWS[name], *self.numbers)
         except TypeError:
             return False
         return True

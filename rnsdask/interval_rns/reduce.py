@@ -19,7 +19,7 @@ from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
 
-def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> ReductionResult:
+def reduce_columns(columns: Array, moduli: ModuliSet, operation: str) -> ReductionResult:
     """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none.
 
     A maximum or minimum names the smallest flat index that holds it.

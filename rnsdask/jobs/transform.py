@@ -137,7 +137,7 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     held = 0 if chunk == length else (block + 2 * chunk) * lines * rows * RESIDUE_DTYPE.itemsize
     direct = source.info.has_chunk_files
     # Where roots of unity move digits: factors of the passes and of their twist, and what they are made of.
-    has_factors = "multiply_by_root" in array.system.table
+    has_factors = rows.multiply_by_root.name in array.system.table
     constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if has_factors else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
     how["room"] = room_of([source.info])

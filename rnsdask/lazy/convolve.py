@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, backend_name
+from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
@@ -182,7 +183,7 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
             a, b, mode, axis, overflow=overflow
         )
     if not a.system.extends:
-        bits = entry_of("convolve", a, b).bits
+        bits = entry_of(rows.convolve, a, b).bits
         return through_rns(_convolve, bits, overflows=True)(a, b, mode, axis, overflow=overflow)
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
@@ -206,8 +207,8 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
         "mode": mode,
         "axis": k,
     }
-    rows = system.rows + (overflows == "flag")
-    words = _map(_convolve_block, x, y, window, rows=rows, options=options)
+    count = system.rows + (overflows == "flag")
+    words = _map(_convolve_block, x, y, window, rows=count, options=options)
     return made_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 
+from rnsdask.core import rows
 from rnsdask.fields import elimination, polynomial_determinants
 from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import entry_of
@@ -179,7 +180,7 @@ def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
     Of polynomials a last axis has the coefficients.
     """
     if not hasattr(x.system, "moduli"):
-        entry_of("residues_modulo" if x.system.overflows else "inverse", x, name=name)
+        entry_of(rows.residues_modulo if x.system.overflows else rows.inverse, x, name=name)
         raise TypeError(f"{name} takes integers or elements of prime fields, got those of {x.system!r}")
     find_lengths(x)
     words, axes = x.words, 3 if of_polynomials else 2

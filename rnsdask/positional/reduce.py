@@ -81,7 +81,7 @@ def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
 _SUM_BLOCK = 2**31
 
 
-def reduce_words(operation: str, words: Array, system: Positional) -> ReductionResult:
+def reduce_words(words: Array, system: Positional, operation: str) -> ReductionResult:
     """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
     matrix = as_matrix(words)
     if matrix.shape[1] == 0:

@@ -101,6 +101,18 @@ def apply(
     return out if len(shape) == 1 else out.reshape(rows, *shape)
 
 
+def apply_to_blocks(
+    name: str,
+    *blocks: Array,
+    system: RNS,
+    mode: str = "raise",
+    locate: Locate = int,
+    ranges: tuple[Range, ...] | None = None,
+) -> Array:
+    """Apply one of :data:`.OPERATIONS` as :func:`apply` does, as a row of the table."""
+    return apply(name, blocks, system, mode, locate, ranges)
+
+
 def _error(
     operation: Operation, operands: Sequence[Array], system: RNS, index: int, locate: Locate
 ) -> RNSOverflowError:

@@ -47,6 +47,11 @@ def factors_of(residues: Array, system: RNS, mode: str) -> Array:
     return with_signs(absolute(residues, system, "wrap"), signs == 0, signs < 0)
 
 
+def axis_factors(residues: Array, system: RNS, axes: tuple[int, ...], mode: str) -> Array:
+    """Factors of single numbers multiplied along axes, which keep length 1."""
+    return factors_along(factors_of(residues, system, mode), system.moduli, axes)
+
+
 def with_signs(magnitudes: Array, zero: Array, negative: Array) -> Array:
     """Factors of single numbers by their magnitudes and signs."""
     flags = zero * np.uint32(ZERO) + negative * np.uint32(NEGATIVE)

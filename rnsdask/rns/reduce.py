@@ -103,6 +103,11 @@ def reduce_chunk(reduction: Reduction, residues: Array, system: RNS) -> Reductio
     return reduction.chunk(matrix, system)
 
 
+def reduce_numbers(words: Array, system: RNS, operation: str) -> ReductionResult:
+    """Reduce all numbers of one array by the name of one of `REDUCTIONS`."""
+    return reduce_chunk(REDUCTIONS[operation], words, system)
+
+
 # ---- MAX and MIN ------------------------------------------------------------------------------------------
 
 

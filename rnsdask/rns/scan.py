@@ -309,6 +309,18 @@ def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -
     return sums.reshape(residues.shape)
 
 
+def scan_sums(system: RNS, axis: int, line: bool) -> Scan[RNS]:
+    """Running sums along an axis, or on a line, where chunks have one axis alone."""
+    return LineScan(system, axis, operation="cumsum") if line else AxisSums(system, axis)
+
+
+def scan_extrema(system: RNS, axis: int, line: bool, minimum: bool) -> Scan[RNS]:
+    """Running maxima or minima, as :func:`scan_sums`."""
+    if line:
+        return LineScan(system, axis, operation="cummin" if minimum else "cummax")
+    return AxisExtrema(system, axis, minimum=minimum)
+
+
 @dataclass(frozen=True)
 class Fold(Scan[S]):
     """Running results of an associative operation, :meth:`join`, of words that stand for single numbers."""

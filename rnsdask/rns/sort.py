@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KeyConstants
+from rnsdask.core import rows
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.blocks import batches
@@ -285,7 +286,7 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
     chosen = kernels_of(words).gather(as_matrix(words), candidates)
     if len(candidates) <= _FEW:
         chosen, candidates = (to_backend(array, "cpu") for array in (chosen, candidates))
-    best = sorted_indices(system.apply("ordering", chosen), candidates.shape, 0, not minimum)[:count]
+    best = sorted_indices(system.apply(rows.ordering, chosen), candidates.shape, 0, not minimum)[:count]
     values = system.decode(kernels_of(chosen).gather(chosen, best))
     return Selection(tuple(values), tuple((candidates[best] + offset).tolist()))
 

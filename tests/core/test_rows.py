@@ -1,0 +1,96 @@
+"""Each function in the tables of number systems takes what its row declares."""
+
+# ruff: noqa: ARG005
+
+import inspect
+import pickle
+from functools import partial
+from typing import Any
+
+import pytest
+
+from rnsdask.core import rows
+from rnsdask.core.rows import ROWS, Row
+from rnsdask.core.table import OF_SYSTEMS, Entry, table, table_at
+
+TABLES = {
+    name: table_at(f"rnsdask.{path}")
+    for name, path in {
+        "residues": "rns.table:TABLE",
+        "intervals": "interval_rns.table:TABLE",
+        "limbs": "positional.table:TABLE",
+        "prime fields": "fields.table:PRIME_FIELDS",
+        "Fermat fields": "fields.table:FERMAT_FIELDS",
+    }.items()
+}
+KINDS = inspect.Parameter
+ENTRIES = {
+    f"{name}-{entry.row.name}": entry
+    for name, found in TABLES.items()
+    for entry in found.values()
+    if isinstance(entry, Entry)
+}
+
+
+def difference(row: Row[..., Any], function: Any) -> str | None:
+    """What a function takes otherwise than a row declares, or None."""
+    given = set(function.keywords) if isinstance(function, partial) else set()
+    taken = {p.name: p for p in inspect.signature(function).parameters.values() if p.name not in given}
+    if any(parameter.kind is KINDS.VAR_KEYWORD for parameter in taken.values()):
+        return "any option"
+    declared = row.signature.parameters.values()
+    blocks = [p.name for p in declared if p.kind is KINDS.POSITIONAL_OR_KEYWORD]
+    options = {p.name: p for p in declared if p.kind is KINDS.KEYWORD_ONLY}
+    several = [p for p in taken.values() if p.kind is KINDS.VAR_POSITIONAL]
+    if several:
+        rest = set(taken) - {several[0].name}
+    else:
+        names = list(taken)
+        if len(names) < len(blocks) or set(names[: len(blocks)]) & {*options, *OF_SYSTEMS} - set(blocks):
+            return f"other blocks: {names}"
+        rest = set(names[len(blocks) :])
+    unknown = {name for name in rest - {*options, *OF_SYSTEMS} if taken[name].default is KINDS.empty}
+    missing = {name for name, option in options.items() if option.default is KINDS.empty} - rest
+    return f"also {unknown}, not {missing}" if unknown or missing else None
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_functions_take_what_their_rows_declare(name: str) -> None:
+    entry = ENTRIES[name]
+    assert difference(entry.row, entry.function) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "function"),
+    [
+        (rows.isqrt, lambda x, **how: x),
+        (rows.isqrt, lambda x, y, system: x),
+        (rows.compare, lambda a, system: a),
+        (rows.power, lambda x, system, locate: x),
+        (rows.floor_divide_by, lambda divisor, x, parts, system: x),
+    ],
+)
+def test_functions_that_take_something_else_are_found(row: Row[..., Any], function: Any) -> None:
+    assert difference(row, function) is not None
+
+
+def test_every_row_is_in_a_table() -> None:
+    used = {entry.row.name for found in TABLES.values() for entry in found.values()}
+    assert used == set(ROWS)
+
+
+def test_a_row_stands_once() -> None:
+    with pytest.raises(ValueError, match=r"rows stand twice: \['isqrt'\]"):
+        table(Entry(rows.isqrt, len), Entry(rows.gcd, len), Entry(rows.isqrt, abs))
+    with pytest.raises(ValueError, match="two rows are named isqrt"):
+        rows.row("numbers")(rows.isqrt.declared)
+
+
+def test_rows_stay_themselves_on_their_way_to_workers() -> None:
+    assert all(pickle.loads(pickle.dumps(row)) is row for row in ROWS.values())
+
+
+def test_options_that_a_function_does_not_take_are_left_out() -> None:
+    entry = Entry(rows.cumsum, lambda system, axis: (system, axis))
+    assert entry(system="S", axis=2, line=True) == ("S", 2)
+    assert (entry.overflows, entry.located, entry.ranged) == (False, False, False)
