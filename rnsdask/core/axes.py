@@ -21,3 +21,8 @@ def axis_indices(axes: Any, ndim: int, *, allow_duplicate: bool = False) -> tupl
     given: Iterable[Any] = axes if several else (axes,)
     integers = tuple(as_integer(axis, "axis") for axis in given)
     return normalize_axis_tuple(integers, ndim, allow_duplicate=allow_duplicate)
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the `axes` of length 1."""
+    return tuple(1 if axis in axes else length for axis, length in enumerate(shape))

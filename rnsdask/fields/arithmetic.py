@@ -10,12 +10,13 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.fields.system import PrimeFields
 from rnsdask.rns import arithmetic, compare
-from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.rns.axis import rows_along
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS

@@ -7,6 +7,7 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
@@ -15,7 +16,7 @@ from rnsdask.fields import fermat_fft
 from rnsdask.fields.fermat_fft import fermat_twiddles
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.ntt import multiplied
-from rnsdask.rns.axis import fold, reduced_shape, rows_along
+from rnsdask.rns.axis import fold, rows_along
 from rnsdask.rns.powers import invert_together
 
 # Elements of products of matrices that are computed together: their digits stay in cache.

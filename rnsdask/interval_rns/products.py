@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate, Place
 from rnsdask.core.wide_moduli import WideModuli
@@ -104,7 +105,7 @@ def power(
     Where it is, the result is the sign of the exact power with its magnitude modulo M. With ``"raise"``, an
     error names the index that `locate` makes of that in the chunk.
     """
-    powers.check_exponent(exponent)
+    check_exponent(exponent)
     system = RNS(moduli)
     outside = np.zeros_like(columns[0], dtype=np.bool_)
     if mode != "wrap":

@@ -124,9 +124,14 @@ class IntervalRNS(NumberSystem):
         error = arithmetic.error_type(self.source)
         return error(index, length + 1, self.moduli.bits, True, negative, at_least)
 
-    def factor_rows(self, mode: str) -> int:  # noqa: ARG002  (flags of magnitudes are of use in each)
-        """Residues of a magnitude and flags."""
-        return len(self.moduli) + 1
+    def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:  # noqa: ARG002
+        """Residues of a magnitude and a row of flags, for signs are there in each mode."""
+        return len(self.moduli) + 1, self.word_dtype
+
+    def wrapped(self, value: int) -> int:
+        """The integer's sign, with its magnitude modulo M."""
+        magnitude = abs(value) % self.moduli.product
+        return -magnitude if value < 0 else magnitude
 
     def wide_system(self, bits: int | None) -> RNS:
         """The moduli and more: :func:`.wide_system.wide_system`."""

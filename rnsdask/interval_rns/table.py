@@ -4,13 +4,14 @@ import math
 from functools import partial
 from typing import Any
 
-from rnsdask.core import rows
+import gmpy2
+
+from rnsdask.core import generic, rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.table import Entry, ThroughRNS, table
 from rnsdask.interval_rns import arithmetic, convert, divide, products, reduce, widening
 from rnsdask.rns.divide import check_divisor
-from rnsdask.rns.number_theory import isqrt, of_pairs
-from rnsdask.rns.powers import check_inverses, check_power
+from rnsdask.rns.powers import check_inverses
 from rnsdask.rns.products import combine, factors_along
 
 
@@ -51,11 +52,11 @@ TABLE = table(
     Entry(rows.is_even, arithmetic.is_even),
     Entry(rows.floor_divide, divide.floor_divide),
     Entry(rows.floor_divide_by, divide.divide_by_integer, check=check_divisor),
-    Entry(rows.gcd, partial(of_pairs, "gcd")),
-    Entry(rows.lcm, partial(of_pairs, "lcm")),
-    Entry(rows.isqrt, isqrt),
+    Entry(rows.gcd, partial(generic.apply, gmpy2.gcd)),
+    Entry(rows.lcm, partial(generic.apply, gmpy2.lcm)),
+    Entry(rows.isqrt, generic.isqrt),
     Entry(rows.bit_length, reduce.bit_length),
-    Entry(rows.power, products.power, check=check_power),
+    Entry(rows.power, products.power, check=generic.check_power),
     Entry(rows.power_by_array, products.power_by_array),
     ThroughRNS(rows.power_modulo, check=_check_power_modulo),
     Entry(rows.inverse, products.inverse, check=check_inverses),

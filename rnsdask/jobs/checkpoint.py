@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rnsdask.core.errors import JobError, brief
 from rnsdask.core.files import new_file
 from rnsdask.core.moduli import to_text
-from rnsdask.rns.reduce import ReductionResult
+from rnsdask.core.reductions import ReductionResult
 from rnsdask.store import StoreInfo, fingerprint
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 

@@ -4,6 +4,7 @@ from typing import Any, SupportsIndex
 
 from rnsdask.core import rows
 from rnsdask.core.errors import with_article
+from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy.elementwise import apply, entry_of, has, mapped
@@ -83,7 +84,7 @@ def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str
         (x,), overflow = grown(lambda base: of_powers(base, most), overflow, x)
     else:
         k = as_integer(exponent, "exponent")
-        powers.check_exponent(k)
+        check_exponent(k)
         (x,), overflow = grown(lambda base: of_power(base, k), overflow, x)
     return x, overflow
 

@@ -65,8 +65,9 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     checked = "wrap" if bound is not None and mode == "raise" else mode
     options: dict[str, Any] = {"system": system, "mode": checked}
     if isinstance(words, da.Array):
-        layout: dict[str, Any] = {"rows": system.factor_rows(checked), "dtype": np.uint32}
-        factors = reduce_chunks(_axis_factors_block, words, axes, **layout, axes=axes, **options)
+        count, dtype = system.factor_layout(checked)
+        parts: dict[str, Any] = {"rows": count, "dtype": dtype, "axes": axes, **options}
+        factors = reduce_chunks(_axis_factors_block, words, axes, **parts)
         merge = partial(_combine_factors, system=system, axes=axes)
         factors = combine_tree(factors, merge, tuple(a + 1 for a in axes), "rns-axis-prod", split_every)
     else:

@@ -12,6 +12,7 @@ from rnsdask.core import rows
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.rows import Row
+from rnsdask.core.scan import Scan
 from rnsdask.lazy.growing import grown, of_powers, of_sums
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
@@ -19,7 +20,6 @@ from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 from rnsdask.rns.products import bound_of_products
-from rnsdask.rns.scan import Scan
 
 
 @by_table(rows.cumsum)

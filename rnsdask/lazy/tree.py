@@ -20,9 +20,9 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
+from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
 # each level that it saves is a way to the scheduler and back for every reduction.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
@@ -18,7 +19,7 @@ from rnsdask.positional.divide import gcd as common_divisors
 from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
 from rnsdask.positional.operands import Operands, limbs_of, resized, trimmed
 from rnsdask.positional.system import Positional
-from rnsdask.rns.axis import fold_along, reduced_shape
+from rnsdask.rns.axis import fold_along
 from rnsdask.rns.blocks import with_overflow
 from rnsdask.rns.compare import choose
 from rnsdask.rns.products import BEYOND, NEGATIVE, ZERO, joined_flags, overflow_of, with_signs

@@ -10,21 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS
+from rnsdask.core.order import Ordering
 from rnsdask.core.place import Place
+from rnsdask.core.reductions import REDUCTIONS, ReductionResult
+from rnsdask.core.scan import Scan
 from rnsdask.positional import arithmetic
 from rnsdask.positional.bits import count
 from rnsdask.positional.divide import remainder
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.operands import from_integers, limb_beyond, limbs_of, resized, to_integers
 from rnsdask.positional.system import Positional
-from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.rns.axis import rows_along
 from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.convert import limbs_to_ints
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, common_divisor
-from rnsdask.rns.scan import Fold, Scan, better
-from rnsdask.rns.sort import Ordering
+from rnsdask.rns.reduce import common_divisor
+from rnsdask.rns.scan import Fold, better
 
 
 def compare(x: Array, y: Array, system: Positional) -> Array:

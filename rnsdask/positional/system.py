@@ -150,6 +150,10 @@ class Positional(NumberSystem):
         """Whether the bits and the range are the same."""
         return isinstance(other, Positional) and (self.bits, self.signed) == (other.bits, other.signed)
 
+    def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:
+        """Limbs and a row of flags, unless results wrap."""
+        return self.rows + (mode != "wrap"), self.word_dtype
+
     def exact_system(self, row: Row[..., Any], other: "Positional") -> "Positional":
         """The fewest bits that hold each sum, difference or product of numbers of two systems."""
         signed = self.signed or other.signed

@@ -2,13 +2,12 @@
 
 from functools import partial
 
-from rnsdask.core import rows
+import gmpy2
+
+from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
 from rnsdask.positional import arithmetic, bits, decimal, divide, modular, reduce, trees
-from rnsdask.rns.divide import check_nonzero
-from rnsdask.rns.number_theory import of_pairs
-from rnsdask.rns.powers import check_power
 
 TABLE = table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply_to_blocks, name)) for name in OPERATIONS),
@@ -18,16 +17,16 @@ TABLE = table(
     Entry(rows.sign, reduce.sign),
     Entry(rows.is_even, bits.is_even),
     Entry(rows.floor_divide, arithmetic.floor_divide),
-    Entry(rows.floor_divide_by, arithmetic.divide_by_integer, check=check_nonzero),
+    Entry(rows.floor_divide_by, arithmetic.divide_by_integer, check=generic.check_nonzero),
     Entry(rows.gcd, arithmetic.gcd),
-    Entry(rows.lcm, partial(of_pairs, "lcm")),
+    Entry(rows.lcm, partial(generic.apply, gmpy2.lcm)),
     Entry(rows.isqrt, divide.isqrt),
     Entry(rows.bit_length, partial(bits.count, what="length")),
     Entry(rows.bitwise_count, partial(bits.count, what="ones")),
     Entry(rows.invert, bits.invert),
     Entry(rows.left_shift, bits.left_shift),
     Entry(rows.right_shift, bits.right_shift),
-    Entry(rows.power, arithmetic.power, check=check_power),
+    Entry(rows.power, arithmetic.power, check=generic.check_power),
     Entry(rows.power_by_array, arithmetic.power),
     Entry(rows.mod_add, modular.mod_add),
     Entry(rows.mod_subtract, modular.mod_subtract),

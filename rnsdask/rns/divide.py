@@ -26,6 +26,7 @@ from rnsdask.constants import (
 from rnsdask.constants.digits import DivisionDigits
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
+from rnsdask.core.generic import check_nonzero
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet
 from rnsdask.core.number_system import NumberSystem
@@ -303,12 +304,6 @@ def is_multiple(residues: Array, system: RNS, divisor: int) -> Array:
 def is_even(residues: Array, system: RNS) -> Array:
     """Whether each number is even: Boolean array of shape (*shape)."""
     return small_remainder(residues, system, 2) == 0
-
-
-def check_nonzero(_: NumberSystem, divisor: int, **__: Any) -> None:
-    """Raise ZeroDivisionError for the divisor 0."""
-    if divisor == 0:
-        raise ZeroDivisionError("division of an array by the integer 0")
 
 
 def check_divisor(system: NumberSystem, divisor: int, **_: Any) -> None:

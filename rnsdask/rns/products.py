@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns import arithmetic, exact
-from rnsdask.rns.axis import fold_along, reduced_shape
+from rnsdask.rns.axis import fold_along
 from rnsdask.rns.blocks import column_of, with_overflow
 from rnsdask.rns.compare import absolute, choose, compare, differ, sign
 from rnsdask.rns.system import RNS

@@ -19,6 +19,7 @@ from rnsdask.constants import KeyConstants
 from rnsdask.core import rows
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.order import Ordering
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.keys import complemented, distinct, groups_of, keyed
 from rnsdask.rns.order import comparable_limbs
@@ -32,21 +33,6 @@ Compare = Callable[[Array, Array], Array]
 
 Sorter = Callable[[Array], Array]
 """Indices (k,) that sort words (rows, k); equal numbers by index."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ordering:
-    """Sort keys of numbers, flattened.
-
-    A number is less than another one if its key is, uint64 (N,), by more than `slack`. Equal numbers have
-    equal keys, and rows of `words` (r, N) tell unequal ones apart. `digits` gives, for indices (k,), uint32
-    (d, k) that compare as the numbers do, from the last row, the most significant, to the first.
-    """
-
-    keys: Array
-    slack: int
-    words: Array
-    digits: Callable[[Array], Array]
 
 
 def ordering(residues: Array, system: RNS) -> Ordering:

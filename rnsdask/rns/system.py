@@ -127,6 +127,10 @@ class RNS(NumberSystem):
         made.__dict__.pop("known_range", None)
         return made
 
+    def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:
+        """Residues and a row of flags, unless results wrap."""
+        return self.rows + (mode != "wrap"), self.word_dtype
+
     def identifying_words(self, words: Any) -> Any:
         """Residues by no more moduli than the bound needs."""
         return self.sufficient(words)[1]

@@ -2,7 +2,9 @@
 
 from functools import partial
 
-from rnsdask.core import rows
+import gmpy2
+
+from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
 from rnsdask.rns import (
@@ -31,9 +33,9 @@ TABLE = table(
     Entry(rows.is_even, divide.is_even),
     Entry(rows.floor_divide, divide.divide_arrays),
     Entry(rows.floor_divide_by, divide.divide_by_integer, check=divide.check_divisor),
-    Entry(rows.gcd, partial(number_theory.of_pairs, "gcd")),
-    Entry(rows.lcm, partial(number_theory.of_pairs, "lcm")),
-    Entry(rows.isqrt, number_theory.isqrt),
+    Entry(rows.gcd, partial(generic.apply, gmpy2.gcd)),
+    Entry(rows.lcm, partial(generic.apply, gmpy2.lcm)),
+    Entry(rows.isqrt, generic.isqrt),
     Entry(rows.bit_length, number_theory.bit_length),
     Entry(rows.power, powers.power, plan=powers.plan),
     Entry(rows.power_by_array, powers.power_by_array),
@@ -44,7 +46,7 @@ TABLE = table(
     Entry(rows.residues_modulo, unchanged),
     Entry(rows.from_decimal, decimal.decimal_to_words),
     Entry(rows.to_decimal, decimal.words_to_decimal),
-    Entry(rows.reduce, reduce.reduce_numbers),
+    Entry(rows.reduce, reduce.reduce_chunk),
     Entry(rows.extrema, axis.extrema),
     Entry(rows.sums, axis.sums),
     Entry(rows.moments, axis.moments),

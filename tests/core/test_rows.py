@@ -16,6 +16,7 @@ from rnsdask.core.table import OF_SYSTEMS, Entry, table, table_at
 TABLES = {
     name: table_at(f"rnsdask.{path}")
     for name, path in {
+        "any system": "core.generic:INTEGERS",
         "residues": "rns.table:TABLE",
         "intervals": "interval_rns.table:TABLE",
         "limbs": "positional.table:TABLE",
