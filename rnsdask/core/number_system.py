@@ -80,7 +80,7 @@ class NumberSystem(ABC):
         entry = self.table.get(row.name)
         if entry is None:
             raise TypeError(f"{row.name} takes no numbers of {self!r}: {self.ways_out}")
-        result: R = entry(*blocks, system=self, **options)
+        result: R = entry.call(*blocks, system=self, **options)
         return result
 
     @property

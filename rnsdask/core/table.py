@@ -39,8 +39,14 @@ class Entry:
     plan: Callable[..., tuple[str, int | None]] | None = None
     moves: bool = True
 
-    def __call__(self, *blocks: Any, system: Any, **options: Any) -> Any:
-        """Call the function with what it takes of the system and of the options that are offered."""
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """The function, called as ``call(*blocks, system=..., **options)`` with all options of the row."""
+        if self._of_system == ("system",) and not self._not_taken:
+            return self.function  # without a call between
+        return self._call
+
+    def _call(self, *blocks: Any, system: Any, **options: Any) -> Any:
         if self._not_taken:
             options = {name: value for name, value in options.items() if name not in self._not_taken}
         for name in self._of_system:
@@ -69,7 +75,8 @@ class Entry:
 
     @cached_property
     def _not_taken(self) -> frozenset[str]:
-        return self.row.offered - self._taken
+        # Elementwise operations ask which of the options it takes: modes, places and ranges.
+        return frozenset() if self.row.kind == "numbers" else self.row.offered - self._taken
 
     @cached_property
     def _of_system(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def reciprocal(value: int, moduli: ModuliSet) -> int:
 
 def apply(name: str, *blocks: Array, moduli: ModuliSet) -> Array:
     """Apply one of :data:`.OPERATIONS` to a chunk (n, *shape) of each operand."""
-    return arithmetic.apply(name, blocks, RNS(moduli), "wrap")
+    return arithmetic.apply_to_blocks(name, *blocks, system=RNS(moduli), mode="wrap")
 
 
 def differ(a: Array, b: Array, moduli: ModuliSet) -> Array:

@@ -98,7 +98,7 @@ def run_entry(
         blocks, options = tuple(words), {**options, integer: integer_of(last)}
     if entry.located:
         options["locate"] = place.flat_index
-    found: Array = entry(*blocks, system=system, **options)
+    found: Array = entry.call(*blocks, system=system, **options)
     return found if entry.row.gives is None else found[None]
 
 

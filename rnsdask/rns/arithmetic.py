@@ -78,7 +78,19 @@ def apply(
     locate: Locate = int,
     ranges: tuple[Range, ...] | None = None,
 ) -> Array:
-    """Apply one of :data:`.OPERATIONS` to a chunk of each operand.
+    """Apply one of :data:`.OPERATIONS` to a chunk of each operand, as :func:`apply_to_blocks`."""
+    return apply_to_blocks(name, *blocks, system=system, mode=mode, locate=locate, ranges=ranges)
+
+
+def apply_to_blocks(
+    name: str,
+    *blocks: Array,
+    system: RNS,
+    mode: str,
+    locate: Locate = int,
+    ranges: tuple[Range, ...] | None = None,
+) -> Array:
+    """Apply one of :data:`.OPERATIONS` to a chunk of each operand, a row of the table.
 
     ``"wrap"`` also serves where all results are known to be in range. `ranges` are what the operands are
     known to lie in, lowest and highest number each: they may spare most of the check's cost.
@@ -99,18 +111,6 @@ def apply(
         elif mask is not None and mask.any():
             raise _error(operation, operands, system, int(mask.argmax()), locate)
     return out if len(shape) == 1 else out.reshape(rows, *shape)
-
-
-def apply_to_blocks(
-    name: str,
-    *blocks: Array,
-    system: RNS,
-    mode: str = "raise",
-    locate: Locate = int,
-    ranges: tuple[Range, ...] | None = None,
-) -> Array:
-    """Apply one of :data:`.OPERATIONS` as :func:`apply` does, as a row of the table."""
-    return apply(name, blocks, system, mode, locate, ranges)
 
 
 def _error(

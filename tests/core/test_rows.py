@@ -93,5 +93,5 @@ def test_rows_stay_themselves_on_their_way_to_workers() -> None:
 
 def test_options_that_a_function_does_not_take_are_left_out() -> None:
     entry = Entry(rows.cumsum, lambda system, axis: (system, axis))
-    assert entry(system="S", axis=2, line=True) == ("S", 2)
+    assert entry.call(system="S", axis=2, line=True) == ("S", 2)
     assert (entry.overflows, entry.located, entry.ranged) == (False, False, False)
