@@ -8,11 +8,12 @@ from typing import Any, SupportsIndex
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import echelon, elimination, exact_elimination
-from rnsdask.lazy.elementwise import check_one_kind
+from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.elimination import lu
 from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
@@ -410,10 +411,7 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
 
 def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str | None]:
     """The exponent, and what happens to results out of range; an error where there is no such power."""
-    if not isinstance(x, RNSArray | IntervalRNSArray | FieldArray):
-        raise TypeError(
-            f"matrix_power takes an RNSArray, an IntervalRNSArray or a FieldArray, got {type(x).__name__}"
-        )
+    entry_of(rows.matmul, x, name="matrix_power")
     exponent = as_integer(k, "k")
     of_elements = isinstance(x, FieldArray)
     if of_elements:

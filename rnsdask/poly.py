@@ -5,7 +5,7 @@ from typing import Any, SupportsIndex
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, integer_polynomials, polynomials
 from rnsdask.lazy.convolve import convolve
-from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.fields import check_fields, of_fields
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.integer_polynomials import by_kind
 from rnsdask.lazy.planning import explained
@@ -226,11 +226,7 @@ def rational_interpolate(
     }
     points, values = with_arrays(points, values)
     points, values = checked_operands("rational_interpolate", points, values)
-    if not of_fields(points):
-        raise TypeError(
-            f"rational_interpolate takes elements of fields, got {type(points).__name__}; "
-            "FieldArray.from_rns(x, fields) makes them"
-        )
+    check_fields("rational_interpolate", points)
     return polynomials.rational_interpolate(points, values, *options.values())
 
 

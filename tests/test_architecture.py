@@ -4,10 +4,12 @@ import ast
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,6 +184,27 @@ def test_only_the_backend_imports_the_extension() -> None:
         for line, name in imported_names(path):
             if f"{name}.".startswith("rnsdask._cpu."):
                 assert path == MODULES["backend.cpu.extension"], f"{path}:{line} imports {name}"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES.values() if "{" in p.read_text(encoding="utf-8")], ids=module_name
+)
+def test_no_key_of_a_table_stands_twice(path: Path) -> None:
+    """The later entry would win. Ruff's F601 sees literal keys, but not those of joined parts."""
+    for statement in tree_of(path).body:
+        shown = getattr(statement, "value", None)
+        if isinstance(shown, ast.Dict) and None in shown.keys:
+            module = vars(pytest.importorskip(f"rnsdask.{module_name(path)}"))  # some import CuPy
+            names = [
+                name
+                for key, value in zip(shown.keys, shown.values, strict=True)
+                for name in (_value_of(value, module) if key is None else [_value_of(key, module)])
+            ]
+            assert [name for name, count in Counter(names).items() if count > 1] == [], statement.lineno
+
+
+def _value_of(expression: ast.expr, names: dict[str, Any]) -> Any:
+    return eval(compile(ast.Expression(expression), "table", "eval"), names)
 
 
 def test_oracles_import_nothing_of_the_package() -> None:

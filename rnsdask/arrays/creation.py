@@ -484,7 +484,8 @@ def open_zarr(
     Raises
     ------
     ValueError
-        If `backend` is unknown, if `part` is less than 1, or given for a store whose chunks are not files:
+        If `path` is neither a local path nor a URL that names a store (docs/remote.md); if `backend` is
+        unknown; if `part` is less than 1, or given for a store whose chunks are not files:
         remote or compressed ones, and groups of older versions.
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if

@@ -7,6 +7,7 @@ from rnsdask.arrays import reductions
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.protocols import both_ways, deferring
 from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core import rows
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import FiniteFields
@@ -21,7 +22,7 @@ def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
     """Make a method that raises TypeError, for what needs an order."""
 
     def method(self: Any, *_: Any, **__: Any) -> NoReturn:
-        refuse(name, self)
+        refuse(name, self, rows.compare)
 
     method.__name__ = method_name or name
     method.__doc__ = "Raise TypeError: elements of fields have no order."
@@ -86,15 +87,16 @@ class FieldArray(NumberArray):
 
     @classmethod
     def from_rns(cls, x: Any, fields: FiniteFields) -> "FieldArray":
-        """The elements that the integers of an RNSArray or an IntervalRNSArray stand for; lazy if that is.
+        """The elements that integers stand for, those of any array of integers; lazy if that is.
 
         Raises
         ------
         TypeError
-            If `x` is not such an array, or `fields` are neither.
+            If `x` is no RNSArray, IntervalRNSArray or PositionalArray, or `fields` no PrimeFields or
+            FermatField.
         """
         if not is_number_array(x) or isinstance(x, FieldArray):
-            raise TypeError(f"from_rns takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
+            raise TypeError(f"from_rns takes an array of integers, got {type(x).__name__}")
         if not isinstance(fields, FiniteFields):
             raise TypeError(f"from_rns takes PrimeFields or a FermatField, got {type(fields).__name__}")
         return cls(convert.words_in(x, fields), fields)

@@ -255,7 +255,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
         If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("pad", [x], with_lengths=True)
-    widths, value = shapes.pad_widths(pad_width, x.ndim), as_integer(constant_values, "constant_values")
+    widths, value = shapes.pad_widths(pad_width, x.words), as_integer(constant_values, "constant_values")
     if mode != "constant":
         for axis, sides in enumerate(widths):
             places = shapes.repeated_places(mode, x.shape[axis], sides)

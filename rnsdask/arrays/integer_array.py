@@ -24,6 +24,7 @@ from rnsdask.lazy import (
     tree,
 )
 from rnsdask.lazy.operands import Operand
+from rnsdask.lazy.tree import SplitEvery
 from rnsdask.positional.system import Positional
 
 
@@ -190,15 +191,16 @@ class IntegerArray(NumberArray):
     gcd = reductions.common_divisor
     mean, var, std = reductions.mean, reductions.var, reductions.std
 
-    def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
+    def reduce(self, operation: str, *, split_every: SplitEvery = None, backend: str = "auto") -> Any:
         """Reduce all numbers, and return the value with how it was found.
 
         Parameters
         ----------
         operation : {"max", "min", "sum", "gcd", "bound"}
             What to compute; the bound is that of :meth:`measure_bound`.
-        split_every : int, optional
-            How many partial results a task of the tree combines. The result does not depend on it.
+        split_every : int or dict, optional
+            Partial results that one task combines, in all or along each axis, by its number. No
+            result depends on it.
         backend : {"auto", "cpu", "cuda"}
             For a Dask array: where its chunks are reduced; "auto" takes the GPU of the process that runs
             the task if there is one (not for an IntervalRNSArray). Others are reduced where they are.

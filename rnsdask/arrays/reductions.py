@@ -1,6 +1,6 @@
 """Methods that reduce arrays of numbers along axes; the classes of arrays take them from here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import dask.array as da
@@ -18,9 +18,9 @@ from rnsdask.lazy import fields, products, tree
 from rnsdask.lazy import topk as selections
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import filled_like
-from rnsdask.lazy.tree import checked_split
+from rnsdask.lazy.tree import SplitEvery, checked_split
 
 Axis: TypeAlias = int | tuple[int, ...]
 Method: TypeAlias = Callable[..., Any]
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
     out: None
     dtype: DTypeLike | None
     keepdims: bool
-    split_every: int | None
+    split_every: SplitEvery
 
 
 def _reduction(name: str, function: Callable[[Any, Asked], Any], text: str | None = None) -> Method:
@@ -46,7 +46,7 @@ def _reduction(name: str, function: Callable[[Any, Asked], Any], text: str | Non
         out: None = None,
         *,
         keepdims: bool = False,
-        split_every: int | None = None,
+        split_every: SplitEvery = None,
     ) -> Any:
         return function(x, Asked(name, axis, out, None, keepdims, split_every))
 
@@ -63,7 +63,7 @@ def _sum_like(name: str, function: Callable[[Any, Asked], Any], text: str | None
         out: None = None,
         *,
         keepdims: bool = False,
-        split_every: int | None = None,
+        split_every: SplitEvery = None,
     ) -> Any:
         return function(x, Asked(name, axis, out, dtype, keepdims, split_every))
 
@@ -86,7 +86,7 @@ def _reduced(
     """Reduce axes by `along`, which keeps their length 1, all of them by `whole`, and none by `each`."""
     x._check_numpys(asked.name, asked.out, asked.dtype)
     axes = x._axes(asked.axis)
-    checked_split(asked.split_every)
+    checked_split(asked.split_every, x.ndim)
     if not axes:
         return x if each is None else each()
     if whole is not None and len(axes) == x.ndim and not asked.keepdims:
@@ -104,9 +104,9 @@ def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:
     return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]
 
 
-def _field(x: Any, field: str, operation: str, split_every: int | None = None) -> Any:
+def _field(x: Any, field: str, operation: str, split_every: SplitEvery = None) -> Any:
     """Return one field of the result of a reduction of all numbers."""
-    tree.checked_split(split_every)
+    tree.checked_split(split_every, x.ndim)
     if not x._is_lazy:
         return getattr(reduce_in_memory(x, operation), field)
     found = tree.tree_reduce(x._words, x._system, operation, field=field, split_every=split_every)
@@ -143,8 +143,8 @@ def _truth(x: Any, asked: Asked) -> Any:
         Must be None; NumPy passes it.
     keepdims : bool
         Keep the axes reduced, with length 1.
-    split_every : int, optional
-        How many partial results a task of the tree combines, on Dask.
+    split_every : int or dict, optional
+        Partial results that one task combines, in all or along each axis, by its number, on Dask.
 
     Returns
     -------
@@ -157,8 +157,14 @@ def _truth(x: Any, asked: Asked) -> Any:
         If an axis is wrong.
     """
     x._check_numpys(asked.name, asked.out)
-    axes, count = x._axes(asked.axis), checked_split(asked.split_every)
-    options = {"split_every": max(2, count)} if x._is_lazy and count is not None else {}
+    axes, told = x._axes(asked.axis), checked_split(asked.split_every, x.ndim)
+    most = max(2, *x._words.numblocks) if x._is_lazy else 2  # Dask makes lists of as many as it is told
+    wide = (
+        {axis: min(max(2, n), most) for axis, n in told.items()}
+        if isinstance(told, Mapping)
+        else min(max(2, told or 2), most ** max(1, x.ndim))
+    )
+    options = {"split_every": wide} if x._is_lazy and told is not None else {}
     found = x != 0
     if axes:
         found = getattr(found, asked.name)(axis=axes, keepdims=asked.keepdims, **options)
@@ -184,8 +190,8 @@ def _extremum(x: Any, asked: Asked) -> Any:
         Must be None; NumPy passes it.
     keepdims : bool
         Keep the axes reduced, with length 1.
-    split_every : int, optional
-        How many partial results a task of the tree combines, on Dask.
+    split_every : int or dict, optional
+        Partial results that one task combines, in all or along each axis, by its number, on Dask.
 
     Returns
     -------
@@ -218,12 +224,15 @@ def _place(x: Any, asked: Asked) -> Any:
     """
     name, axis, keepdims = asked.name.removeprefix("arg"), asked.axis, asked.keepdims
     x._check_numpys(asked.name, asked.out)
-    checked_split(asked.split_every)
+    checked_split(asked.split_every, x.ndim)
     if axis is not None:
         axis = x._axes(as_integer(axis, "axis"))[0]
     if axis is None or (x.ndim == 1 and not keepdims):
         index = _field(x, "index", name, asked.split_every)
-        return _as_array(index, x.ndim) if keepdims else index
+        if keepdims:
+            return _as_array(index, x.ndim)
+        # Along an axis Dask's own functions take it, which know no Python ints.
+        return index if axis is None or not x._is_lazy else map_values(np.int64, index, dtype=np.int64)
     x._find_lengths()
     places = _extrema(x, (axis,), name, asked.split_every)[1]
     return places if keepdims else _without_axes(places, (axis,))
@@ -233,7 +242,7 @@ argmax = _reduction("argmax", _place)
 argmin = _reduction("argmin", _place, "Smallest index of the minimum, as :meth:`argmax`.")
 
 
-def _extrema(x: Any, axes: tuple[int, ...], name: str, split_every: int | None) -> tuple[Any, Any]:
+def _extrema(x: Any, axes: tuple[int, ...], name: str, split_every: SplitEvery) -> tuple[Any, Any]:
     """Return the extrema along axes, which keep length 1, and their places."""
     if any(x.shape[axis] == 0 for axis in axes):
         raise ValueError(
@@ -255,13 +264,13 @@ def _index_block(index: Any, *, ndim: int) -> NDArray[np.int64]:
 
 def _selection(field: str, name: str, text: str) -> Method:
     def method(
-        x: Any, k: int, axis: int = -1, split_every: int | None = None, *, backend: str = "auto"
+        x: Any, k: int, axis: int = -1, split_every: SplitEvery = None, *, backend: str = "auto"
     ) -> Any:
         axis = axis_index(axis, x.ndim)
         k = as_integer(k, "k")
         x._find_lengths()
         check_backend(backend)
-        checked_split(split_every)
+        checked_split(split_every, x.ndim)
         if x.ndim > 1:
             return selections.along_axis(x._words, x.system, k, axis, field, split_every)
         if not x._is_lazy:
@@ -285,8 +294,8 @@ topk = _selection(
         For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
     axis : int
         The axis.
-    split_every : int, optional
-        How many partial results a task of the tree combines, on Dask.
+    split_every : int or dict, optional
+        Partial results that one task combines, in all or along each axis, by its number, on Dask.
     backend : {"auto", "cpu", "cuda"}
         Where the chunks of a Dask array of one axis are reduced, as for :meth:`reduce`; those of several axes
         are reduced where they are.
@@ -367,8 +376,8 @@ def _in_fields(x: Any, asked: Asked) -> Any:
         As NumPy passes them: `dtype` object or None, `out` None.
     keepdims : bool
         Keep the axes reduced, with length 1.
-    split_every : int, optional
-        How many partial results a task of the tree combines, on Dask.
+    split_every : int or dict, optional
+        Partial results that one task combines, in all or along each axis, by its number, on Dask.
 
     Returns
     -------
@@ -420,7 +429,7 @@ def prod(
     *,
     keepdims: bool = False,
     overflow: str | None = None,
-    split_every: int | None = None,
+    split_every: SplitEvery = None,
     backend: str = "auto",
 ) -> Any:
     """Product of all numbers or along axes, exact; 1 of no numbers.
@@ -432,8 +441,8 @@ def prod(
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens if it is out of range. By default the mode that :func:`.errstate` set, else ``"extend"``
         for arrays whose range grows, ``"raise"`` for others.
-    split_every : int, optional
-        How many partial results a task of the tree combines.
+    split_every : int or dict, optional
+        Partial results that one task combines, in all or along each axis, by its number.
     backend : {"auto", "cpu", "cuda"}
         Where the chunks of a Dask array are reduced, as for :meth:`reduce`.
 
@@ -475,7 +484,7 @@ def var(
     ddof: int = 0,
     *,
     keepdims: bool = False,
-    split_every: int | None = None,
+    split_every: SplitEvery = None,
 ) -> Any:
     """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
 
@@ -485,8 +494,8 @@ def var(
         Those of :meth:`sum`.
     ddof : int
         The sum of the squares of the differences from the mean is divided by the count minus this.
-    split_every : int, optional
-        How many partial results a task of the tree combines.
+    split_every : int or dict, optional
+        Partial results that one task combines, in all or along each axis, by its number.
 
     Raises
     ------

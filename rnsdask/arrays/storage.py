@@ -86,10 +86,12 @@ def to_zarr(
     TypeError
         If `overwrite` or `compute` is no bool.
     ValueError
-        If modes or chunks are wrong, or the array cannot be appended to the stored one.
+        If modes or chunks are wrong, the array cannot be appended to the stored one, or `path` is neither a
+        local path nor a URL that names a store.
     StoreError
-        If something at `path` must not be replaced, or is not such an array, or this array is read from the
-        store that it would replace; :class:`.StoreAccessError` if it cannot be written.
+        If something at `path` must not be replaced, or is not such an array, or `path` is in a Zarr array, or
+        this array is read from the store that it would replace; :class:`.StoreAccessError` if it cannot be
+        written.
     JobError
         If it would be computed on a cluster, and a worker does not run this version of rnsdask.
     """

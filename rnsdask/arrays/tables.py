@@ -20,8 +20,10 @@ from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.places import local_path
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
+from rnsdask.store import check_file_outside_arrays
 
 _Path: TypeAlias = str | os.PathLike[str]
 
@@ -177,6 +179,21 @@ def text_array(lines: memoryview) -> Any:
 
 
 @contextmanager
+def parquet_errors(path: str) -> Iterator[None]:
+    """Turn an error of pyarrow about a file's content into an InputError that names the file."""
+    pyarrow = pyarrow_for("reading Parquet")
+    try:
+        yield
+    except NotImplementedError as error:  # such as of integers of 128 bits, which polars writes
+        way = "write such columns as decimals of scale 0, or as text"
+        raise InputError(f"{path}: pyarrow does not read this Parquet file: {error}; {way}") from None
+    except (pyarrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the operating system
+            raise
+        raise InputError(f"{path}: it is no Parquet file, or damaged: {error}") from None
+
+
+@contextmanager
 def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callable[..., None]]:
     """Write a Parquet file of one column; yields a function that writes arrays as a row group."""
     pyarrow = pyarrow_for("to_parquet")
@@ -221,20 +238,22 @@ def to_parquet(
     Raises
     ------
     ImportError, TypeError, ValueError, OverflowError
-        As :meth:`to_arrow`. No file is written then.
+        As :meth:`to_arrow`; ValueError also if `path` is a URL. No file is written then.
     JobError
         If there is a file at `path`, and `overwrite` is false.
+    StoreError
+        If `path` is in a Zarr array.
     """
     pyarrow_for("to_parquet")
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a str or path-like, got {path.__class__.__name__}")
+    file = local_path(path, "path")
     if not isinstance(column, str):
         raise TypeError(f"column must be a name, got {brief(column)} of type {column.__class__.__name__}")
     overwrite = as_bool(overwrite, "overwrite")
     _check_column(x, "a column of Parquet has")
     if type is not None:
         check_arrow_type(type)
-    with new_file(Path(path), overwrite=overwrite) as stream:
+    check_file_outside_arrays(file)
+    with new_file(file, overwrite=overwrite) as stream:
         if not x._is_lazy:
             array = to_arrow(x, type)
             with parquet_writer(stream, column, array.type) as write:
@@ -309,14 +328,14 @@ def read_parquet(
         If a file is no Parquet file or has no such column. When a chunk is computed: if the file was changed
         since, or a value is missing, no integer or out of range.
     TypeError, ValueError
-        If the column has another type, or is of text and there are no moduli.
+        If the column has another type, or is of text and there are no moduli; if a path is a URL.
     """
     if not isinstance(path, str | os.PathLike | Iterable):
         raise TypeError(f"path must be a Parquet file's path, or several, got {type(path).__name__}")
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
-    described = [_described(str(Path(one).absolute()), column) for one in paths]
+    described = [_described(str(local_path(one, "path").absolute()), column) for one in paths]
     system: Any = _system([kind for kind, _ in described], column, moduli, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
     if not groups:
@@ -339,13 +358,10 @@ def read_parquet(
 def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
     """Return the type of a column of a file, and the file's row groups."""
     pyarrow = pyarrow_for("reading Parquet")
-    try:
-        status = Path(path).stat()
-        with pyarrow.parquet.ParquetFile(path) as file:
-            schema, metadata = file.schema_arrow, file.metadata
-            rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    except pyarrow.ArrowInvalid as error:
-        raise InputError(f"{path}: it is no Parquet file: {error}") from None
+    status = Path(path).stat()
+    with parquet_errors(path), pyarrow.parquet.ParquetFile(path) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     if schema.names.count(column) != 1:
         raise InputError(f"{path}: it has no column {column!r:.80}, or several; it has {brief(schema.names)}")
     state = status.st_size, status.st_mtime_ns
@@ -374,7 +390,8 @@ def _read_block(
     status = Path(group.path).stat()
     if (status.st_size, status.st_mtime_ns) != group.state:
         raise InputError(f"{group.path}: it was changed since it was opened")
-    with pyarrow_for("reading Parquet").parquet.ParquetFile(group.path) as file:
+    pyarrow = pyarrow_for("reading Parquet")
+    with parquet_errors(group.path), pyarrow.parquet.ParquetFile(group.path) as file:
         values = file.read_row_group(group.number, columns=[column]).column(0)
     try:
         flat, _ = flat_integers(values)

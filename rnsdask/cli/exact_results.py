@@ -35,8 +35,6 @@ from rnsdask.cli.printing import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -209,7 +207,7 @@ def _compute(
     modulus_bits: int | None,
     moduli_file: str | None,
     mode: dict[str, bool],
-    checkpoint: "Path | None",
+    checkpoint: str | None,
     denominators: str | None = None,
     about: dict[str, Any] | None = None,
     **options: Any,
@@ -262,7 +260,7 @@ def _compute_integers(
     mode: dict[str, bool],
     *,
     about: dict[str, Any],
-    checkpoint: "Path | None",
+    checkpoint: str | None,
     connection: Connection,
     backend: str,
     progress: bool,

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -21,6 +20,7 @@ from rnsdask.cli.options import (
     with_log,
 )
 from rnsdask.cli.printing import cost_text, counted, echo, output_errors, print_json, size_text
+from rnsdask.core.places import local_path
 
 if TYPE_CHECKING:
     from rnsdask.jobs.exporting import Form, Numbers
@@ -92,7 +92,10 @@ def export(
     from rnsdask.jobs.exporting import Numbers, OutputForm, export_integers
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
+    from rnsdask.store import check_file_outside_arrays
 
+    if output != "-":
+        check_file_outside_arrays(local_path(output, "OUTPUT"))
     opened = _output(output, overwrite)
     if residues:
         numbers, write = _residue_writer(path, **foreign)
@@ -128,6 +131,8 @@ def _check_forms(
         refuse("--json needs an OUTPUT other than -")
     from rnsdask.core.file_formats import compression_of
 
+    with refusing():
+        local_path(output, "OUTPUT")
     if residues and compression_of(output):
         refuse("residues are written as a NumPy file, which is not compressed")
     _check_name(output, residues, hexadecimal, width)
@@ -185,7 +190,7 @@ def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
     from rnsdask.core.files import new_file
     from rnsdask.jobs.compression import compressing
 
-    opened = _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
+    opened = _standard_output() if path == "-" else new_file(local_path(path, "OUTPUT"), overwrite=overwrite)
     with opened as file, compressing(file, path) as stream:
         yield stream
 

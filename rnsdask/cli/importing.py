@@ -1,13 +1,12 @@
 """The command ``import``, which brings integers into a store."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import ENOENT
 from functools import partial
 from pathlib import Path, PurePath
-from shutil import copyfileobj
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,7 +39,7 @@ from rnsdask.cli.printing import (
     print_json,
     size_text,
 )
-from rnsdask.core.errors import InputError
+from rnsdask.core.errors import InputError, brief
 from rnsdask.core.file_formats import (
     COMPRESSED,
     MATRIX_MARKET,
@@ -55,6 +54,8 @@ from rnsdask.core.file_formats import (
     renamed,
     uncompressed,
 )
+from rnsdask.core.files import naming_file
+from rnsdask.core.places import is_url, local_path, read_place
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -79,6 +80,11 @@ if TYPE_CHECKING:
 @click.option(
     "--column", metavar="N|NAME", help="Read one column of text, such as CSV, or of a Parquet file."
 )
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="With --column N: whether the first line has names.  [default: if nothing in it could be a value]",
+)
 @click.option("--hex", "hexadecimal", is_flag=True, help="Read hexadecimal text, with 0x or without.")
 @binary_options
 @residue_options
@@ -102,6 +108,7 @@ def import_(
     primes: str | None,
     ntt_length: int | None,
     column: str | None,
+    header: bool | None,
     hexadecimal: bool,
     residues: bool,
     axis: int | None,
@@ -125,10 +132,11 @@ def import_(
     """
     check_input(source, of_residues=residues)
     records = records_form(width, byteorder)
-    if strict and (residues or width is not None or column is not None):
-        refuse("--strict is about text of one integer a line, not --column, --binary or --residues")
+    if strict and (residues or width is not None):
+        refuse("--strict is about text, not --binary or --residues")
     if (column is not None or hexadecimal) and (residues or width is not None):
         refuse("--column and --hex exclude --binary and --residues")
+    _check_header(column, header)
     check_store_path(path)
     if residues:
         if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
@@ -149,18 +157,31 @@ def import_(
         refuse("fields exclude --moduli, --modulus-bits and --positional")
     system = fields or _system(positional, bits, modulus_bits, moduli_file, options["signed"])
     told = {"records": records, "strict": strict, "column": column, "hexadecimal": hexadecimal}
+    told |= {} if header is None else {"header": header}
     _import_integers(source, path, system, read_shape(shape), told, positional=positional, **options)
+
+
+def _check_header(column: str | None, header: bool | None) -> None:
+    """Refuse options about names that contradict the column."""
+    if header is not None and column is None:
+        refuse("--header and --no-header are about text in columns, of which --column chooses one")
+    if header is False and column is not None and not (column.isdecimal() and column.isascii()):
+        refuse(f"--column {brief(column)} is a name, and --no-header says that there are none")
 
 
 def check_input(source: str, *, of_residues: bool = False) -> None:
     """Raise an error for an input that is missing or a folder, before other options are checked."""
-    if source == "-" or (of_residues and "://" in source):
+    if source == "-":
         return
-    if not Path(source).exists():
+    place = read_place(source, "an input")
+    if of_residues and is_url(place):
+        return
+    path = local_path(source, "an input")
+    if not path.exists():
         if of_residues:
             raise CommandError(f"{source}: there is no such file or Zarr array")
         raise FileNotFoundError(ENOENT, "No such file or directory", source)
-    if Path(source).is_dir() and not of_residues:
+    if path.is_dir() and not of_residues:
         raise CommandError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
 
 
@@ -247,7 +268,7 @@ def _import_integers(
         with fitting(job.work), metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = job.run(any_chunks=chunks == "auto", advance=meter.advance, **mode)
     if not given.form.has_plain_bytes and source != "-":  # what was counted are the integers alone
-        done = replace(done, bytes_read=Path(source).stat().st_size)
+        done = replace(done, bytes_read=local_path(source, "an input").stat().st_size)
     kind = "of limbs" if positional else "of residues"
     used: dict[str, Any] = {}
     if system is None:
@@ -256,7 +277,8 @@ def _import_integers(
         sign = "signed" if chosen.signed else "unsigned"
         kind += f" of {bits} bits, {sign}" if positional else f", M of {bits} bits, {sign}, grows"
         used = {"bits": bits, "signed": chosen.signed}
-    _tell_imported(given.name, path, done, cost, as_json, kind, **used)
+    names = job.source.names
+    _tell_imported(given.name, path, done, cost, as_json, kind, names, **used)
 
 
 def _prepared(
@@ -358,9 +380,16 @@ class _Input:
 @contextmanager
 def _kept(stream: "BufferedReader", path: str) -> "Iterator[Any]":
     """Keep what a pipe gives in a file without a name, beside the store if that is on a local disk."""
-    folder = None if "://" in path else next(p for p in Path(path).absolute().parents if p.is_dir())
+    place = read_place(path, "a store's path")
+    folder = (
+        gettempdir() if is_url(place) else str(next(p for p in Path(place).absolute().parents if p.is_dir()))
+    )
     with TemporaryFile(dir=folder) as file:
-        copyfileobj(stream, file, 2**20)
+        while piece := stream.read(2**20):
+            with naming_file(f"{folder}: what the pipe gives"):
+                file.write(piece)
+        with naming_file(f"{folder}: what the pipe gives"):
+            file.flush()
         file.seek(0)
         yield file
 
@@ -372,24 +401,42 @@ def _check_form(form: "InputForm", name: str) -> None:
     if form.kind in (TEXT, RECORDS):
         return
     told = {"--strict": form.strict, "--hex": form.hexadecimal, "--column": form.column is not None}
+    told |= {"--header": form.header is True, "--no-header": form.header is False}
     for option, is_told in told.items():
         if is_told and not (option == "--column" and form.kind == PARQUET):
             refuse(f"{option} is about text, and {name} is {form.kind}")
 
 
 def _tell_imported(
-    source: str, path: str, done: "Transfer", cost: "Cost", as_json: bool, kind: str, **fields: Any
+    source: str,
+    path: str,
+    done: "Transfer",
+    cost: "Cost",
+    as_json: bool,
+    kind: str,
+    names: Sequence[str] = (),
+    **fields: Any,
 ) -> None:
-    """Print that a store was made of an input; `kind` names the content of its bytes."""
+    """Print that a store was made of an input.
+
+    `kind` names the content of its bytes, and `names` are what the input's first line was taken for.
+    """
     cost.record("import", done.count, done.bytes_read)
     if as_json:
         told = {"op": "import", "store": path, "input": source}
+        fields |= {"names": list(names)} if names else {}
         print_json({**told, **done.as_dict(), **cost.as_dict(), **fields})
         return
     time_taken = cost_text(done.bytes_read, cost)
     echo(f"{path}: {counted(done.count, 'integers')}, {size_text(done.bytes_written)} {kind};")
     echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
+    if names:
+        shown = ", ".join(f"{name!r:.40}" for name in names[:_SHOWN_NAMES])
+        echo(f"  names in its first line: {shown}{', ...' * (len(names) > _SHOWN_NAMES)}")
 
+
+_SHOWN_NAMES = 12
+"""Names of columns that fit into some lines of a terminal."""
 
 _READ = "import without --binary reads it"
 _WAYS = {

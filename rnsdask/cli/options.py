@@ -84,6 +84,27 @@ def _read_chunks(_ctx: click.Context, _param: click.Parameter, value: str) -> An
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+class _LocalPath(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A path of this machine, as text: a Path drops ``./``, which tells that ``./s3:/x`` is none of a URL."""
+
+    name = "path"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse a URL, what is neither a URL nor a path, and what is in a Zarr array."""
+        from rnsdask.core.places import read_local
+        from rnsdask.store import check_file_outside_arrays
+
+        try:
+            path = read_local(value, "it")
+            check_file_outside_arrays(path)
+            return path
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+LOCAL_PATH = _LocalPath()
+
+
 def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Any:
     """Let the shell complete the path of a store, which may also be a URL."""
     from click.shell_completion import CompletionItem
@@ -95,6 +116,10 @@ def check_store_path(path: str) -> None:
     """Refuse standard output, and names of files of other formats, as the path of a new store."""
     if path == "-":
         refuse("a store cannot be standard output; rnsdask export writes text there")
+    from rnsdask.core.places import read_place
+
+    with refusing():
+        read_place(path, "a store's path")
     from rnsdask.core.file_formats import ZARR, format_of_name, renamed
 
     if (kind := format_of_name(path)) not in (None, ZARR):
@@ -172,7 +197,7 @@ progress_option = _output(
 
 checkpoint_option = _output(
     "--checkpoint",
-    type=click.Path(path_type=Path),
+    type=LOCAL_PATH,
     metavar="DIR",
     help="Keep partial results there, to continue from.",
 )
@@ -219,17 +244,25 @@ _scheduler_options = joined(
         metavar="ADDRESS",
         help="Run on the cluster of this Dask scheduler.  [default: DASK_SCHEDULER_ADDRESS]",
     ),
-    _cluster("--scheduler-file", metavar="FILE", help="Where the scheduler wrote its address."),
+    _cluster(
+        "--scheduler-file", type=LOCAL_PATH, metavar="FILE", help="Where the scheduler wrote its address."
+    ),
     _cluster(
         "--tls-ca-file", type=_FILE, metavar="FILE", help="Authority that signed its certificate, as PEM."
     ),
     _cluster("--tls-cert", type=_FILE, metavar="FILE", help="This client's certificate, as PEM."),
     _cluster("--tls-key", type=_FILE, metavar="FILE", help="Private key of that certificate, as PEM."),
-    _cluster("--report", metavar="FILE", help="Write Dask's performance report there, as HTML."),
+    _cluster(
+        "--report", type=LOCAL_PATH, metavar="FILE", help="Write Dask's performance report there, as HTML."
+    ),
 )
 
 _log_option = _other(
-    "--log-json", "log", metavar="FILE", help="Log the events of the job there, one JSON object a line."
+    "--log-json",
+    "log",
+    type=LOCAL_PATH,
+    metavar="FILE",
+    help="Log the events of the job there, one JSON object a line.",
 )
 
 processor_options = joined(

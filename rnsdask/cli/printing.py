@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -16,6 +15,7 @@ from rnsdask.cli.wording import in_options
 from rnsdask.core.files import naming_file
 from rnsdask.core.messages import redacted, redacted_fields, tell, visible
 from rnsdask.core.messages import size_text as size_text
+from rnsdask.core.places import local_path
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
@@ -188,7 +188,7 @@ def prepare_streams() -> None:
 def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
     """Open a file, or standard input for ``-``; give the stream and its name in messages."""
     if path != "-":
-        with naming_file(path), Path(path).open("rb") as stream:
+        with naming_file(path), local_path(path, "an input").open("rb") as stream:
             yield stream, path
     elif sys.stdin is None:
         raise CommandError("standard input is closed")

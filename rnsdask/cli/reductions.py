@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,7 +61,7 @@ def _reduce_store(
     connection: Connection,
     backend: str,
     progress: bool,
-    checkpoint: Path | None,
+    checkpoint: str | None,
 ) -> tuple["Source", int, "ReductionResult", "Cost"]:
     """Run the job of a reduction of a store; also tell how many bytes of it were read."""
     from rnsdask.jobs.compute import naming

@@ -49,12 +49,14 @@ def print_results(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.sparse import read
+    from rnsdask.sparse.files import measure
 
-    matrix = read(path)
-    work = job.work_of(operation, matrix, fields)
-    with connection(work) as client, fitting(work, client, backend=backend), measured() as cost:
+    shape, entries = measure(path)
+    work = job.work_of(operation, shape, entries, fields)
+    with connection(work) as client, fitting(work, client, backend=backend):
+        matrix = read(path)
         how: dict[str, Any] = {"backend": backend, "progress": progress}
-        with refusing():
+        with measured() as cost, refusing():
             found = job.results_of(operation, Path(path), matrix, fields, client, **how)
     nbytes = Path(path).stat().st_size
     cost.record(operation, matrix.nnz, nbytes)
@@ -83,8 +85,10 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
         refuse(f"{a} is a file of a sparse matrix: the solutions go to a new store, -o STORE")
     import hashlib
 
+    from rnsdask.jobs import sparse as job_of
     from rnsdask.sparse import read
     from rnsdask.sparse import solve as solution
+    from rnsdask.sparse.files import measure
 
     with Path(a).open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
@@ -96,5 +100,6 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
         lambda x: solution(matrix, x),
         of_fields=True,
         matrix=content,
+        memory=job_of.memory_of(*measure(a)),
         **{name: options[name] for name in job},
     )

@@ -15,11 +15,13 @@ import dask
 
 from rnsdask.backend import gpu_count as gpu_count
 from rnsdask.backend import has_gpu
+from rnsdask.backend.cpu.files import read_first
 from rnsdask.cluster.failures import describe
 from rnsdask.cluster.workers import ask, check_workers, explained_by_workers, identity
 from rnsdask.core.errors import JobError
 from rnsdask.core.files import naming_file, private
 from rnsdask.core.messages import redacted, tell
+from rnsdask.core.places import local_path
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5
 """Time that a scheduler may take to answer."""
+
+_LONGEST_FILE = 2**24
+"""Most bytes of a scheduler file that are read: it has a few hundred for each worker."""
 
 THREADS_PER_GPU = 8
 """Number of threads of a GPU's worker: while one computes, others read."""
@@ -87,7 +92,7 @@ def connect(
         else:
             address, name = scheduler, str(scheduler)
             if scheduler_file is not None:
-                address = name = _address_in_file(Path(scheduler_file))
+                address = name = _address_in_file(local_path(scheduler_file, "scheduler_file"))
             elif gpus is not None:
                 address, name = (
                     stack.enter_context(_gpu_cluster(gpus, threads_per_gpu)),
@@ -246,7 +251,7 @@ def _check_encryption(address: str, security: "Security | None") -> None:
 def _address_in_file(path: Path) -> str:
     # Left to itself, the client would wait for ever for a file that does not exist.
     try:
-        address = json.loads(path.read_text(encoding="utf-8"))["address"]
+        address = json.loads(read_first(path, _LONGEST_FILE))["address"]
     except OSError as error:
         raise JobError(f"{path}: the scheduler file cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, KeyError) as error:

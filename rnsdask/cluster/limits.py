@@ -8,6 +8,9 @@ GRAPH_BYTES = 16 * 1024
 _FEW_CHUNKS = 2**14
 """Number of chunks whose graph fits everywhere."""
 
+_FEW_BYTES = 2**30
+"""Bytes of an array that any process has room for, so that no limit is asked for."""
+
 
 def process_limit() -> int:
     """Return the bytes that this process may use: of the host, its control group, or its own limits."""
@@ -21,6 +24,13 @@ def process_limit() -> int:
         return MEMORY_LIMIT
     usage = psutil.Process().memory_info()
     return min(MEMORY_LIMIT, address_space - int(usage.vms - usage.rss))  # what is mapped and not used counts
+
+
+def check_bytes(need: int, what: str) -> None:
+    """Raise JobError if an array of that many bytes would not fit into this process's memory."""
+    if need > _FEW_BYTES and need > (limit := process_limit()):
+        shown = f"{need / 1e9:.3g}" if need < 2**80 else "more than 1e+15"
+        raise JobError(f"{what} would take {shown} GB of {limit / 1e9:.3g} GB of memory")
 
 
 def check_graph(count: int, what: str) -> None:

@@ -11,11 +11,14 @@ _LISTED = 3
 
 # Of anything but HTTP and FTP a name alone is no secret: it may be a container, as in abfs://container@account/x.
 # A colon is a port's if digits and a slash follow. An unquoted key of S3 may have a slash in it.
-_NAME_OF_SERVER = re.compile(r"\b((?:https?|ftps?)://)[^\s\"'<>@/:]+@", re.IGNORECASE)
-_PASSWORD = re.compile(r"\b([a-z][a-z0-9+.-]*://)(?!\[)[^\s\"'<>@/:]*:(?!\d+/)[^\s\"'<>]*@", re.IGNORECASE)
+# One slash is what pathlib leaves of two.
+_NAME_OF_SERVER = re.compile(r"\b((?:https?|ftps?):/{1,2})[^\s\"'<>@/:]+@", re.IGNORECASE)
+_PASSWORD = re.compile(
+    r"\b([a-z][a-z0-9+.-]*:/{1,2})(?!\[)[^\s\"'<>@/:]*:(?!\d+/)[^\s\"'<>]*@", re.IGNORECASE
+)
 
 # Any parameter: services have their own names for signatures and tokens.
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.IGNORECASE)
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*:/{1,2}[^\s\"'<>]+", re.IGNORECASE)
 _VALUE = re.compile(r"([?&;#][^=?&;#\s]*=)[^?&;#\s]*[^?&;#\s:,.)]")
 
 
@@ -24,7 +27,7 @@ def redacted(text: str) -> str:
 
     Those are user and password before a server's name, and the values of all parameters.
     """
-    if "://" not in text:
+    if ":/" not in text:
         return text
     text = _PASSWORD.sub(rf"\1{HIDDEN}@", text)
     text = _NAME_OF_SERVER.sub(rf"\1{HIDDEN}@", text)

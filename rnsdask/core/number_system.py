@@ -1,6 +1,7 @@
 """Number systems: what the words of a number mean."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, ClassVar, ParamSpec, TypeVar
@@ -43,8 +44,11 @@ class NumberSystem(ABC):
     Without one, the system has all that follows from :meth:`encode` and :meth:`decode`.
     """
 
-    ways_out: ClassVar[str] = "it has no such operation"
-    """Ways out that an error names for an operation that the table lacks."""
+    lacks: ClassVar[str] = "it has no such operation"
+    """Why the table lacks an operation, as errors say it."""
+
+    ways_out: ClassVar[Mapping[str, str]] = {}
+    """Ways to other systems by the names of their tables, as errors say them; the shortest ways first."""
 
     conversions: ClassVar[str] = ""
     """Conversions between this system and others, as errors name them."""
@@ -79,9 +83,14 @@ class NumberSystem(ABC):
         """Apply a row to chunks of words, (rows, *shape) each."""
         entry = self.table.get(row.name)
         if entry is None:
-            raise TypeError(f"{row.name} takes no numbers of {self!r}: {self.ways_out}")
+            raise TypeError(f"{row.name} takes no numbers of {self!r}: {self.lacking(row)}")
         result: R = entry.call(*blocks, system=self, **options)
         return result
+
+    def lacking(self, row: Row[..., Any]) -> str:
+        """Text of an error for an operation that the table lacks, with the way to a system that has it."""
+        ways = [way for table, way in self.ways_out.items() if row.name in table_at(table)]
+        return "; ".join([self.lacks, *ways[:1]])
 
     @property
     def word_dtype(self) -> np.dtype[Any]:

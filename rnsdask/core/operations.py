@@ -98,7 +98,10 @@ FOOTPRINTS = {
     "batchgcd": Footprint(40, 30, passes=1),  # one array a level of the tree
     "eval": Footprint(1, 0, _POWER_TABLES),  # and what its steps take
     **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20, passes=1)),
-    # Steps of expressions.
+}
+"""Footprints of jobs by the names of their commands."""
+
+STEPS = {
     **dict.fromkeys(("floor_divide", "remainder"), Footprint(4, 60)),
     **dict.fromkeys(("muladd", "mulsub"), Footprint(7, 30)),
     **dict.fromkeys(("left_shift", "right_shift"), Footprint(3, 60)),
@@ -110,7 +113,7 @@ FOOTPRINTS = {
     **dict.fromkeys(("power", "pow"), Footprint(16, _BY_INTEGERS)),
     **dict.fromkeys(("mod_power", "matmul"), Footprint(16, _BY_INTEGERS, passes=1)),
 }
-"""Footprints of jobs by the names of their commands, and of the steps of expressions by theirs."""
+"""Footprints of the steps of expressions by their names."""
 
 STEP = Footprint(1, 30)
 """Footprint of any other step of an expression."""

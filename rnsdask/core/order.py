@@ -1,4 +1,4 @@
-"""What sorting has to know of numbers, in any number system."""
+"""Sort keys of numbers, in any number system."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

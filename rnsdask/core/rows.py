@@ -227,7 +227,7 @@ def floor_divide(
 
 @row("numbers")
 def floor_divide_by(x: Array, *, divisor: int, parts: Sequence[Part], locate: Locate = int) -> Array:
-    """The same by one integer of any size."""
+    """Quotients and remainders by one integer of any size."""
 
 
 @row("numbers")
@@ -247,7 +247,7 @@ def power_modulo(x: Array, *, exponent: int, modulus: int, locate: Locate = int)
 
 @row("numbers")
 def power_modulo_by_array(x: Array, exponents: Array, *, modulus: int, locate: Locate = int) -> Array:
-    """The same by machine integers (1, *shape)."""
+    """Powers by machine integers (1, *shape) modulo an integer."""
 
 
 @row("numbers")

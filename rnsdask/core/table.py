@@ -120,6 +120,14 @@ def table(*entries: Entry | ThroughRNS) -> Table:
     return made
 
 
+RNS_TABLE = "rnsdask.rns.table:TABLE"
+INTERVAL_RNS_TABLE = "rnsdask.interval_rns.table:TABLE"
+POSITIONAL_TABLE = "rnsdask.positional.table:TABLE"
+PRIME_FIELDS_TABLE = "rnsdask.fields.table:PRIME_FIELDS"
+FERMAT_FIELDS_TABLE = "rnsdask.fields.table:FERMAT_FIELDS"
+"""Names of the tables, by which systems name one another's without importing them."""
+
+
 @cache
 def table_at(name: str) -> Table:
     """Import the table of a name such as ``rnsdask.rns.table:TABLE``."""

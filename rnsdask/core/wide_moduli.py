@@ -59,4 +59,5 @@ def moduli_of_residues(moduli: ModuliSet | Iterable[SupportsIndex]) -> ModuliSet
     if not isinstance(moduli, Iterable) or isinstance(moduli, str | bytes):
         check_moduli_set(moduli)  # its error names the ways to make one
     values = tuple(as_integer(m, f"modulus at position {i}") for i, m in enumerate(moduli))
-    return ModuliSet(values) if max(values, default=0) <= MODULUS_MAX else WideModuli(values)
+    are_narrow = bool(values) and all(2 <= m <= MODULUS_MAX for m in values)
+    return ModuliSet(values) if are_narrow else WideModuli(values)  # whose error names the range of both

@@ -19,6 +19,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
+from rnsdask.core.table import FERMAT_FIELDS_TABLE
 from rnsdask.fields.system import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
 from rnsdask.rns.random import uniform_limbs
@@ -70,7 +71,7 @@ class FermatField(FiniteFields):
 
     constants: FermatConstants
 
-    table_name: ClassVar[str] = "rnsdask.fields.table:FERMAT_FIELDS"
+    table_name: ClassVar[str] = FERMAT_FIELDS_TABLE
     words_are = "digits"
 
     def __init__(self, radix: SupportsIndex, digits: SupportsIndex) -> None:

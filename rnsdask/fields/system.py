@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, SupportsIndex
@@ -18,6 +18,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.primes import is_prime, root_of_unity
+from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
 
@@ -28,9 +29,11 @@ class FiniteFields(NumberSystem):
     Every integer stands for an element, and every result is an element: nothing is out of range.
     """
 
-    ways_out: ClassVar[str] = (
-        "elements of fields have no order, sign or size; x.lift() makes integers, which have"
-    )
+    lacks: ClassVar[str] = "elements of fields have no order, sign or size"
+    ways_out: ClassVar[Mapping[str, str]] = {
+        RNS_TABLE: "x.lift() makes integers, which have",
+        POSITIONAL_TABLE: "x.lift().to_positional(bits) makes limbs, which have",
+    }
     conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
     overflows: ClassVar[bool] = False
 
@@ -67,7 +70,7 @@ class PrimeFields(FiniteFields):
         If there is none, one is no prime, or one is there twice; the message names it.
     """
 
-    table_name: ClassVar[str] = "rnsdask.fields.table:PRIME_FIELDS"
+    table_name: ClassVar[str] = PRIME_FIELDS_TABLE
 
     moduli: ModuliSet
 

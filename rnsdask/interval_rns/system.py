@@ -1,5 +1,6 @@
 """The number system of signed integers with stored intervals."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
+from rnsdask.core.table import INTERVAL_RNS_TABLE, POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import arithmetic, convert, layout
 from rnsdask.interval_rns.convert import columns_of_limbs, limbs_of_columns
@@ -38,11 +40,13 @@ class IntervalRNS(NumberSystem):
         If `moduli` is no ModuliSet, or `source` no WideModuli.
     """
 
-    table_name: ClassVar[str] = "rnsdask.interval_rns.table:TABLE"
-    ways_out: ClassVar[str] = (
-        "numbers with intervals have no such operation; x.to_rns() makes an RNSArray, and "
-        "x.to_positional(bits) limbs"
-    )
+    table_name: ClassVar[str] = INTERVAL_RNS_TABLE
+    lacks: ClassVar[str] = "numbers with intervals have no such operation"
+    ways_out: ClassVar[Mapping[str, str]] = {
+        RNS_TABLE: "x.to_rns() makes an RNSArray",
+        POSITIONAL_TABLE: "x.to_positional(bits) makes limbs",
+        PRIME_FIELDS_TABLE: "rd.FieldArray.from_rns(x, fields) makes elements of fields",
+    }
     conversions: ClassVar[str] = "IntervalRNSArray.from_rns(x) and to_rns() convert"
     wider: ClassVar[str] = "x.extend(moduli) takes more moduli"
     arrays_beside: ClassVar[int] = 6  # signs, bounds, numbers of either sign, and a wider system

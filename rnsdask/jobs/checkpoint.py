@@ -5,6 +5,7 @@ needs to reach the folder, and one process writes it. A file is renamed into pla
 checksum; what does not match it counts as not there. ``job.json`` says which job the results are of.
 """
 
+import errno
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -15,14 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.backend.cpu.files import read_first
 from rnsdask.core.errors import JobError, brief
-from rnsdask.core.files import new_file
+from rnsdask.core.files import naming_file, new_file
+from rnsdask.core.messages import size_text
 from rnsdask.core.moduli import to_text
+from rnsdask.core.places import local_path
 from rnsdask.core.reductions import ReductionResult
 from rnsdask.store import StoreInfo, fingerprint
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 
 FORMAT = 1
+
+_LONGEST = 2**28
+"""Most bytes of a file, 256 MiB: far more than results have, and what parsing it takes fits into memory."""
 
 _JOB_FILE = "job.json"
 
@@ -35,12 +42,12 @@ class Checkpoint:
     else. Changes of the metadata, and of any chunk's size or time of modification, are seen.
     """
 
-    def __init__(self, folder: Path, job: dict[str, Any], kind: "Kind") -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Path, job: dict[str, Any], kind: "Kind") -> None:
+        self.folder = local_path(folder, "a checkpoint")
         self._pieces, self._kind = int(job["pieces"]), kind
         self._digest = _digest(job)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             self._check_job(job)
         except OSError as error:
             raise self._cannot("used", error) from error
@@ -158,10 +165,20 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def _read(file: Path) -> dict[str, Any] | None:
-    """Content of a file; None if it is not there or does not match its checksum."""
+    """Content of a file; None if it is not there or does not match its checksum.
+
+    OSError, which names it, if it is a pipe, a device or a folder, or too long to be a result.
+    """
+    with naming_file(file):
+        try:
+            text = read_first(file, _LONGEST + 1)
+        except FileNotFoundError:
+            return None
+        if len(text) > _LONGEST:
+            raise OSError(errno.EFBIG, f"it has more than {size_text(_LONGEST)}, and is no result")
     try:
-        content = json.loads(file.read_bytes())
-    except (FileNotFoundError, ValueError):
+        content = json.loads(text)
+    except (ValueError, RecursionError):
         return None
     if not isinstance(content, dict) or content.pop("checksum", None) != _digest(content):
         return None

@@ -1,8 +1,9 @@
 """The job that writes a lazy array made of stores: opened, planned, written chunk by chunk, continued."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -52,6 +53,7 @@ def prepare(
     waiting: Callable[..., int] = lambda *_: 0,
     passes: Callable[..., int] = lambda *_: 1,
     computing: Callable[..., float] | None = None,
+    memory: Mapping[str, Any] = MappingProxyType({}),
     **parameters: Any,
 ) -> Derivation:
     """Check a job that derives an array from stores; nothing is computed.
@@ -61,8 +63,8 @@ def prepare(
     (:meth:`.Source.array_with`). `read_in` gives the chunks that a source is opened in. `waiting`, called
     with the arrays too, gives how many numbers wait for others in memory, beside those of chunks that are cut
     and joined; `passes` how often each chunk is read; `computing` how much is computed with it, where that is
-    not the operation's usual :attr:`.Footprint.passes`. `parameters` are all else that the result depends on;
-    JSON can write it.
+    not the operation's usual :attr:`.Footprint.passes`. `memory` has the fields of :class:`.Work` that the
+    stores do not tell. `parameters` are all else that the result depends on; JSON can write it.
     """
     opened = {
         source.path: source.array_with(method, backend=backend, chunks=read_in(source)) for source in sources
@@ -72,8 +74,8 @@ def prepare(
     if not isinstance(made, NumberArray):
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
-    computed = {} if computing is None else {"passes": computing(*arrays)}
-    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), **computed)
+    computed = dict(memory) if computing is None else {"passes": computing(*arrays), **memory}
+    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), computed)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
@@ -89,9 +91,9 @@ def _work(
     array: Any,
     sources: Sequence[Source],
     waiting: int,
-    **computed: float,
+    fields: Mapping[str, Any],
 ) -> Work:
-    """Describe the job by the largest chunks, and the most words of a number, that there are."""
+    """Describe the job by the largest chunks, the most words of a number, and other `fields` of Work."""
     everything = [*arrays, made, array]
     stored = {source.path: (stored_chunks(source.info), source.info.shape) for source in sources}.values()
     layouts = [*stored, *((one.chunks, one.shape) for one in everything)]
@@ -104,7 +106,7 @@ def _work(
     alive += sum(_alive(*one, array) for one in stored)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
     room = memory_plan.room_of(source.info for source in sources)
-    how: dict[str, Any] = {"direct": direct, "held": held, "room": room, **computed}
+    how: dict[str, Any] = {"direct": direct, "held": held, "room": room, **fields}
     return memory_plan.describe(operation, systems, shape, chunks, **how)
 
 

@@ -164,7 +164,7 @@ def integers(
     client: "Client | None" = None,
     *,
     progress: bool = False,
-    checkpoint: Path | None = None,
+    checkpoint: str | Path | None = None,
 ) -> list[NDArray[np.object_]]:
     """Compute the results, as arrays of Python ints.
 
@@ -194,7 +194,12 @@ def _as_ints(part: Any) -> NDArray[np.object_]:
 
 
 def _kept(
-    folder: Path, problem: Problem, client: "Client | None", how: dict[str, Any], pieces: list[Any], cut: str
+    folder: str | Path,
+    problem: Problem,
+    client: "Client | None",
+    how: dict[str, Any],
+    pieces: list[Any],
+    cut: str,
 ) -> list[NDArray[Any]]:
     """Compute the results of pieces, but for those that a checkpoint holds."""
     job = job_of_pieces(problem.identity, problem.operation, len(pieces), cut)

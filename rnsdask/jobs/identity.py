@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rnsdask.core.places import is_url, read_place
 from rnsdask.store import PlainInfo, StoreInfo, fingerprint, locate
 
 
@@ -27,8 +28,9 @@ def import_identity(source: str, **parameters: Any) -> str | None:
     """
     if source == "-":
         return None
-    path = Path(source).absolute()
-    if path.is_file():
+    place = read_place(source, "an input")
+    path = Path(place).absolute()
+    if not is_url(place) and path.is_file():
         status = path.stat()
         found: list[Any] = [str(path), status.st_size, status.st_mtime_ns, status.st_ino]
     else:

@@ -15,18 +15,28 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import layout
-from rnsdask.core.errors import InputError, JobError
-from rnsdask.core.file_formats import MATRIX_MARKET, NUMPY, PARQUET, RECORDS, TEXT
+from rnsdask.core.errors import InputError, JobError, brief
+from rnsdask.core.file_formats import (
+    FIRST_BYTES,
+    MATRIX_MARKET,
+    NUMPY,
+    PARQUET,
+    RECORDS,
+    TEXT,
+    ZIP,
+    format_of_begin,
+)
 from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.places import is_url, read_place
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
 from rnsdask.jobs.line_forms import NumberRange, plain_lines, range_of_lines
 from rnsdask.jobs.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.memory_plan import Work, describe
-from rnsdask.jobs.tables import NumpyReader, ParquetReader
+from rnsdask.jobs.tables import NumpyReader, ParquetReader, read_numpy_header
 from rnsdask.jobs.writing import (
     Index,
     Transfer,
@@ -58,6 +68,7 @@ class IntegerSource(Protocol):
 
     name: str
     held: int
+    names: list[str]
     count: int
     bytes_read: int
 
@@ -94,6 +105,8 @@ class InputForm:
         Text, records, or a format of :mod:`.file_formats`.
     column : str, optional
         The column of text, as :func:`.plain_lines` takes it, or of a Parquet file.
+    header : bool, optional
+        Whether the first line of text in columns has names; without it, the line tells.
     hexadecimal, strict : bool
         Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
         allowed.
@@ -105,6 +118,7 @@ class InputForm:
 
     kind: str
     column: str | None = None
+    header: bool | None = None
     hexadecimal: bool = False
     strict: bool = False
     records: dict[str, Any] = field(default_factory=dict)
@@ -126,7 +140,8 @@ class InputForm:
         wrong line of text is left to who reads it.
         """
         if self.kind == TEXT:
-            return range_of_lines(self._lines(stream, name), name, advance=advance)
+            lines = self._lines(stream, name)
+            return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
         if self.kind == MATRIX_MARKET:
             return range_of_matrix(stream, name, advance)
         reader = self._reader_of_table(stream, name, (None, None))
@@ -147,12 +162,17 @@ class InputForm:
             return MatrixMarketReader(stream, name, system, limits)
         if self.kind != TEXT:
             return self._reader_of_table(stream, name, limits)
+        names: list[str] = []
+        lines, of_column = self._lines(stream, name, names), self.column is not None
         longest = 0 if found is None else found.longest
-        return TextReader(self._lines(stream, name), name, *limits, strict=self.strict, longest=longest)
+        strict = self.strict and not of_column  # whose lines are checked already
+        reader = TextReader(lines, name, *limits, strict=strict, longest=longest, of_column=of_column)
+        reader.names = names
+        return reader
 
-    def _lines(self, stream: BinaryIO, name: str) -> Readable:
-        how: dict[str, Any] = {"column": self.column, "hexadecimal": self.hexadecimal}
-        return plain_lines(stream, name, has_comments=not self.strict, **how)
+    def _lines(self, stream: BinaryIO, name: str, names: list[str] | None = None) -> Readable:
+        how: dict[str, Any] = {"column": self.column, "header": self.header, "names": names}
+        return plain_lines(stream, name, hexadecimal=self.hexadecimal, strict=self.strict, **how)
 
     def _reader_of_table(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
         """Return a reader of an input that is no text, with limits or None."""
@@ -353,7 +373,8 @@ class Import:
         """Make the store whole."""
         source = self.source
         if self._writer is None:
-            raise InputError(f"{source.name}: it is empty; at least one integer was expected")
+            but = f" but for names, {brief(source.names)}" if source.names else ""
+            raise InputError(f"{source.name}: it is empty{but}; at least one integer was expected")
         info = self._writer.info
         if source.count != info.count:
             begun = f"{info.path}: it was begun with {info.count} integers or more"
@@ -385,16 +406,22 @@ def _batches(
 
 def open_residues(path: str) -> Any:
     """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array."""
-    if not Path(path).is_file():
+    place = read_place(path, "an input")
+    if is_url(place) or not Path(place).is_file():
         return store.open_any_array(path)
+    with naming_file(path), Path(place).open("rb") as stream:
+        kind = format_of_begin(stream.read(FIRST_BYTES))
+        if kind == ZIP:
+            raise InputError(f"{path}: it is an archive of NumPy files (.npz); one array (.npy) was expected")
+        if kind != NUMPY:
+            raise InputError(f"{path}: it is no NumPy file (.npy) of integers")
+        stream.seek(0)
+        read_numpy_header(stream, path)
     try:
         with naming_file(path):
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:  # what it says is about pickles, which a file of anything may be
-        raise InputError(f"{path}: it is no NumPy file (.npy) of integers") from error
-    if not isinstance(found, np.ndarray):
-        raise InputError(f"{path}: it is an archive of NumPy files (.npz); one array (.npy) was expected")
-    return found
+            return np.load(place, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:  # what it says is about pickles, or the length of what is mapped
+        raise InputError(f"{path}: it is no NumPy file (.npy) of integers, or cut") from error
 
 
 def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:

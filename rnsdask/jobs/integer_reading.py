@@ -140,8 +140,9 @@ class IntegerReader(ABC):
     """Integers of a stream, a batch at a time, as limbs; those from `lowest` to `highest` are allowed.
 
     Where the stream tells them, `shape` is that of the array, and `nonzero` how many integers are not 0, at
-    most. `held` are bytes that the stream takes in memory beside batches. `count` integers are read so far,
-    in `bytes_read` bytes; `least` and `greatest` are the ends of these and 0.
+    most. `held` are bytes that the stream takes in memory beside batches. `names` are the fields of the first
+    line, if that was passed over. `count` integers are read so far, in `bytes_read` bytes; `least` and
+    `greatest` are the ends of these and 0.
     """
 
     def __init__(self, stream: Any, name: str, lowest: int, highest: int, signed: bool) -> None:
@@ -149,6 +150,7 @@ class IntegerReader(ABC):
         self.shape: tuple[int, ...] | None = None
         self.nonzero: int | None = None
         self.held = 0
+        self.names: list[str] = []
         self._lowest, self._highest, self._signed = lowest, highest, signed
         self.count = self.least = self.greatest = self.bytes_read = 0
 
@@ -198,7 +200,7 @@ class TextReader(IntegerReader):
 
     They are decimal up to the first hexadecimal line. If it is `strict`, spaces, blank lines and a byte order
     mark are errors. An integer may have `longest` characters, leading zeros among them, if the range does not
-    need more.
+    need more. Lines that are fields `of_column` have no byte order mark nor a name before them.
     """
 
     def __init__(
@@ -210,9 +212,10 @@ class TextReader(IntegerReader):
         *,
         strict: bool = False,
         longest: int = 0,
+        of_column: bool = False,
     ) -> None:
         super().__init__(stream, name, lowest, highest, signed=lowest < 0)
-        self._strict = strict
+        self._strict, self._of_column = strict, of_column
         self._decimal = True
         # Lines before those of the current batch, and how many of its integers come before each blank line.
         self._lines, self._blank = 0, array("q")
@@ -224,7 +227,7 @@ class TextReader(IntegerReader):
         self._decimal_limbs = -(-self._limit // DECIMAL_DIGITS) + self._signed
         # Of a line; two characters more for CRLF.
         self._longest_line = self._limit + 2 + (0 if strict else _MOST_SPACES)
-        self._is_at_start = not strict
+        self._is_at_start = not strict and not of_column
         self._text, self._start = b"", 0  # what is read of the stream, and where in it the next line starts
 
     def read(self, count: int) -> Batch:
@@ -296,7 +299,9 @@ class TextReader(IntegerReader):
             if text.startswith(begin):
                 self._start += len(begin)
                 self.bytes_read += len(begin)
-                self._lines += begin is not BYTE_ORDER_MARK
+                if begin is not BYTE_ORDER_MARK:
+                    self._lines += 1
+                    self.names.append(CSV_HEADER.decode().strip())
 
     def _next_line(self) -> bytes:
         cut = self._start + self._longest_line
@@ -316,8 +321,9 @@ class TextReader(IntegerReader):
         line = line if self._strict else line.strip(_SPACES)
         value = parse_integer(line)
         if value is None and not (is_cut and _DIGITS.fullmatch(line)):
-            is_column = not self._strict and (self._lines + len(self._blank) == 0 or _SEPARATOR.search(line))
-            hint = "; column= chooses a column, by its number or name" if is_column else ""
+            is_first = self._lines + len(self._blank) == 0
+            has_columns = not self._strict and not self._of_column and (is_first or _SEPARATOR.search(line))
+            hint = "; column= chooses a column, by its number or name" if has_columns else ""
             return None, not_an_integer(line) + hint
         if is_cut or len(line) > self._limit:
             lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)

@@ -17,10 +17,13 @@ _logger = logging.getLogger("rnsdask.jobs")
 
 
 def record(event: str, **fields: Any) -> None:
-    """Record an event of the running job, such as ``progress``; fields that JSON cannot hold become text."""
+    """Record an event of the running job, such as ``progress``.
+
+    Fields that JSON cannot hold become text, and secrets of URLs asterisks: any handler may get it.
+    """
     if _logger.handlers or _logger.isEnabledFor(logging.INFO):
         # By `handle`, for commands turn logging off: libraries log tracebacks of what becomes one line.
-        content = {"event": event, **fields}
+        content = redacted_fields({"event": event, **fields})
         _logger.handle(_logger.makeRecord(_logger.name, logging.INFO, "", 0, content, (), None))
 
 
@@ -61,7 +64,7 @@ class _LogFile(logging.StreamHandler):  # type: ignore[type-arg]
     def format(self, record: logging.LogRecord) -> str:
         """Write one line, without its end."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat()
-        return json.dumps(redacted_fields({"time": moment, **record.msg}))  # type: ignore[dict-item]
+        return json.dumps({"time": moment, **record.msg})  # type: ignore[dict-item]
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
         """End the log; at the start of the job, raise the error."""

@@ -20,6 +20,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, TextReader
 from rnsdask.jobs.line_forms import NumberRange, range_of_lines
+from rnsdask.sparse.files import two_entries
 
 _BANNER = b"%%matrixmarket"
 _LONGEST_HEADER_LINE = 2**16
@@ -34,6 +35,8 @@ _MOST_NUMBERS = 2**63 - 1
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 _UNSIGNED = "unsigned-integer"
 """The field that SciPy writes of unsigned integers."""
+
+_NEGATIVE = "a skew-symmetric matrix has negative integers"
 
 _Places = NDArray[np.int64]
 
@@ -78,6 +81,7 @@ class MatrixMarketReader:
         self._stream, self.name, self._system = stream, name, system
         self._limits = system.value_range if limits is None else limits
         self._line = 0
+        self.names: list[str] = []
         self.shape: tuple[int, int]
         self.nonzero: int | None
         self.count = self.bound = self.bytes_read = 0
@@ -132,11 +136,8 @@ class MatrixMarketReader:
         ):
             if given not in known:
                 raise self._error(f"the {what} must be {' or '.join(known)}, got {given!r:.80}")
-        negative = "a skew-symmetric matrix has negative integers"
         if words[3:] == [_UNSIGNED, "skew-symmetric"]:
-            raise self._error(f"{negative}, and the field is {_UNSIGNED}")
-        if words[4] == "skew-symmetric" and not getattr(self._system, "signed", True):
-            raise self._error(f"{negative}, which need a signed array")
+            raise self._error(f"{_NEGATIVE}, and the field is {_UNSIGNED}")
         return words[2] == "coordinate", words[3], words[4]
 
     def _size(self) -> tuple[tuple[int, int], int]:
@@ -197,8 +198,7 @@ class MatrixMarketReader:
         order = np.argsort(places, kind="stable")
         places = places[order]
         if len(twice := np.flatnonzero(places[1:] == places[:-1])):
-            row, column = divmod(int(places[twice[0]]), self.shape[1])
-            raise InputError(f"{self.name}: it has two entries of row {row + 1}, column {column + 1}")
+            raise two_entries(self.name, *divmod(int(places[twice[0]]), self.shape[1]))
         return places, words[:, order]
 
     def _tokens(self) -> Iterator[list[bytes]]:
@@ -276,7 +276,7 @@ class MatrixMarketReader:
             lowest = max(lowest, 0)
         stream = io.BytesIO(b"".join(text + b"\n" for text in texts))
         reader = _EntryReader(stream, self.name, lowest, highest, strict=True)
-        reader.entries_before, reader.field = done, self._field
+        reader.entries_before, reader.field, reader.is_skew = done, self._field, self.is_skew
         parts = [np.zeros((self._system.rows, 0), dtype=RESIDUE_DTYPE)]
         while batch := reader.read(len(texts)):
             parts.append(batch.to_words(self._system))
@@ -301,6 +301,7 @@ class _EntryReader(TextReader):
 
     entries_before = 0
     field = ""
+    is_skew = False
 
     def _place(self, row: int) -> str:
         return f"{self.name}: entry {self.entries_before + self.count + row + 1}"
@@ -308,6 +309,8 @@ class _EntryReader(TextReader):
     def _out_of_range(self, value: int) -> str:
         if value < 0 and self.field == _UNSIGNED:
             return f"{abbreviate(value)} is negative, and the field is {_UNSIGNED}"
+        if self.is_skew and self._lowest == self._highest == 0:
+            return f"{abbreviate(value)} is not 0; {_NEGATIVE}, which need a signed array"
         return super()._out_of_range(value)
 
 

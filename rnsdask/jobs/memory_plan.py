@@ -103,6 +103,8 @@ class Work:
         Moduli of a number, by whose pairs tables are made.
     passes : float
         How much is computed with what is read, as :class:`.Footprint` has it.
+    whole : str
+        What the job is computed of, as messages call it, where it is not in chunks that could be smaller.
     """
 
     operation: str
@@ -119,6 +121,7 @@ class Work:
     workspace: int = 0
     moduli: int = 0
     passes: float = 0
+    whole: str = ""
 
     def gpus(self, available: int) -> int:
         """Number of GPUs that the job should use: more than one only where that saves time."""
@@ -322,14 +325,19 @@ def _refusal(work: Work, place: Place) -> str:
     figures = f"{host / 1e9:.3g} GB of {place.host / 1e9:.3g} GB"
     if place.device is not None:
         figures += f", on its GPU {device / 1e9:.3g} GB of {place.device / 1e9:.3g} GB"
+    plural = "s" if threads > 1 else ""
+    does_not_fit = (
+        f"does not fit into the memory of {place.name}: {threads} thread{plural} may need {figures}"
+    )
+    if work.whole:
+        return f"{work.operation} of {work.whole} {does_not_fit}"
     halves = (work.numbers >> k for k in range(work.numbers.bit_length()))
     lengths = [half // CHUNK_MULTIPLE * CHUNK_MULTIPLE for half in halves if half >= CHUNK_MULTIPLE]
     smaller = place.longest_fitting(work, lengths, threads)
     advice = "no chunk size would fit" if smaller is None else f"chunks of {smaller} numbers would fit"
-    plural = "s" if threads > 1 else ""
     return (
-        f"{work.operation} with chunks of {work.numbers} numbers ({work.chunk_bytes / 1e9:.3g} GB) does not "
-        f"fit into the memory of {place.name}: {threads} thread{plural} may need {figures}; {advice}"
+        f"{work.operation} with chunks of {work.numbers} numbers ({work.chunk_bytes / 1e9:.3g} GB) "
+        f"{does_not_fit}; {advice}"
     )
 
 

@@ -23,7 +23,7 @@ def reduce(
     *,
     backend: str = "auto",
     progress: bool = False,
-    checkpoint: Path | None = None,
+    checkpoint: str | Path | None = None,
     info: store.StoreInfo | None = None,
 ) -> "ReductionResult":
     """Reduce a lazy array, which is read from the store `info`.

@@ -12,7 +12,7 @@ from rnsdask import store
 from rnsdask.arrays import creation
 from rnsdask.backend import naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
-from rnsdask.core import layout
+from rnsdask.core import layout, rows
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -53,11 +53,11 @@ class Source:
         return dict.fromkeys(range(len(self.info.shape))[-count:], -1)
 
     def array_with(self, method: str, **options: Any) -> Any:
-        """Open it for a job that calls a method of the array; JobError, with the way out, if it has none."""
+        """Open it for a job that calls a method of arrays of residues; JobError if the array lacks it."""
         array = self.array(**options)
         if hasattr(array, method):
             return array
-        raise JobError(f"{self.path}: {method}: {self.info.system.ways_out}")
+        raise JobError(f"{self.path}: {method}: {self.info.system.lacking(rows.residues_modulo)}")
 
 
 def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:

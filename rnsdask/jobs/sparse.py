@@ -18,16 +18,26 @@ if TYPE_CHECKING:
 _VECTORS = 16
 """Vectors modulo the primes of a task that it holds, by estimate: random ones, products and recurrences."""
 
-_ENTRY_BYTES = 64
-"""Bytes of an entry, by estimate: of the matrix and its transpose, and modulo the primes of a task."""
+_ENTRY_BYTES, _ROW_BYTES = 64, 32
+"""Bytes of an entry, and of a row or column, by estimate: of the matrix and its transpose, and modulo the
+primes of a task."""
 
 
-def work_of(operation: str, matrix: SparseMatrix, fields: PrimeFields) -> Work:
+def work_of(operation: str, shape: tuple[int, int], entries: int, fields: PrimeFields) -> Work:
     """Describe the job by the vectors of a task, and by the matrix, which each process holds."""
     count = min(PRIMES_OF_TASK, fields.rows)
     tasks = -(-fields.rows // count)
-    held = _ENTRY_BYTES * matrix.nnz
-    return Work(operation, count, max(*matrix.shape, 1), tasks, _VECTORS, 0, constants=held)
+    how = memory_of(shape, entries)
+    return Work(operation, count, max(*shape, 1), tasks, words=0, stores=0, **how)
+
+
+def memory_of(shape: tuple[int, int], entries: int) -> dict[str, Any]:
+    """Return the fields of :class:`.Work` that follow from a matrix."""
+    return {
+        "arrays": _VECTORS,
+        "constants": _ENTRY_BYTES * entries + _ROW_BYTES * sum(shape),
+        "whole": f"a sparse matrix of shape {shape} with up to {entries} entries",
+    }
 
 
 def results_of(

@@ -2,6 +2,8 @@
 
 import io
 import math
+import tokenize
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO, NoReturn
 
@@ -12,6 +14,7 @@ from rnsdask.arrays.tables import (
     arrow_array,
     arrow_type,
     machine_type,
+    parquet_errors,
     parquet_writer,
     pyarrow_for,
     text_array,
@@ -44,12 +47,7 @@ class NumpyReader(BinaryReader):
     def __init__(
         self, stream: BinaryIO, name: str, lowest: int | None = None, highest: int | None = None
     ) -> None:
-        try:
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _read_header_2
-            shape, is_fortran, self._dtype = read(stream)
-        except (ValueError, EOFError) as error:
-            raise InputError(f"{name}: the header of its NumPy file is damaged: {error}") from None
+        shape, is_fortran, self._dtype = read_numpy_header(stream, name)
         if self._dtype.kind not in "iu":
             raise InputError(
                 f"{name}: its NumPy array is of type {self._dtype}; import reads integers of 8 to 64 bits"
@@ -81,6 +79,36 @@ class NumpyReader(BinaryReader):
 
     def _place(self, row: int) -> str:
         return f"{self.name}: index {self.count + row}"
+
+
+_NUMPY_VERSIONS = ((1, 0), (2, 0), (3, 0))
+"""Versions of the format of NumPy files that there are."""
+
+_DAMAGE = (ValueError, EOFError, SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError)
+"""Errors that NumPy's parser raises for headers of any bytes."""
+
+
+def read_numpy_header(stream: BinaryIO, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read the header of a NumPy file: its shape, whether it is in Fortran order, and its type.
+
+    InputError if it is damaged, or of a version that does not exist.
+    """
+    try:
+        version = np.lib.format.read_magic(stream)
+        if version not in _NUMPY_VERSIONS:
+            major, minor = version
+            raise InputError(f"{name}: its NumPy file is of version {major}.{minor}; import reads 1.0 to 3.0")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _read_header_2
+        with warnings.catch_warnings(action="ignore"):  # of Python's parser, which reads any bytes
+            shape, is_fortran, kind = read(stream)
+        if any(length < 0 for length in shape):
+            raise ValueError(f"it has shape {shape}")
+    except InputError:
+        raise
+    except _DAMAGE as error:
+        problem = str(error).partition("\n")[0]
+        raise InputError(f"{name}: the header of its NumPy file is damaged: {problem}") from None
+    return tuple(map(int, shape)), is_fortran, kind
 
 
 def _read_header_2(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -137,10 +165,8 @@ class ParquetReader(IntegerReader):
             pyarrow = pyarrow_for("reading Parquet")
         except ImportError as error:
             raise InputError(f"{name}: {error}") from None
-        try:
+        with parquet_errors(name):
             self._file = pyarrow.parquet.ParquetFile(stream)
-        except (pyarrow.ArrowInvalid, OSError) as error:
-            raise InputError(f"{name}: it is no Parquet file: {error}") from None
         schema = self._file.schema_arrow
         self._column = _column_of(name, schema.names, column)
         try:
@@ -153,7 +179,8 @@ class ParquetReader(IntegerReader):
     def read(self, count: int) -> Any:
         """Return the next integers: :meth:`.IntegerReader.read`."""
         while not len(self._rest):
-            batch = next(self._batches, None)
+            with parquet_errors(self.name):
+                batch = next(self._batches, None)
             if batch is None:
                 return _Values([])
             self._rest = batch.column(0)

@@ -15,12 +15,12 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
-from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 
 
 @by_table(rows.extrema)
-def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Numbers, Any]:
+def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: SplitEvery) -> tuple[Numbers, Any]:
     """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
 
     These are int64 indices; if several axes are reduced, they are no indices of a lazy array.
@@ -36,7 +36,7 @@ def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: int |
 
 
 def _extrema_lazily(
-    words: da.Array, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: int | None
+    words: da.Array, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: SplitEvery
 ) -> da.Array:
     """Residues, and two words of the place along the axis, the lower one first: uint32 (n + 2, *reduced).
 
@@ -86,7 +86,7 @@ def _unpack_places(words: Any) -> Any:
 
 
 @by_table(rows.sums)
-def sums(x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
+def sums(x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
     """Exact sums along axes of the numbers, which keep length 1: an object array (*reduced)."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
@@ -101,7 +101,7 @@ def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> A
     return system.apply(rows.sums, to_backend(block, "auto"), axes=axes)[None]
 
 
-def divisors(x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
+def divisors(x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
     """Greatest common divisors along axes, which keep length 1: an object array of Python ints (*reduced)."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
@@ -125,7 +125,7 @@ def mean(total: Any, count: int) -> Any:
 
 
 @by_table(rows.moments)
-def variance(x: Numbers, axes: tuple[int, ...], count: int, ddof: int, split_every: int | None) -> Any:
+def variance(x: Numbers, axes: tuple[int, ...], count: int, ddof: int, split_every: SplitEvery) -> Any:
     """Variance along axes, which keep length 1, of `count` numbers each: an object array of fractions."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):

@@ -19,7 +19,7 @@ from rnsdask.core.ranges import Range
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
-from rnsdask.lazy.elementwise import check_one_kind, entry_of
+from rnsdask.lazy.elementwise import check_one_kind, entry_of, has, refuse
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
 from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
@@ -183,6 +183,8 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
             a, b, mode, axis, overflow=overflow
         )
     if not a.system.extends:
+        if not has(rows.convolve, a):
+            refuse("convolve", a, rows.matmul)
         bits = entry_of(rows.convolve, a, b).bits
         return through_rns(_convolve, bits, overflows=True)(a, b, mode, axis, overflow=overflow)
     ndim = max(array.words.ndim for array in (a, b)) - 1

@@ -118,14 +118,16 @@ def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
     """Products with powers of two, as :func:`.functions.left_shift` says."""
     if has(rows.left_shift, x) and is_number_array(x):
         return _shifted(rows.left_shift, x, bits, overflow)
-    entry_of(rows.floor_divide_by, x, name="left_shift")
+    _check_shifts(rows.left_shift, x)
     # A product of residues with a power of two, which must be in the range itself.
+    if not is_lazy_integer(bits):
+        bits = _shift(bits)
     if extends(overflow, x):
         check_shift(bits)
         return apply(rows.multiply, x, _power_of_two(bits, MOST_BITS), overflow=overflow)
     most = x.system.moduli.bits
-    if not is_lazy_integer(bits) and (count := _shift(bits)) > most:
-        raise x.system.out_of_range(f"the factor of a shift by {bits_text(count)}")
+    if not is_lazy_integer(bits) and bits > most:
+        raise x.system.out_of_range(f"the factor of a shift by {bits_text(bits)}")
     return apply(rows.multiply, x, _power_of_two(bits, most), overflow=overflow)
 
 
@@ -133,10 +135,16 @@ def right_shift(x: Operand, bits: Any) -> Any:
     """Quotients by powers of two, rounded down, as :func:`.functions.right_shift` says."""
     if has(rows.right_shift, x) and is_number_array(x):
         return _shifted(rows.right_shift, x, bits, None)
-    entry_of(rows.floor_divide_by, x, name="right_shift")
+    _check_shifts(rows.right_shift, x)
     # No number is longer than the range, so that all further shifts give the same.
     most = max(end.bit_length() for end in x.system.value_range)
     return divided(x, _power_of_two(bits, most), ("quotient",), "right_shift")[0]
+
+
+def _check_shifts(row: Row[..., Any], x: Operand) -> None:
+    """Raise TypeError unless residues can be shifted, by products or quotients."""
+    if not has(rows.floor_divide_by, x) or not is_number_array(x):
+        entry_of(row, x)
 
 
 def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:

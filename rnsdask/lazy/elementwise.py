@@ -55,7 +55,7 @@ def entry_of(row: Row[..., Any], *operands: Operand, name: str | None = None) ->
         )
     check_one_kind(*arrays)
     entry = arrays[0].system.table.get(row.name)
-    return refuse(name or row.name, arrays[0]) if entry is None else entry
+    return refuse(name or row.name, arrays[0], row) if entry is None else entry
 
 
 def has(row: Row[..., Any], *operands: Operand) -> bool:
@@ -63,9 +63,9 @@ def has(row: Row[..., Any], *operands: Operand) -> bool:
     return all(row.name in operand.system.table for operand in operands if is_number_array(operand))
 
 
-def refuse(name: str, x: Numbers) -> NoReturn:
-    """Raise the TypeError of an operation that a number system lacks."""
-    raise TypeError(f"{name} takes no {type(x).__name__}: {x.system.ways_out}")
+def refuse(name: str, x: Numbers, row: Row[..., Any]) -> NoReturn:
+    """Raise the TypeError of an operation that a number system lacks, for its table has no such row."""
+    raise TypeError(f"{name} takes no {type(x).__name__}: {x.system.lacking(row)}")
 
 
 def check_one_kind(first: Numbers, *others: Numbers) -> None:

@@ -13,7 +13,7 @@ from rnsdask.core import rows
 from rnsdask.fields import elimination, polynomial_determinants
 from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.fields import check_fields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import broadcast_shape, find_lengths, made_alike, made_like, with_axes
 
@@ -163,15 +163,6 @@ def charpoly(x: Any) -> Any:
 
 
 # ---- operands ---------------------------------------------------------------------------------------------
-
-
-def check_fields(name: str, x: Any) -> None:
-    """Raise TypeError unless an array has field elements."""
-    if not of_fields(x):
-        kind = type(x).__name__
-        raise TypeError(
-            f"{name} takes a FieldArray, got {kind}; rd.FieldArray.from_rns(x, fields) makes one of integers"
-        )
 
 
 def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:

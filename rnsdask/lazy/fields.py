@@ -15,12 +15,19 @@ from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.elementwise import apply, has
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array, made_like
-from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
 
 
 def of_fields(value: Any) -> bool:
     """Whether a value is an array of field elements."""
     return is_number_array(value) and not value.system.overflows
+
+
+def check_fields(name: str, value: Any) -> None:
+    """Raise the TypeError of a function that takes field elements, unless a value is an array of such."""
+    if not of_fields(value):
+        way = "FieldArray.from_rns(x, fields)" if is_number_array(value) else "from_ints(x, fields)"
+        raise TypeError(f"{name} takes a FieldArray, got {type(value).__name__}; rd.{way} makes one")
 
 
 def multiply_by_root(x: Numbers, exponent: Any) -> Any:
@@ -39,7 +46,7 @@ def checked_words(words: Any, system: FermatField) -> Any:
     return map_chunks(_checked_block, words, rows=system.rows, located=True, system=system)
 
 
-def reduce_along(name: str, x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
+def reduce_along(name: str, x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
     """The ``"sum"`` or ``"prod"`` of elements along axes, which keep length 1; lazy on Dask, in a tree."""
     system: FiniteFields = x.system
     options: dict[str, Any] = {"operation": name, "system": system, "axes": axes}

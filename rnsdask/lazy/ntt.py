@@ -18,7 +18,7 @@ from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import mapped
-from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.fields import check_fields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
 
@@ -132,9 +132,7 @@ def intt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
 
 def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) -> int:
     """Raise what :func:`ntt` raises; return the axis, which is not negative."""
-    if not of_fields(f):
-        kind = type(f).__name__
-        raise TypeError(f"{name} takes a FieldArray, got {kind}; rd.from_ints(x, fields) makes one")
+    check_fields(name, f)
     if not isinstance(negacyclic, bool):
         raise TypeError(f"negacyclic must be True or False, got {type(negacyclic).__name__}")
     find_lengths(f)

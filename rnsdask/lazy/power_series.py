@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex
 
 import dask.array as da
 
+from rnsdask.cluster.limits import check_bytes
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.fields import integer_polynomials, power_series
@@ -265,6 +266,7 @@ def _checked_length(length: SupportsIndex | None, default: int) -> int:
     count = as_integer(length, "length")
     if count < 1:
         raise ValueError(f"length must be at least 1, got {abbreviate(count)}")
+    check_bytes(4 * count, f"a series of length {abbreviate(count)}")
     return count
 
 

@@ -25,12 +25,12 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.shape import along
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.tree import SplitEvery, boxed, check_sizes, combine_tree
 from rnsdask.rns.products import bound_of_products
 from rnsdask.rns.promotion import check_length
 
 
-def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str = "auto") -> Any:
+def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str = "auto") -> Any:
     """Product of all numbers, as :meth:`.RNSArray.prod` says."""
     extend = extends(overflow, x)
     mode = "extend" if extend else overflow_mode(overflow, x.system)
@@ -49,7 +49,7 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
     return value, map_values(_item, result, index=1, dtype=np.bool_)
 
 
-def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: int | None) -> Any:
+def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: SplitEvery) -> Any:
     """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
     words, system = x.words, x.system
     if isinstance(words, da.Array):

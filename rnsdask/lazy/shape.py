@@ -17,7 +17,7 @@ from dask.array.utils import meta_from_array
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, to_backend
-from rnsdask.cluster.limits import check_graph
+from rnsdask.cluster.limits import check_bytes, check_graph
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.errors import brief
@@ -178,6 +178,7 @@ def tile(words: Any, reps: Any) -> Any:
     counts = [1] * (words.ndim - 1 - len(counts)) + counts
     words = with_axes(words, len(counts))
     if not isinstance(words, da.Array):
+        check_bytes(words.nbytes * math.prod(counts), f"an array tiled {brief(reps)}")
         return np.tile(words, (1, *counts))
     joins = math.prod(max(count, 1) for count in counts)
     check_graph(math.prod(words.numblocks) * joins, f"an array of shape {words.shape[1:]}, tiled {counts}")
@@ -186,14 +187,25 @@ def tile(words: Any, reps: Any) -> Any:
     return words
 
 
-def pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
-    """The widths before and after each axis, given as ``numpy.pad`` takes them."""
-    widths = np.asarray(pad_width)
-    if widths.dtype.kind not in "iu":
-        raise TypeError(f"pad_width must be integers, got {widths.dtype}")
-    if widths.size and widths.min() < 0:
+def pad_widths(pad_width: Any, words: Any) -> list[tuple[int, int]]:
+    """The widths before and after each axis of numbers, given as ``numpy.pad`` takes them.
+
+    JobError if the result of words in memory would not fit there.
+    """
+    if np.asarray(pad_width).dtype.kind not in "iufO":
+        raise TypeError(f"pad_width must be integers, got {np.asarray(pad_width).dtype}")
+    # NumPy takes Python ints of different lengths for floats, and long ones for objects.
+    widths = np.array(pad_width, dtype=object)
+    for index, width in np.ndenumerate(widths):
+        widths[index] = as_integer(width, "pad_width")
+    if any(width < 0 for width in widths.flat):
         raise ValueError(f"pad_width must not be negative, got {brief(pad_width)}")
-    return [(before, after) for before, after in np.broadcast_to(widths, (ndim, 2)).tolist()]
+    sides = [(before, after) for before, after in np.broadcast_to(widths, (words.ndim - 1, 2)).tolist()]
+    if not isinstance(words, da.Array):
+        lengths = [length + sum(side) for length, side in zip(words.shape[1:], sides, strict=True)]
+        need = words.dtype.itemsize * len(words) * math.prod(lengths)
+        check_bytes(need, f"an array with pad_width {brief(pad_width)}")
+    return sides
 
 
 _REPEATING = ("edge", "reflect", "symmetric", "wrap")

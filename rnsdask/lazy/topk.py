@@ -15,12 +15,9 @@ from rnsdask.lazy import ranks
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ranks import sorted_indices
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.tree import SplitEvery, boxed, check_sizes, combine_tree, together
 from rnsdask.rns import sort
 from rnsdask.rns.sort import positions, taken
-
-# Chunks whose best numbers one task combines along an axis.
-_SPLIT_EVERY = 16
 
 
 def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> sort.Selection:
@@ -29,7 +26,7 @@ def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -
 
 
 def select(
-    words: da.Array, system: NumberSystem, k: int, backend: str, split_every: int | None = None
+    words: da.Array, system: NumberSystem, k: int, backend: str, split_every: SplitEvery = None
 ) -> da.Array:
     """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `sort.Selection`."""
     check_backend(backend)
@@ -63,7 +60,7 @@ def _selected(box: np.ndarray[Any, Any], *, field: str) -> Any:
 
 
 def along_axis(
-    words: Any, system: NumberSystem, k: int, axis: int, field: str, split_every: int | None = None
+    words: Any, system: NumberSystem, k: int, axis: int, field: str, split_every: SplitEvery = None
 ) -> Any:
     """The k greatest numbers of each line along an axis, the best first; for k < 0 the least.
 
@@ -84,7 +81,7 @@ def _indices_block(best: Any) -> Any:
     return ranks.indices_of(best)[None]
 
 
-def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: int | None) -> Any:
+def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: SplitEvery) -> Any:
     """Words (rows + 2, *shape) of the best numbers, with the indices along the axis in the last two rows."""
     options: dict[str, Any] = {"system": system, "k": k, "axis": axis}
     if not isinstance(words, da.Array):
@@ -97,8 +94,10 @@ def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: int 
     best = map_chunks(
         _best_of_block, words, rows=system.rows + ranks.INDEX_ROWS, chunks=chunks, located=True, **options
     )
+    told = together(split_every, words.ndim - 1)
+    fan_in = max(2, told if isinstance(told, int) else told[axis])
     while best.numblocks[1 + axis] > 1:
-        best = _combined(best, max(2, split_every or _SPLIT_EVERY), **options)
+        best = _combined(best, fan_in, **options)
     return best
 
 

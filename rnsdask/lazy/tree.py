@@ -1,10 +1,10 @@
 """A reduction over the chunks of a Dask array: one task a chunk, and a tree that combines their results."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
@@ -16,6 +16,7 @@ from dask.highlevelgraph import HighLevelGraph
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.workers import chunks_by_worker
 from rnsdask.core import rows
+from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -30,13 +31,17 @@ _SPLIT_NUMBERS = 64
 _SPLIT_EVERY = 16
 
 
+SplitEvery: TypeAlias = int | Mapping[int, int] | None
+"""Partial results that one task combines: of all axes together, or along each axis by its number."""
+
+
 def tree_reduce(
     words: da.Array,
     system: NumberSystem,
     operation: str,
     *,
     field: str | None = None,
-    split_every: int | None = None,
+    split_every: SplitEvery = None,
     backend: str = "auto",
 ) -> da.Array:
     """Reduce a Dask array of words to a lazy :class:`.ReductionResult`, or to one `field`, a lazy integer.
@@ -59,7 +64,7 @@ def tree_reduce(
         return array_of_tasks(name, tasks, (), np.empty((), dtype=object), results)
     partials = _partial_results(words, options)
     combine = partial(_combine_blocks, operation=operation, field=field)
-    axes, split_every = tuple(range(partials.ndim)), _together(split_every, _SPLIT_NUMBERS)
+    axes, split_every = tuple(range(partials.ndim)), together(split_every, words.ndim - 1, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
@@ -190,7 +195,7 @@ def combine_tree(
     combine: Any,
     axes: tuple[int, ...],
     name: str,
-    split_every: int | None = None,
+    split_every: SplitEvery = None,
     *,
     keepdims: bool = True,
 ) -> da.Array:
@@ -204,7 +209,12 @@ def combine_tree(
     split = [axis for axis in axes if partials.numblocks[axis] > 1]
     if not split and keepdims:
         return partials
-    fan_in = max(2, int(_together(split_every, _SPLIT_EVERY) ** (1 / max(len(split), 1))))
+    told = together(split_every, partials.ndim - 1)
+    if isinstance(told, Mapping):  # by axes of numbers, before which partial results have one of rows
+        fan_in = {axis: max(2, told.get(axis - 1, 2)) for axis in axes}
+    else:
+        fan_in = dict.fromkeys(axes, max(2, int(told ** (1 / max(len(split), 1)))))
+    fan_in = {axis: min(n, max(2, partials.numblocks[axis])) for axis, n in fan_in.items()}
     reduced: da.Array = da.reduction(
         partials,
         _keep,
@@ -212,7 +222,7 @@ def combine_tree(
         axis=axes,
         keepdims=keepdims,
         dtype=partials.dtype,
-        split_every=dict.fromkeys(axes, fan_in),
+        split_every=fan_in,
         name=name,
     )
     return reduced
@@ -235,16 +245,30 @@ def _keep(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask 
     return block
 
 
-def _together(split_every: int | None, otherwise: int) -> int:
+def together(split_every: SplitEvery, ndim: int, otherwise: int = _SPLIT_EVERY) -> int | Mapping[int, int]:
     """How many results one task combines: as told, else as Dask's setting says."""
     told = dask.config.get("split_every", None) if split_every is None else split_every
-    return checked_split(told) or otherwise
+    return checked_split(told, ndim) or otherwise
 
 
-def checked_split(split_every: Any) -> int | None:
-    """Check how many results one task combines; None is for others to choose."""
-    count = None if split_every is None else as_integer(split_every, "split_every")
-    if count is not None and count < 1:
+def checked_split(split_every: Any, ndim: int) -> SplitEvery:
+    """Check how many results one task combines, in all or along axes by their numbers from 0 on.
+
+    None is for others to choose; as in Dask, axes that are not named have 2.
+    """
+    if split_every is None:
+        return None
+    if not isinstance(split_every, Mapping):
+        return _checked_count(split_every)
+    counts = {
+        axis_index(axis, ndim, "axis in split_every"): _checked_count(n) for axis, n in split_every.items()
+    }
+    return {axis: counts.get(axis, 2) for axis in range(ndim)}
+
+
+def _checked_count(split_every: Any) -> int:
+    count = as_integer(split_every, "split_every")
+    if count < 1:
         raise ValueError(f"split_every must be at least 1, got {abbreviate(count)}")
     return count
 

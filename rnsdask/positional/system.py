@@ -1,5 +1,6 @@
 """The number system of integers of a fixed number of bits, as 32-bit limbs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from rnsdask.core.moduli import LIMB_BITS, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
+from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
 
@@ -47,8 +49,12 @@ class Positional(NumberSystem):
     """
 
     words_are = "limbs"
-    table_name: ClassVar[str] = "rnsdask.positional.table:TABLE"
-    ways_out: ClassVar[str] = "limbs have no such operation; x.to_rns(moduli) makes residues of its numbers"
+    table_name: ClassVar[str] = POSITIONAL_TABLE
+    lacks: ClassVar[str] = "limbs have no such operation"
+    ways_out: ClassVar[Mapping[str, str]] = {
+        RNS_TABLE: "x.to_rns(moduli) makes residues of its numbers",
+        PRIME_FIELDS_TABLE: "rd.FieldArray.from_rns(x, fields) makes elements of fields",
+    }
     conversions: ClassVar[str] = "to_positional(bits) and to_rns(moduli) convert"
     wider: ClassVar[str] = "x.to_positional(bits, signed=True) takes more bits, and negative numbers"
 

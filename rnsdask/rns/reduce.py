@@ -247,7 +247,7 @@ _CHUNKS: dict[str, Callable[[Array, RNS], ReductionResult]] = {
     "gcd": _divisor,
     "bound": _bound,
 }
-"""What a chunk of residues (n, N), N >= 1, yields, by the name of a reduction."""
+"""Functions of a chunk of residues (n, N), N >= 1, by the name of a reduction."""
 
 
 def reduce_chunk(residues: Array, system: RNS, operation: str) -> ReductionResult:

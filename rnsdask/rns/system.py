@@ -1,5 +1,6 @@
 """The residue number system of an array: moduli set, range, and what is known of the numbers' size."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, first_moduli, to_text
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
+from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
@@ -46,11 +48,12 @@ class RNS(NumberSystem):
         integer, or negative; or the system grows, and its moduli are others.
     """
 
-    table_name: ClassVar[str] = "rnsdask.rns.table:TABLE"
-    ways_out: ClassVar[str] = (
-        "residues have no such operation; x.to_positional(bits) makes limbs, and rd.FieldArray.from_rns("
-        "x, fields) elements of fields"
-    )
+    table_name: ClassVar[str] = RNS_TABLE
+    lacks: ClassVar[str] = "residues have no such operation"
+    ways_out: ClassVar[Mapping[str, str]] = {
+        POSITIONAL_TABLE: "x.to_positional(bits) makes limbs",
+        PRIME_FIELDS_TABLE: "rd.FieldArray.from_rns(x, fields) makes elements of fields",
+    }
     extends: ClassVar[bool] = True
 
     moduli: ModuliSet

@@ -26,14 +26,16 @@ def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
     They may also be text of integers, decimal or hexadecimal after ``0x``, in lists and in arrays of NumPy; a
-    Series, an Index or an array of pandas; an array of Arrow. Missing values and text that is no integer are
-    a ValueError that names the position.
+    Series, an Index or an array of pandas; an array of Arrow; a Series of decimals of polars. Missing values
+    and text that is no integer are a ValueError that names the position.
     """
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":
         values = _of_pandas(values)
     elif library == "pyarrow":
         values = _of_arrow(values)
+    elif hasattr(getattr(values, "dtype", None), "scale") and hasattr(values, "to_arrow"):
+        values = _of_arrow(values.to_arrow())  # decimals, which NumPy has no type for
     flat, shape = flat_values(values)
     if isinstance(flat, list) and not {str, bytes, np.str_, np.bytes_}.isdisjoint(map(type, flat)):
         flat = [

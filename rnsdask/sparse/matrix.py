@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.backend import Array, backend_name, contiguous, kernels_of, to_backend
 from rnsdask.backend.protocol import SparseRows
-from rnsdask.core.errors import abbreviate
+from rnsdask.cluster.limits import process_limit
+from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.lazy.map import map_chunks
@@ -26,6 +27,13 @@ _WIDE = 16
 
 _KEPT = 4
 """Copies of a matrix for a processor or primes that it keeps for the next product."""
+
+
+_ROW_BYTES, _ENTRY_BYTES = 24, 96
+"""Bytes of a row, and of an entry beside its value, while entries are brought into order."""
+
+_FITS_EVERYWHERE = 2**28
+"""Bytes that need no look at how much memory there is."""
 
 
 class SparseMatrix:
@@ -88,7 +96,7 @@ class SparseMatrix:
             kind = repr(x.system) if isinstance(x, FieldArray) else type(x).__name__
             raise TypeError(
                 f"a SparseMatrix multiplies a FieldArray of PrimeFields, got {kind}; "
-                "rd.FieldArray.from_rns(x, fields) makes one of integers"
+                "rd.FieldArray.from_rns(x, fields) makes one of an array of integers"
             )
         self.check_fields(x.system)
         words = vectors_of(x, self.shape[1], "x")
@@ -228,8 +236,10 @@ def from_entries(
         If an argument has something else than integers, or the elements are lazy or of a Fermat field.
     ValueError
         If lengths differ, or a place is out of the shape; the message names the first.
+    JobError
+        If the matrix takes more memory than this process may use.
     """
-    lengths = _checked_shape(shape)
+    lengths = check_shape(shape)
     fields, entries = _checked_values(values)
     count = entries.shape[-1]
     down = _checked_places(rows, count, lengths[0], "rows")
@@ -257,7 +267,21 @@ def from_scipy(a: Any) -> SparseMatrix:
     return from_entries(found.row, found.col, found.data, found.shape)
 
 
-def _checked_shape(shape: Any) -> tuple[int, int]:
+def check_memory(shape: tuple[int, int], entries: int, beside: int = 0) -> None:
+    """Raise JobError if this process could not bring so many entries of a shape into order.
+
+    `beside` are the bytes of their values, and what else is held meanwhile.
+    """
+    need = _ROW_BYTES * shape[0] + _ENTRY_BYTES * entries + beside
+    if need > _FITS_EVERYWHERE and need > (limit := process_limit()):
+        raise JobError(
+            f"a sparse matrix of shape {shape} with {entries} entries takes {need / 1e9:.3g} GB, and this "
+            f"process may use {limit / 1e9:.3g} GB"
+        )
+
+
+def check_shape(shape: Any) -> tuple[int, int]:
+    """Return the shape of a sparse matrix, or raise ValueError or TypeError."""
     if not isinstance(shape, Sequence) or len(shape) != 2:
         raise ValueError(f"shape must be a pair of rows and columns, got {shape!r:.80}")
     rows, columns = (as_integer(length, "a length of shape") for length in shape)
@@ -326,6 +350,7 @@ def _by_rows(
     fields: PrimeFields | None,
 ) -> SparseMatrix:
     """Bring entries into order, add those of one place, and leave out zeros."""
+    check_memory(shape, len(rows), 3 * values.nbytes)
     order = np.lexsort((columns, rows))
     rows, columns, values = rows[order], columns[order], values[..., order]
     is_first = np.ones(len(rows), bool)

@@ -229,7 +229,7 @@ def _read_checksummed(
 def _read_by_pieces(
     stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
 ) -> tuple[int, bool]:
-    """Write a chunk with a checksum that a function of Python computes."""
+    """Read the rows as `_read_checksummed` does, where a function of Python computes the CRC-32C."""
     checksum, valid = 0, last is not None
     for part, columns in _pieces(*rows.shape):
         piece = rows[part, columns]

@@ -15,6 +15,7 @@ import fsspec  # type: ignore[import-untyped]
 from rnsdask.backend.cpu.files import read_first
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.messages import redacted
+from rnsdask.core.places import is_url
 from rnsdask.store.access import access_error
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, open_regular, write_file
 
@@ -68,14 +69,15 @@ class Location(ABC):
     @property
     def is_local(self) -> bool:
         """Whether `path` is a local path."""
-        return "://" not in self.path
+        return not is_url(self.path)
 
     @property
     def canonical(self) -> str:
         """Identity of the place, the same by any path."""
         if self.is_local:
             return os.path.realpath(self.path)
-        protocol, _, rest = self.path.partition("://")
+        # Of a URL that is read through another, such as simplecache::s3://, the one where its files are.
+        protocol, _, rest = self.path.rpartition("::")[2].partition("://")
         return f"{_ALIASES.get(protocol, protocol)}://{rest.lstrip('/')}"
 
     def overlaps(self, other: "Location") -> bool:
@@ -137,7 +139,7 @@ class Location(ABC):
     def read(self, name: str, what: str, limit: int) -> bytes:
         """Read a file, which messages call `what`; FileNotFoundError if there is none.
 
-        Of a file of more bytes than `limit` only a part is read, which is longer than `limit`.
+        A file of more than `limit` bytes is cut after `limit` + 1, so that callers can tell.
         """
 
     @abstractmethod
@@ -186,6 +188,11 @@ class Location(ABC):
         """Return it, or raise StoreError if nothing can be written there."""
         if not self.lists:
             raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
+        if not self.is_local and "::" in self.path:
+            raise StoreError(
+                f"{self.path}: it cannot be written: a store that is read through another file system is "
+                "read-only; write to the URL after ::"
+            )
         return self
 
 

@@ -44,7 +44,7 @@ class ObjectLocation(Location):
     @property
     def parent(self) -> Location | None:
         if not self.prefix:
-            return None
+            return _above(self)
         above = self.prefix.rpartition("/")[0]
         return ObjectLocation(self.path.rpartition("/")[0], self.store, above)
 
@@ -120,6 +120,18 @@ class ObjectLocation(Location):
                 below.append(self._key(name))
             if below:
                 obstore.delete(self.store, below)
+
+
+def _above(location: ObjectLocation) -> ObjectLocation | None:
+    """The place of the folder that a store of obstore is in, by its prefix; None of one without a prefix."""
+    store = location.store
+    prefix = (getattr(store, "prefix", None) or "").strip("/")
+    if not prefix or type(store).__name__ not in _URLS:
+        return None
+    above = prefix.rpartition("/")[0]
+    how = {"config": store.config, "client_options": store.client_options, "retry_config": store.retry_config}
+    made = type(store)(prefix=above or None, credential_provider=store.credential_provider, **how)
+    return ObjectLocation(location.path.rpartition("/")[0], made)
 
 
 def _version(entry: Any) -> tuple[Any, ...]:

@@ -9,9 +9,14 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
 from rnsdask.core.errors import StoreError
-from rnsdask.store.attributes import ATTRIBUTE
-from rnsdask.store.documents import attributes_in, document_of, new_group
+from rnsdask.core.messages import redacted
+from rnsdask.core.places import is_url, read_place
+from rnsdask.store.documents import document_of, new_group
 from rnsdask.store.location import METADATA_KEY, LocalLocation, Location, RemoteLocation
+from rnsdask.store.nesting import check_outside_arrays, holds_no_stores
+
+_WITH_BUCKETS = ("s3", "s3a", "gs", "gcs", "az", "abfs")
+_WEB = ("http", "https")
 
 StorePath: TypeAlias = str | os.PathLike[str] | Store | Location
 
@@ -21,14 +26,14 @@ def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) ->
 
     That is a local path; any URL of fsspec, with its `storage_options`: credentials, the endpoint, and the
     like; or Zarr's ``LocalStore``, ``FsspecStore`` or ``ObjectStore``. A place stays what it is. TypeError if
-    it is something else; ValueError if the path is empty, or options are given for anything but a URL;
-    StoreError if the URL's file system is unknown, or the package for it is not installed.
+    it is something else; ValueError if it is neither a URL nor a local path (:func:`.read_place`), if the URL
+    names no place of its own, or options are given for anything but a URL.
     """
     if not isinstance(storage_options, Mapping | None):
         raise TypeError(f"storage_options must be a mapping, got {type(storage_options).__name__}")
     options = dict(storage_options or {})
     if isinstance(path, str | bytes | os.PathLike):
-        return _from_text(os.fspath(path), options)
+        return _from_text(path, options)
     if options:
         raise ValueError(f"storage_options are for a URL, not for {type(path).__name__}")
     if isinstance(path, Location):
@@ -49,17 +54,29 @@ def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) ->
 
 
 def _from_text(text: Any, options: dict[str, Any]) -> Location:
-    if not isinstance(text, str):
-        raise TypeError(f"a store's path must be a string, got {text!r}")
-    text = text.removeprefix("file://")
-    if not text:
-        raise ValueError("a store's path must not be empty")
-    if "://" not in text:
+    text = read_place(text, "a store's path")
+    if not is_url(text):
         if options:
             raise ValueError(f"storage_options are for a URL, not for the local path {text!r}")
         # Absolute, because a worker may have another working directory.
         return LocalLocation(str(Path(text).absolute()))
+    _check_url(text)
     return RemoteLocation(text.rstrip("/"), options)
+
+
+def _check_url(url: str) -> None:
+    """Raise ValueError for a URL without a name, or with one that services and tools take for another."""
+    shown = redacted(url)
+    if not url.rpartition("://")[2].strip("/"):
+        raise ValueError(f"{shown}: the URL names no store: nothing follows ://")
+    for part in url.split("::"):
+        scheme, _, rest = part.partition("://")
+        if scheme in _WITH_BUCKETS and rest.startswith("/"):
+            raise ValueError(f"{shown}: the URL names no bucket: {scheme}:/// has one slash too many")
+        names = rest.strip("/").split("/") if rest.strip("/") else []
+        if scheme not in _WEB and (wrong := {"", ".", ".."}.intersection(names)):
+            names_it = f"a name {min(wrong)}" if min(wrong) else "an empty name, by two slashes"
+            raise ValueError(f"{shown}: the URL has {names_it}, which services take for different places")
 
 
 def _from_file_system(zarr_store: FsspecStore) -> Location:
@@ -83,7 +100,10 @@ def component_of(root: Location, component: str | None) -> Location:
 def create_parents(root: Location, component: str | None) -> None:
     """Make Zarr groups of the root, and of what lies between it and an array, where nothing is yet."""
     location = root
-    for name in _names_in(component):
+    names = _names_in(component)
+    if names:
+        check_outside_arrays(root)
+    for name in names:
         _create_group(location)
         location = location.child(name)
 
@@ -102,8 +122,7 @@ def _names_in(component: str | None) -> list[str]:
 def _create_group(location: Location) -> None:
     document = document_of(location)
     if document is not None:
-        own = attributes_in(document).get(ATTRIBUTE)
-        if document["node_type"] != "group" or (isinstance(own, dict) and "kind" in own):
+        if holds_no_stores(document):
             raise StoreError(f"{location.path}: it is an array, which holds no others")
         return
     for name in (METADATA_KEY, ".zarray", ".zgroup"):

@@ -7,6 +7,7 @@ removes the files that are still being written: they are in a folder of their ow
 """
 
 import os
+import re
 import shutil
 import uuid
 from contextlib import suppress
@@ -21,7 +22,11 @@ from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
 from rnsdask.store.documents import concealed, document_of, with_attributes, with_fields
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, load
+from rnsdask.store.nesting import check_outside_arrays
 from rnsdask.store.space import check_can_write
+
+_LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(PARTIAL_SUFFIX)}\Z")
+"""End of the name of a file that is being written, by this package or by Zarr."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +182,8 @@ def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -
 
     StoreError if something is there that is not to be replaced, or another job writes there.
     """
-    settle(location.check_writable(), overwrite)
+    check_outside_arrays(location.check_writable())
+    settle(location, overwrite)
     check_place(location, overwrite)
     if location.is_local:
         _check_beside(location, overwrite)
@@ -291,8 +297,11 @@ def _check_taking_over(path: str, document: dict[str, Any] | None, overwrite: bo
 
 
 def _is_left_behind(name: str) -> bool:
-    """Whether a file or folder of an array, by its name, is what an interrupted write has left."""
-    return name.endswith(PARTIAL_SUFFIX)
+    """Whether a file or folder of an array, by its name, is what an interrupted write has left.
+
+    Not ``y.zarr.partial``, which is a store of its own that is being written.
+    """
+    return name == STAGED or _LEFT_BEHIND.search(name) is not None
 
 
 def _own(names: set[str]) -> set[str]:

@@ -1,6 +1,7 @@
 """Arguments of NumPy's and Dask's that few users give: no axes, `split_every`, arrays of exponents."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import dask
@@ -167,6 +168,48 @@ def test_split_every_is_the_width_of_the_tree() -> None:
         lambda count: x.mean(split_every=count),
     ):
         assert len(function(2).__dask_graph__()) > len(function(64).__dask_graph__())
+
+
+SPLIT = (
+    *("topk", "argtopk", "any", "all", "mean", "sum", "max", "min", "argmax", "argmin", "gcd", "prod"),
+    "var",
+)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("method", SPLIT)
+def test_split_every_of_axes(method: str, lazy: bool) -> None:
+    """A dict of axes, as Dask takes it."""
+    x = rd.from_ints([[(k * 7919) % 41 + 1 for k in range(j, j + 9)] for j in range(9)], chunks=1)
+    x = x if lazy else x.compute()
+    arguments = (3,) if "topk" in method else ()
+    call = partial(getattr(x, method), *arguments)
+    for axis in (None, 0, 1) if "topk" not in method else (0, 1):
+        how = {} if axis is None else {"axis": axis}
+        expected = np.asarray(computed(call(**how))).tolist()
+        for split in ({0: 3, 1: 4}, {0: 2}, {-1: 50}, {}):
+            found = call(**how, split_every=split)
+            assert np.asarray(computed(found)).tolist() == expected
+    for wrong, message in (
+        ({0: 0}, "split_every must be at least 1, got 0"),
+        ({0: "a"}, "split_every must be an integer, got 'a'"),
+        ({2: 2}, "axis 2 is out of bounds"),
+        ({"a": 2}, "axis in split_every must be an integer, got 'a'"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            call(split_every=wrong)
+
+
+def test_split_every_of_an_axis_is_the_width_of_the_tree_along_it() -> None:
+    x = rd.from_ints(np.arange(64).reshape(8, 8), chunks=1)
+    for function in (
+        lambda split: x.sum(split_every=split),
+        lambda split: x.max(0, split_every=split),
+        lambda split: x.topk(2, 0, split),
+        lambda split: x.any(split_every=split),
+    ):
+        narrow, wide = ({0: n, 1: 8} for n in (2, 8))
+        assert len(function(narrow).__dask_graph__()) > len(function(wide).__dask_graph__())
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -166,3 +166,27 @@ def test_sums_beyond_64_bits_are_those_of_python_ints(bits: int, kind: str) -> N
 def test_the_tables_are_there() -> None:
     assert len(TABLES) == 14
     assert sum(map(len, TABLES.values())) > 120
+
+
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "field" not in kind and "fermat" not in kind])
+@pytest.mark.filterwarnings("ignore:Behaviour of argmin/argmax:FutureWarning")
+def test_places_of_extremes_along_any_axes(kind: str, name: str) -> None:
+    """One index, or as xarray gives them for several axes a dict of indices."""
+    values = np.stack([VALUES, VALUES[::-1] - 2])
+    dims = ("a", "r", "k")
+    x = make(kind)
+    d = xr.DataArray(rd.stack([x, x[::-1] - 2]), dims=dims)
+    expected = xr.DataArray(values.astype(np.int64), dims=dims)
+    for dim in (None, ..., "k", "a", ["k"], ["r", "k"], ["k", "a"], ["a", "r", "k"]):
+        for how in ({}, {"skipna": False}, {"keep_attrs": True}):
+            found, right = (getattr(array, name)(dim, **how) for array in (d, expected))
+            assert isinstance(found, dict) == isinstance(right, dict)
+            if not isinstance(right, dict):
+                found, right = {"": found}, {"": right}
+            assert list(found) == list(right)
+            for key, places in right.items():
+                assert found[key].dims == places.dims
+                assert np.array_equal(np.asarray(found[key].compute().values, np.int64), places.values)
+    places = getattr(d, name)(...)
+    assert int(d.isel(places).compute().item()) == (values.max() if name == "argmax" else values.min())

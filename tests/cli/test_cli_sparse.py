@@ -9,6 +9,8 @@ import pytest
 from commands import as_json, fail, succeed
 
 import rnsdask as rd
+from rnsdask.jobs import memory_plan
+from rnsdask.sparse import matrix
 
 PRIMES = [2147483647, 4294967291, 65537]
 OPTION = ",".join(map(str, PRIMES))
@@ -94,3 +96,52 @@ def test_errors(rng: np.random.Generator) -> None:
     assert "there is no such store" in fail("rank", "missing.sms", status=1)
     Path("a.sms").write_text("2 2 M\n1 1 5\n")
     assert "ends with the line 0 0 0" in fail("rank", "a.sms", "--primes", "65537")
+
+
+def test_plans_of_memory(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """Shapes are planned before entries are read, and the matrix with its vectors before it is."""
+    rd.from_ints([1, 2], rd.PrimeFields(PRIMES)).to_zarr("b")
+    Path("a.sms").write_text("2000000000 2000000000 M\n1 1 1\n0 0 0\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(matrix, "process_limit", lambda: 2**33)
+        for command in (("rank", "a.sms", "--primes", 65537), ("det", "a.sms", "--primes", 65537)):
+            message = fail(*command)
+            assert message.startswith(
+                "a.sms: a sparse matrix of shape (2000000000, 2000000000) with 0 entries"
+            )
+            assert message.endswith("takes 48 GB, and this process may use 8.59 GB")
+        assert fail("solve", "a.sms", "b", "-o", "x").startswith(
+            "a.sms: a sparse matrix of shape (2000000000"
+        )
+    Path("a.sms").write_text("1 2000000000 M\n1 1 1\n0 0 0\n")
+    monkeypatch.setattr(memory_plan, "process_limit", lambda: 2**33)
+    message = fail("rank", "a.sms", "--primes", 65537)
+    assert message.startswith(
+        "rank of a sparse matrix of shape (1, 2000000000) with up to 2 entries does not fit"
+    )
+    assert "1 thread may need" in message
+    assert message.endswith("GB of 8.59 GB")
+    Path("a.sms").write_text("2 20000000 M\n1 1 1\n0 0 0\n")
+    monkeypatch.setattr(memory_plan, "process_limit", lambda: 2**32)
+    message = fail("solve", "a.sms", "b", "-o", "x")
+    assert message.startswith("solve of a sparse matrix of shape (2, 20000000) with up to 2 entries does")
+    assert not Path("x").exists()
+
+
+def test_two_entries_of_one_place_are_refused_by_every_command() -> None:
+    rd.from_ints([1, 2], rd.PrimeFields(PRIMES)).to_zarr("b")
+    entries = "1 1 5\n2 1 3\n1 1 6\n"
+    Path("a.mtx").write_text(f"%%MatrixMarket matrix coordinate integer general\n2 2 3\n{entries}")
+    Path("a.sms").write_text(f"2 2 M\n{entries}0 0 0\n")
+    for name in ("a.mtx", "a.sms"):
+        commands: list[tuple[Any, ...]] = [
+            ("rank", name, "--primes", OPTION),
+            ("det", name, "--primes", OPTION),
+        ]
+        commands.append(("solve", name, "b", "-o", "x"))
+        if name == "a.mtx":
+            commands.append(("import", name, "x"))
+        assert {fail(*command) for command in commands} == {
+            f"{name}: it has two entries of row 1, column 1, and no format says whether they add up; in "
+            "Python, rd.sparse.from_entries adds entries of one place"
+        }

@@ -222,8 +222,8 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "bits of intervals": (
         lambda: rd.open_zarr("i.zarr") & 3,
         "eval a&3 a=i.zarr -o y",
-        "x.to_rns() makes an RNSArray, and x.to_positional(bits) limbs",
-        "and rnsdask convert SRC DST --to positional --bits B limbs",
+        "no such operation; x.to_positional(bits) makes limbs",
+        "no such operation; rnsdask convert SRC DST --to positional --bits B makes limbs",
     ),
     "limbs where residues are needed": (
         lambda: rd.convolve(rd.open_zarr("p.zarr"), rd.open_zarr("p.zarr")),
@@ -246,7 +246,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "integers where elements are needed": (
         lambda: rd.ntt(rd.open_zarr("x.zarr")),
         "ntt x.zarr -o y",
-        "rd.from_ints(x, fields) makes one",
+        "rd.FieldArray.from_rns(x, fields) makes one",
         "rnsdask convert SRC DST --to field makes one",
     ),
     "moduli sets": (

@@ -1,6 +1,7 @@
 """Connecting to where a job runs, and running the commands there."""
 
 import json
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -91,6 +92,11 @@ def test_scheduler_file(local_cluster: LocalCluster, tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(JobError, match=r"scheduler\.json: it is not a Dask scheduler file"):
             connect(scheduler_file=str(file)).__enter__()
+    file.unlink()
+    os.mkfifo(file)  # which nobody writes
+    with pytest.raises(JobError, match=r"the scheduler file cannot be read: it is no regular file"):
+        connect(scheduler_file=str(file)).__enter__()
+    file.unlink()
     file.write_text(json.dumps({"address": local_cluster.scheduler_address}))
     with connect(scheduler_file=str(file)) as client:
         assert client is not None

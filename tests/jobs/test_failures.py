@@ -744,20 +744,48 @@ def test_what_cannot_be_resumed() -> None:
 # ---- Disks ------------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    replace, left = Path.replace, [4]
+WRITING = {
+    "random": ["random", "y.zarr", *RANDOM],
+    "import": ["import", "n.txt", "y.zarr", "--bits", "64", "--chunk", "128"],
+    "cumsum": ["cumsum", "x.zarr", "y.zarr"],
+    "eval": ["eval", "x // 2", "x=x.zarr", "-o", "y.zarr"],
+    "comparison": ["eval", "x > 2", "x=x.zarr", "-o", "y.zarr"],
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_full_disk(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job removes what it has begun, with --resume too, and leaves what it has found and added to."""
+    Path("n.txt").write_text("".join(f"{i}\n" for i in range(1000)))
+    rd.from_ints(range(1000), rd.ModuliSet.for_bits(64), chunks=128).to_zarr("x.zarr")
+    replace, left = Path.replace, [0]
+    error = [errno.ENOSPC]
 
     def full(self: Path, target: Any) -> Any:
         left[0] -= 1
         if left[0] < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
+            raise OSError(error[0], os.strerror(error[0]), str(self))
         return replace(self, target)
+
+    def chunks_left() -> int:
+        return len([path for path in Path("y.zarr.partial/c").rglob("*") if path.is_file()])
 
     with monkeypatch.context() as patched, dask.config.set(num_workers=1):
         patched.setattr(Path, "replace", full)
-        message = fail("random", "x.zarr", *RANDOM)
-        assert re.search(r"x\.zarr.*: No space left on device", message)
-    assert not Path("x.zarr").exists()
+        for options in ([], ["--resume"], ["--resume", "--overwrite"]):
+            left[0] = 4
+            message = fail(*WRITING[name], *options)
+            assert re.search(r"y\.zarr.*: No space left on device", message)
+            assert {path.name for path in Path().iterdir()} == {"n.txt", "x.zarr"}
+        left[0], error[0] = 4, errno.EACCES  # an error that leaves the store
+        fail(*WRITING[name])
+        found = chunks_left()
+        assert found > 0
+        left[0], error[0] = 4, errno.ENOSPC
+        message = fail(*WRITING[name], "--resume")
+        assert re.search(r"y\.zarr.*: No space left on device", message)
+        assert chunks_left() > found
+    succeed(*WRITING[name], "--resume")
 
 
 @pytest.mark.parametrize("limit", [100, 1000, 1500])

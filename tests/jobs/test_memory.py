@@ -156,6 +156,8 @@ TWO = ["a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
 
 JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "max": (NARROW, ["max", "x.zarr"]),
+    "gcd": (NARROW, ["gcd", "x.zarr"]),
+    "gcd of many moduli": (MANY, ["gcd", "x.zarr"]),
     "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
     "sort": (NEAR, ["sort", "x.zarr", "out.zarr"]),
     "topk": (NEAR, ["topk", "400000", "x.zarr", "--json"]),

@@ -271,6 +271,30 @@ def test_a_store_of_fsspec_is_its_url(bucket: str, s3: str) -> None:
     assert int(rd.open_zarr(own).max()) == int(rd.open_zarr(f"{bucket}/x").max())
 
 
+def test_no_store_in_an_array(bucket: str, s3: str) -> None:
+    """By a URL, by obstore, and by a store of obstore that begins within the array."""
+    x = rd.random(MODULI, 200, chunks=128, seed=1)
+    x.to_zarr(f"{bucket}/x.zarr")
+    before = contents(bucket)
+    for name in ("x.zarr/inner", "x.zarr/c/0/inner"):
+        url = f"{bucket}/{name}"
+        for place in (url, object_store(url, s3), zarr.storage.FsspecStore.from_url(url)):
+            for mode in ({}, {"overwrite": True}, {"component": "a"}):
+                with pytest.raises(StoreError, match=r"x\.zarr is a Zarr array, which holds its own chunks"):
+                    x.to_zarr(place, **mode)
+    assert contents(bucket) == before
+    x.to_zarr(object_store(f"{bucket}/y.zarr", s3))
+    x.to_zarr(f"{bucket}/g", component="a/b")
+
+
+def test_a_place_that_is_none_is_refused_before_the_work(bucket: str) -> None:
+    Path("n.txt").write_text("1\n2\n")
+    before = contents(bucket)
+    for url in (f"{bucket}//x.zarr", bucket.replace("s3://", "s3:///"), f"{bucket}/../x.zarr", "s3://"):
+        assert "the URL " in fail("import", "n.txt", url)
+    assert contents(bucket) == before
+
+
 def test_a_path_is_no_pattern() -> None:
     x = rd.random(MODULI, 300, chunks=128)
     for name in ("x1", "x[1]", "x?", "x*"):

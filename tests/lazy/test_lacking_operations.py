@@ -1,0 +1,160 @@
+"""Operations that a number system lacks: the way out that each error names makes an array that has them."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rnsdask as rd
+from rnsdask.core.number_system import NumberSystem
+
+MODULI = rd.ModuliSet.for_bits(128)
+FIELDS = rd.PrimeFields([65537, 2013265921])
+NAMES = {"rd": rd, "bits": 96, "moduli": MODULI, "fields": FIELDS}
+"""What the ways out take, as a user would fill them in."""
+
+VALUES = [12, 18, 35, 12]
+
+ARRAYS: dict[str, Callable[[], Any]] = {
+    "residues": lambda: rd.from_ints(VALUES, MODULI, chunks=None),
+    "signed residues": lambda: rd.from_ints(VALUES, MODULI, signed=True, chunks=4),
+    "growing residues": lambda: rd.from_ints(VALUES, chunks=None),
+    "residues of wide moduli": lambda: rd.from_residues(
+        np.array([VALUES] * 2, dtype=np.uint64), [2**61 - 1, 2**61 + 15]
+    ),
+    "intervals": lambda: rd.from_ints(VALUES, rd.IntervalRNS(MODULI), chunks=4),
+    "limbs": lambda: rd.from_ints(VALUES, rd.Positional(64), chunks=None),
+    "signed limbs": lambda: rd.from_ints(VALUES, rd.Positional(64, signed=True), chunks=4),
+    "elements": lambda: rd.from_ints(VALUES, FIELDS, chunks=None),
+    "Fermat elements": lambda: rd.from_ints(VALUES, rd.FermatField(2**28 + 2**22, 16), chunks=4),
+}
+
+OPERATIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "&": (lambda x: x & 10, [v & 10 for v in VALUES]),
+    "|": (lambda x: x | 1, [v | 1 for v in VALUES]),
+    "^": (lambda x: rd.bitwise_xor(x, x), [0] * 4),
+    "bitwise_count": (rd.bitwise_count, [v.bit_count() for v in VALUES]),
+    "mod_add": (lambda x: rd.mod_add(x, x, 7), [2 * v % 7 for v in VALUES]),
+    "mod_subtract": (lambda x: rd.mod_subtract(x, 1, 7), [(v - 1) % 7 for v in VALUES]),
+    "mod_multiply": (lambda x: rd.mod_multiply(x, x, 7), [v * v % 7 for v in VALUES]),
+    "mod_power": (lambda x: rd.mod_power(x, 3, 7), [v**3 % 7 for v in VALUES]),
+    "mod_power by an array": (lambda x: rd.mod_power(x, [1, 2, 3, 4], 7), [5, 2, 0, 2]),
+    "mod_inverse": (lambda x: rd.mod_inverse(x, 11), [pow(v, -1, 11) for v in VALUES]),
+    "product_tree": (lambda x: rd.product_tree(x).product, math.prod(VALUES)),
+    "remainder_tree": (lambda x: rd.remainder_tree(1000, x), [1000 % v for v in VALUES]),
+    "batch_gcd": (rd.batch_gcd, [12, 18, 1, 12]),
+    "matmul": (lambda x: x.reshape(2, 2) @ x.reshape(2, 2), [[774, 432], [840, 774]]),
+    "convolve": (lambda x: rd.convolve(x, x), np.convolve(VALUES, VALUES).tolist()),
+    "gcd": (lambda x: rd.gcd(x, 8), [math.gcd(v, 8) for v in VALUES]),
+    "lcm": (lambda x: rd.lcm(x, 8), [math.lcm(v, 8) for v in VALUES]),
+    "isqrt": (rd.isqrt, [math.isqrt(v) for v in VALUES]),
+    "bit_length": (rd.bit_length, [v.bit_length() for v in VALUES]),
+    "abs": (abs, VALUES),
+    "sign": (rd.sign, [1] * 4),
+    "//": (lambda x: x // 5, [v // 5 for v in VALUES]),
+    "%": (lambda x: x % 5, [v % 5 for v in VALUES]),
+    "divmod": (lambda x: divmod(x, 5)[1], [v % 5 for v in VALUES]),
+    "<": (lambda x: x < 15, [True, False, False, True]),
+    ">=": (lambda x: x >= 15, [False, True, True, False]),
+    "maximum": (lambda x: rd.maximum(x, 15), [15, 18, 35, 15]),
+    "minimum": (lambda x: rd.minimum(x, 15), [12, 15, 15, 12]),
+    "clip": (lambda x: x.clip(13, 20), [13, 18, 20, 13]),
+    "max": (lambda x: x.max(), 35),
+    "min": (lambda x: x.min(), 12),
+    "argmax": (lambda x: x.argmax(), 2),
+    "argmin": (lambda x: x.argmin(), 0),
+    "cummax": (lambda x: x.cummax(), [12, 18, 35, 35]),
+    "cummin": (lambda x: x.cummin(), [12] * 4),
+    "sort": (rd.sort, sorted(VALUES)),
+    "argsort": (rd.argsort, [0, 3, 1, 2]),
+    "topk": (lambda x: x.topk(2), [35, 18]),
+    "searchsorted": (lambda x: rd.searchsorted(rd.sort(x), [13]), [2]),
+    "median": (lambda x: rd.median(x), 15),
+    "unique": (rd.unique, sorted(set(VALUES))),
+    "histogram": (lambda x: rd.histogram(x, [0, 15, 40])[0], [2, 2]),
+    "shift to the left": (lambda x: x << 2, [v << 2 for v in VALUES]),
+    "shifts to the left": (lambda x: x << np.arange(4), [v << i for i, v in enumerate(VALUES)]),
+    "shift to the right": (lambda x: x >> 2, [v >> 2 for v in VALUES]),
+    "shifts to the right": (lambda x: x >> np.arange(4), [v >> i for i, v in enumerate(VALUES)]),
+    "log2": (lambda x: rd.log2(x).round(6), np.log2(VALUES).round(6).tolist()),
+    "astype": (lambda x: x.astype(float, casting="unsafe"), [float(v) for v in VALUES]),
+    "power": (lambda x: x**2, [v**2 for v in VALUES]),
+    "pow": (lambda x: pow(x, 3, 7), [v**3 % 7 for v in VALUES]),
+    "det": (lambda x: rd.linalg.det(x.reshape(2, 2)), -486),
+    "rank": (lambda x: rd.linalg.rank(x.reshape(2, 2)), 2),
+    "matrix_power": (lambda x: rd.linalg.matrix_power(x.reshape(2, 2), 2), [[774, 432], [840, 774]]),
+    "fixed_point_interval": (lambda x: rd.fixed_point_interval(x).bits, 64),
+    "mixed_radix_digits": (lambda x: rd.mixed_radix_digits(x)[0], VALUES),
+    "resultant": (lambda x: rd.poly.resultant(x, x[:2]), -69984),
+    "invert": (lambda x: (~x) & 255, [255 - v for v in VALUES]),
+    "ntt": (lambda x: rd.intt(rd.ntt(x)), VALUES),
+    "inverse": (lambda x: rd.inverse(x * 0 + 1) * x, VALUES),
+}
+"""Operations that some number system lacks, and the results in Python's integers."""
+
+WITHOUT = re.compile(
+    "operand type|takes no modulus, for the fields have|elements of prime fields, got those of Fermat"
+)
+"""Errors without a way out: Python's own, and those of functions that mean another thing for integers."""
+
+WAY = re.compile(r"\b((?:x|rd)\.[\w.]+\((?:[^()]|\([^()]*\))*\)(?:\.\w+\([^()]*\))*)")
+
+
+def ways_of(message: str) -> list[str]:
+    """The calls that a message names."""
+    return WAY.findall(message)
+
+
+def plain(result: Any) -> Any:
+    """The result as Python's integers, Booleans and floats, in lists."""
+    result = result.compute() if hasattr(result, "compute") else result
+    result = result.to_ints() if hasattr(result, "to_ints") else result
+    return result.tolist() if hasattr(result, "tolist") else int(result)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_way_out_works(kind: str, operation: str) -> None:
+    call, expected = OPERATIONS[operation]
+    x = ARRAYS[kind]()
+    try:
+        result = call(x)
+    except ValueError as error:
+        if "moduli that replaced" not in str(error):
+            raise
+        return
+    except TypeError as error:
+        message = str(error)
+    else:
+        if kind == "elements" or kind == "Fermat elements":
+            return  # whose results are elements: tests of fields compare them
+        assert plain(result) == expected
+        return
+    assert "\n" not in message
+    ways = ways_of(message)
+    assert ways or WITHOUT.search(message), message
+    for way in ways:
+        assert plain(call(eval(way, {**NAMES, "x": x}))) == expected, way
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_way_out_of_each_row_leads_to_a_system_that_has_it(kind: str) -> None:
+    x = ARRAYS[kind]()
+    every = [array().system.table for array in ARRAYS.values()]
+    lacking = set().union(*every) - set(x.system.table)
+    named = 0
+    for row in sorted(lacking):
+        for way in ways_of(x.system.lacking(row)):
+            made = eval(way, {**NAMES, "x": x})
+            assert row in made.system.table, (row, way)
+            assert plain(made) == VALUES
+            named += 1
+    assert named > 5
+
+
+def test_a_system_without_ways_names_none() -> None:
+    assert NumberSystem.ways_out == {}
+    assert NumberSystem.lacks == "it has no such operation"
