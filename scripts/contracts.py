@@ -1,4 +1,4 @@
-"""How well the contracts between the packages are declared: figures of a checkout, read from its sources.
+"""Figures of the contracts between packages, read from the sources of a checkout.
 
     python scripts/contracts.py [ROOT]
 
@@ -34,7 +34,7 @@ def declared_rows(files: dict[Path, ast.Module]) -> set[str]:
 
 
 def rows_as_strings(files: dict[Path, ast.Module]) -> Iterator[str]:
-    """Where a row is named by a string: a call of the Dask half or of a system, or a look into a table."""
+    """Strings that name rows in calls of the Dask half or of a system, and in looks into a table."""
     for path, tree in files.items():
         if path.parts[0] == "backend":
             continue
@@ -62,7 +62,7 @@ def _is_of_kernels(path: Path, function: ast.expr) -> bool:
 
 
 def checks_of_systems(files: dict[Path, ast.Module]) -> Iterator[str]:
-    """Where ``isinstance`` asks for a number system outside the folders of systems."""
+    """Places outside the folders of systems where ``isinstance`` asks for one."""
     for path, tree in files.items():
         if path.parts[0] in FOLDERS:
             continue

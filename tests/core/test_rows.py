@@ -34,7 +34,7 @@ ENTRIES = {
 
 
 def difference(row: Row[..., Any], function: Any) -> str | None:
-    """What a function takes otherwise than a row declares, or None."""
+    """Name what a function takes otherwise than a row declares, or None."""
     given = set(function.keywords) if isinstance(function, partial) else set()
     taken = {p.name: p for p in inspect.signature(function).parameters.values() if p.name not in given}
     if any(parameter.kind is KINDS.VAR_KEYWORD for parameter in taken.values()):

@@ -14,7 +14,7 @@ from rnsdask.core.number_system import NumberSystem
 MODULI = rd.ModuliSet.for_bits(128)
 FIELDS = rd.PrimeFields([65537, 2013265921])
 NAMES = {"rd": rd, "bits": 96, "moduli": MODULI, "fields": FIELDS}
-"""What the ways out take, as a user would fill them in."""
+"""Arguments of the ways out, as a user would fill them in."""
 
 VALUES = [12, 18, 35, 12]
 
