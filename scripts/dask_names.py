@@ -278,6 +278,8 @@ def page() -> str:
         "`x.map_blocks` is Dask's, with `drop_axis`, `new_axis`, `chunks`, `block_id`, `block_info` and "
         "the rest. Without `dtype` it gives an array of numbers; with `dtype=object`, which is `x.dtype`, "
         "a Dask array of Python ints.",
+        "On a cluster of GPUs, Dask's own functions of `x.words` and other plain arrays need "
+        '`dask.config.set({"array.rechunk.method": "tasks"})`: [clusters.md](clusters.md#in-a-notebook).',
         "Made by `scripts/dask_names.py`; a test calls every function.",
     ]
     parts = [part if part.startswith(("#", "```")) else textwrap.fill(part, 100) for part in parts]

@@ -1,12 +1,15 @@
 """The chains of docs/chains.md: exact answers, go on where they were cut off, and notice what has changed."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from forks import Commands
 
@@ -86,31 +89,113 @@ def test_the_chain_of_the_shell() -> None:
     assert written(*STORES) == after
 
 
-@pytest.mark.parametrize(
-    ("command", "file"),
+class Engine(NamedTuple):
+    """A program that runs the rules of a file."""
+
+    file: str
+    command: tuple[str, ...]
+    unlock: tuple[str, ...] = ("true",)
+
+    def run(self) -> int:
+        """Run all rules; return the exit status, after the commands that an engine left behind have ended."""
+        start = ["sh", "-c", 'echo $$ > engine; exec "$@"', "sh", *self.command]
+        how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        status = subprocess.run(start, check=False, **how).returncode
+        if status == -signal.SIGKILL:
+            run(*self.unlock)
+        return status
+
+
+def installed(engine: Engine) -> Any:
+    program = engine.command[0]
+    missing = pytest.mark.skipif(not shutil.which(program), reason=f"no {program}")
+    return pytest.param(engine, id=program, marks=missing)
+
+
+SNAKEMAKE = ("snakemake", "--cores", "1", "--rerun-incomplete")
+each_engine = pytest.mark.parametrize(
+    "engine",
     [
-        pytest.param(
-            ["make", "-s"],
-            "Makefile",
-            id="make",
-            marks=pytest.mark.skipif(not shutil.which("make"), reason="no make"),
-        ),
-        pytest.param(
-            ["snakemake", "--cores", "1", "--quiet", "all", "export"],
-            "Snakefile",
-            id="snakemake",
-            marks=pytest.mark.skipif(not shutil.which("snakemake"), reason="no snakemake"),
+        installed(Engine("Makefile", ("make", "-s"))),
+        installed(
+            Engine(
+                "Snakefile",
+                (*SNAKEMAKE, "--quiet", "all", "--scheduler", "greedy"),
+                ("snakemake", "--unlock"),
+            )
         ),
     ],
 )
-def test_chains_that_make_anew_what_has_changed(command: list[str], file: str) -> None:
-    run(*command)
+
+STEPS = ("import", "extend", "eval", "export")  # the command of each rule
+FAULTS = ["exit 3", "kill -KILL $$", "kill -TERM $$"]
+"""Shell code that a command runs before its work, which it then begins unless it has ended."""
+FAULTS_OF_ENGINES = ["kill -KILL $(cat engine)", "kill -TERM $(cat engine)"]
+if "RNSDASK_FAULT_RUNS" in os.environ:
+    FAULTS += [f'"$real" "$@"; {fault}' for fault in FAULTS]
+    FAULTS_OF_ENGINES += [f'"$real" "$@"; {fault}; exit 0' for fault in FAULTS_OF_ENGINES]
+    FAULTS_OF_ENGINES += [f"{fault}; exit 3" for fault in FAULTS_OF_ENGINES[:2]]
+
+FAULTY = """#!/bin/sh
+real={real}
+if [ -e fault ] && grep -q "^$1:" fault; then
+    fault="$(cut -d : -f 2- fault)"
+    rm fault
+    eval "$fault"
+fi
+exec "$real" "$@"
+"""
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `rnsdask` fail once where the file `fault` says so."""
+    program = tmp_path / "bin/rnsdask"
+    program.parent.mkdir()
+    program.write_text(FAULTY.format(real=shutil.which("rnsdask")))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+
+
+def run_with_fault(engine: Engine, step: str, fault: str) -> int:
+    Path("fault").write_text(f"{step}:{fault}")
+    status = engine.run()
+    assert not Path("fault").exists(), f"{step} was left out"
+    return status
+
+
+@each_engine
+@pytest.mark.usefixtures("faulty")
+def test_chains_make_anew_what_has_changed(engine: Engine) -> None:
+    """Numbers, then an option and an expression whose rules fail at first."""
+    assert engine.run() == 0
     assert cubes() == [number**3 for number in NUMBERS]
     Path("numbers.txt").write_text("7\n8\n")
-    run(*command)
+    assert engine.run() == 0
     assert cubes() == [343, 512]
     kept = written("numbers.zarr")
-    change(file, "--bits 200", "--bits 300")
-    run(*command)
+    change(engine.file, "--bits 200", "--bits 300")
+    assert run_with_fault(engine, "extend", "exit 3")
+    change(engine.file, "x*x*x", "x*x")
+    assert run_with_fault(engine, "eval", "exit 3")
+    assert engine.run() == 0
     assert json.loads(run("rnsdask", "info", "wide.zarr", "--json"))["bits"] > 300
-    assert (cubes(), written("numbers.zarr")) == ([343, 512], kept)
+    assert (cubes(), written("numbers.zarr")) == ([49, 64], kept)
+
+
+@each_engine
+@pytest.mark.parametrize("of_engine", [False, True], ids=["a rule", "the engine"])
+@pytest.mark.usefixtures("faulty")
+def test_chains_go_on_after_a_fault_of(engine: Engine, of_engine: bool, rng: np.random.Generator) -> None:
+    """A run begins with what a fault at one rule has left, and ends with a fault at the next."""
+    assert engine.run() == 0
+    for fault in FAULTS_OF_ENGINES if of_engine else FAULTS:
+        numbers = rng.integers(2**60, size=5).tolist()
+        Path("numbers.txt").write_text("".join(f"{number}\n" for number in numbers))
+        right = [number**3 for number in numbers]
+        for step in STEPS:
+            status = run_with_fault(engine, step, fault)
+            # An engine that waits for the last command may end as if nothing had happened.
+            assert status or (of_engine and cubes() == right)
+        assert engine.run() == 0
+        assert cubes() == right

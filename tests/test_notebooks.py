@@ -26,6 +26,25 @@ OF_ONE_MACHINE = re.compile(
     r"|localhost|tcp://\d|127\.0\.0\.1:(?!8787/status)"
     r"|\b20\d\d-\d\d-\d\d"
 )
+WHAT_VARIES = {
+    "chain": [
+        r"exit status -9\n[1-9]\d of 100 chunks\n",
+        r"cubes\.zarr: the store is incomplete, .* goes on with --resume, .*\n",
+        r"cubes\.zarr: 1000000 values, .*; [1-9]\d chunks kept, 0 damaged ones written again\n"
+        r"left\.zarr: 1000000 integers, .*\nsums\.zarr: .*\nright\.zarr: .*\n"
+        r"left\.zarr against right\.zarr: 1000000 integers\n0 less, 1000000 equal, 0 greater\n\n",
+    ],
+    "cluster": [
+        r"\d{1,2} of 250 are right\nThe first one: \d+ instead of \d+\n",
+        r"all are multiples of 2\^31: True\ngreatest magnitude: 2\^[67]\d\.\d\n"
+        r"Hadamard's bound: 2\^80\.0\nmean square: [01]\.\d{3} times 32!\n",
+        r"( ?\d+  \d{18,25}  = 2\^31 \* \d{9,15}\n){10}",
+        r"<Figure size .* with 1 Axes>",
+    ],
+    "gpu": [r"(A GPU does|No GPU here, .* the CPU does) the work\.\n", r"[\d,]+ candidates a second\n"],
+    "tour": [r"\(1, (?!1\.0\b).*\)"],
+}
+"""Patterns of the texts of the cells that are tagged `varies`, in their order."""
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -61,6 +80,18 @@ def test_notebooks_run_and_show_what_they_keep(
     for before, after in zip(code_cells(kept), code_cells(executed), strict=True):
         if "varies" not in before.metadata.get("tags", []):
             assert shown(after) == shown(before), f"run scripts/run_notebooks.py: {before.source}"
+    assert_what_varies(path, executed)
+
+
+@each_notebook
+def test_outputs_that_vary_show_what_they_are_there_for(path: Path) -> None:
+    assert_what_varies(path, read(path))
+
+
+def assert_what_varies(path: Path, notebook: NotebookNode) -> None:
+    cells = [cell for cell in code_cells(notebook) if "varies" in cell.metadata.get("tags", [])]
+    for cell, pattern in zip(cells, WHAT_VARIES[path.stem], strict=True):
+        assert re.fullmatch(pattern, shown(cell)), f"{shown(cell)}\nis shown by\n{cell.source}"
 
 
 @each_notebook

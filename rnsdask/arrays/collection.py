@@ -67,7 +67,7 @@ class NumberCollection(DaskMethodsMixin):
             raise TypeError(f"{own} has words and {wanted} system, got {type(system).__name__}")
         system.check_words(words)
         if isinstance(words, da.Array):
-            words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
+            words = rechunked(words, {0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
         elif isinstance(words, np.ndarray):
             words = words.view()

@@ -17,7 +17,7 @@ from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields import reconstruction
 from rnsdask.fields.polynomials import index_at
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import by_tasks, rechunked
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
@@ -68,7 +68,7 @@ def rational_reconstruct(
     numerator_bound, denominator_bound : int, optional
         No numerator is greater in magnitude, and no denominator. With both, whose product twice is below M,
         fractions are proved to be the only ones. Without one of them it is as great as the moduli allow, and
-        without both they are alike.
+        without both they are alike. With a `numerator_bound` of 0, 0 is the only fraction.
     confirm : int, optional
         How many of the last moduli are not used to find fractions, but to confirm them: without both bounds
         at least 1, which is the default, else 0. A wrong fraction passes by chance once in as many cases as
@@ -91,7 +91,8 @@ def rational_reconstruct(
     TypeError
         If `x` is not such an array, or moduli are given although it has its own.
     ValueError
-        If bounds are too great for the moduli, less than 1, or nothing is left to confirm fractions.
+        If bounds are too great for the moduli, a numerator's is below 0 or a denominator's below 1, or
+        nothing is left to confirm fractions.
 
     Examples
     --------
@@ -114,7 +115,8 @@ def rational_reconstruct(
     words = x.words.transpose(0, *(k + 1 for k in order))
     if isinstance(words, da.Array):
         words = rechunked(words, dict.fromkeys(range(1 + len(kept), words.ndim), -1))
-    words = words.reshape(len(words), *kept, math.prod(common)) if axes else words[..., None]
+    with by_tasks(words):
+        words = words.reshape(len(words), *kept, math.prod(common)) if axes else words[..., None]
     chunks = (*words.chunks[1:-1], (math.prod(common) + 1,)) if isinstance(words, da.Array) else None
     options = {"moduli": x.system.moduli, "limits": tuple(limits), "common": common, "order": order}
     packed = kept_blocks(map_chunks(_fractions, words, chunks=chunks, dtype=object, located=True, **options))
@@ -146,8 +148,8 @@ def _limits(
     moduli: list[int], numerator: Any, denominator: Any, confirm: Any
 ) -> tuple[reconstruction.Limits, int | None]:
     """Bounds of fractions, and how many moduli confirm them; None if the bounds prove them."""
-    n = _checked_bound(numerator, "numerator_bound")
-    d = _checked_bound(denominator, "denominator_bound")
+    n = _checked_bound(numerator, "numerator_bound", 0)
+    d = _checked_bound(denominator, "denominator_bound", 1)
     proved = n is not None and d is not None
     extra = (0 if proved else 1) if confirm is None else as_integer(confirm, "confirm")
     least = 0 if proved else 1
@@ -163,8 +165,8 @@ def _limits(
     if n is None:
         n = math.isqrt(half) if d is None else half // d
     if d is None:
-        d = half // n if n else 0
-    if n * d > half or not n * d:
+        d = half // n if n else max(half, 1)
+    if n * d > half or not d or (not n and numerator is None):
         raise ValueError(
             "2 * numerator_bound * denominator_bound must be less than the product of the moduli that find "
             f"fractions, of {used.bit_length()} bits; take more moduli or lower bounds"
@@ -172,12 +174,12 @@ def _limits(
     return reconstruction.Limits(n, d, used, math.prod(moduli)), None if proved else extra
 
 
-def _checked_bound(bound: Any, name: str) -> int | None:
+def _checked_bound(bound: Any, name: str, least: int) -> int | None:
     if bound is None:
         return None
     value = as_integer(bound, name)
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {abbreviate(value)}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {abbreviate(value)}")
     return value
 
 

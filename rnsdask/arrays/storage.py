@@ -14,7 +14,7 @@ import numpy as np
 from dask.base import tokenize
 
 from rnsdask import store
-from rnsdask.backend import Array, check_backend, has_gpu, naming_gpu_memory, to_backend
+from rnsdask.backend import Array, WorkersArray, check_backend, has_gpu, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
@@ -211,7 +211,7 @@ def _append(
     if kept:  # the last chunks, which are not whole
         end = slice(stored.shape[axis] - kept, None)
         parts.insert(0, read_words(stored)[(slice(None),) * (1 + axis) + (end,)])
-    words = da.concatenate(parts, axis + 1).rechunk((-1, *stored.chunks))
+    words = rechunked(da.concatenate(parts, axis + 1), (-1, *stored.chunks))
     system = _system_of_both(stored.system, array.system)
     with checked_workers() if compute else nullcontext():
         writer = store.append(stored, system, axis, array.shape[axis])
@@ -313,9 +313,10 @@ def _read_in(info: store.StoreInfo, chunks: Lengths, part: int | None, backend: 
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
     how: dict[str, Any] = {"part": part, "backend": backend}
-    # Dask knows chunks as NumPy's, for where they will be read is not known here.
+    # This process cannot know whether those that will read the chunks have a GPU.
+    like = np.empty(0) if backend == "cpu" else np.empty(0).view(WorkersArray)
     name = f"open-zarr-{tokenize(info, how, chunks)}"
-    how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks)
+    how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks, like=like)
     words: da.Array = map_chunks(_read_block, located=True, name=name, info=info, **how)
     return words
 

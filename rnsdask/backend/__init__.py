@@ -61,6 +61,26 @@ def backend_name(array: Any) -> str:
     return "cuda" if _is_cupy(array) else "cpu"
 
 
+class WorkersArray(np.ndarray):
+    """Type of empty arrays that stand for chunks of CuPy on processes that have a GPU, of NumPy on others.
+
+    A process without a GPU has no array of CuPy, and yet may say what the GPUs of others compute.
+    """
+
+    __array_priority__ = 1.0  # what is joined of these and NumPy's is of this type
+
+
+def empty_like_chunks(chunk: Any, ndim: int, dtype: Any) -> Any:
+    """An empty array of `ndim` axes that stands for chunks of the same library, for Dask's ``meta``."""
+    empty = np.empty((0,) * ndim, dtype=dtype, like=chunk)
+    return empty.view(WorkersArray) if isinstance(chunk, WorkersArray) else empty
+
+
+def backend_beside(chunk: Any) -> str:
+    """The backend by which :func:`to_backend` brings words beside chunks that an empty array stands for."""
+    return "auto" if isinstance(chunk, WorkersArray) else backend_name(chunk)
+
+
 def _is_cupy(array: Any) -> bool:
     return _top_package(type(array).__module__) == "cupy"
 

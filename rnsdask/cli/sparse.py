@@ -88,10 +88,12 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
     from rnsdask.jobs import sparse as job_of
     from rnsdask.sparse import read
     from rnsdask.sparse import solve as solution
+    from rnsdask.sparse.dense import fits
     from rnsdask.sparse.files import measure
 
     with Path(a).open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
+    shape, entries = measure(a)
     matrix = read(a)
     derive(
         "solve",
@@ -100,6 +102,6 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
         lambda x: solution(matrix, x),
         of_fields=True,
         matrix=content,
-        memory=job_of.memory_of(*measure(a)),
+        memory=job_of.memory_of(shape, entries, fits(shape)),
         **{name: options[name] for name in job},
     )

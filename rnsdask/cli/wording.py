@@ -46,9 +46,11 @@ COMMANDS = {
     "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
     "x.lift()": "rnsdask convert SRC DST --to rns",
     "overflow= is not taken": "--overflow is not taken",
-    "rd.linalg.rank takes a.to_dense(fields)": "rnsdask import FILE STORE --primes P makes what rank takes",
-    "rd.linalg.det takes a.to_dense(fields)": "rnsdask import FILE STORE --primes P makes what det takes",
-    "rd.linalg takes a.to_dense(fields)": "rnsdask import FILE STORE --primes P makes what solve takes",
+    "rd.linalg.rank takes a.to_dense(fields)": "rnsdask import FILE.mtx STORE --primes P makes rank's matrix",
+    "rd.linalg.det takes a.to_dense(fields)": "rnsdask import FILE.mtx STORE --primes P makes det's matrix",
+    "rd.linalg.solve takes a.to_dense(fields), with unique=False": (
+        "rnsdask import FILE.mtx STORE --primes P makes solve's matrix, then with --any"
+    ),
 }
 """Words of the command line for each way out in the package's messages; some exist in Python alone."""
 

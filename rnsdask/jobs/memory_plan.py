@@ -17,6 +17,7 @@ from dask.system import CPU_COUNT
 
 from rnsdask import store
 from rnsdask.backend import free_device_bytes
+from rnsdask.backend.cpu.trees import may_need_tables
 from rnsdask.cluster.connecting import THREADS_PER_GPU
 from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
 from rnsdask.cluster.workers import ask_workers, workers_of
@@ -51,6 +52,9 @@ and so many bytes."""
 
 _PAIR_BYTES = 32
 """Bytes of a thread's tables for each pair of moduli."""
+
+_CONVERSIONS = 8
+"""Most conversions of each number that is read, to limbs, from limbs or to other moduli, by estimate."""
 
 _COPIES = 2
 """Arrays of a chunk's size for each store that is read: the chunk, and a copy where the edge cuts it."""
@@ -96,7 +100,8 @@ class Work:
     constants : int
         Bytes that each process holds once, whatever its threads.
     room : int
-        Bytes of a chunk's file beyond the ends of its axes, which are read with it.
+        Bytes on the host for each thread beside arrays: of a chunk's file beyond the ends of its axes, which
+        are read with it, or of a sparse matrix as a whole.
     workspace : int
         Bytes on a GPU for each thread beside arrays.
     moduli : int
@@ -147,12 +152,18 @@ class Work:
     def host_bytes(self) -> int:
         """Bytes that a task takes on the host wherever it computes."""
         codecs = 0 if self.direct else _CODEC_COPIES * (self.stores + 1) * self.chunk_bytes
-        return codecs + self.room + self.table_bytes + _THREAD_BYTES
+        return codecs + self.room + _THREAD_BYTES
 
     @property
     def table_bytes(self) -> int:
-        """Bytes of the tables that each thread makes at the same time."""
+        """Bytes of the tables that each thread makes at the same time, where tables convert numbers."""
         return _PAIR_BYTES * self.moduli**2
+
+    @property
+    def cpu_table_bytes(self) -> int:
+        """Bytes of these tables on the CPU, where trees convert few numbers of many moduli."""
+        conversions = _CONVERSIONS * self.numbers * self.chunks
+        return self.table_bytes if may_need_tables(conversions, self.moduli) else 0
 
     @property
     def moved_bytes(self) -> int:
@@ -221,11 +232,13 @@ class Place:
         # A piece that waits may be a view of a chunk twice its size.
         kept = work.constants + (work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0)
         if self.device is None:
-            return _PROCESS_BYTES + kept + threads * (work.array_bytes + work.host_bytes), 0
+            needed = work.array_bytes + work.host_bytes + work.cpu_table_bytes
+            return _PROCESS_BYTES + kept + threads * needed, 0
         device = (
             _DEVICE_BYTES + work.constants + work.table_bytes + threads * (work.array_bytes + work.workspace)
         )
-        return _GPU_PROCESS_BYTES + kept + threads * (work.moved_bytes + work.host_bytes), device
+        needed = work.moved_bytes + work.host_bytes + work.table_bytes
+        return _GPU_PROCESS_BYTES + kept + threads * needed, device
 
     def fits(self, work: Work, threads: int) -> bool:
         """Whether a job with that number of threads is within the limits."""

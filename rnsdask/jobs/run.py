@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import dask
 from dask import threaded
-from dask.base import compute
+from dask.base import compute, tokenize
 from dask.callbacks import Callback
 from dask.delayed import Delayed
 from dask.system import CPU_COUNT
@@ -72,23 +72,33 @@ def run(
 ) -> int:
     """Compute all pieces, in any order; return how many were tried again.
 
-    Work that pieces share is done once. A piece may be computed more than once, even twice at the same time.
-    `done` is called in this thread for each piece, once. `meter` counts the tasks that are finished; on a
-    cluster, the pieces. Raises what a piece raised, if it cannot pass or is still there after all retries,
-    and JobError if the cluster has gone.
+    Work that pieces share is done once, and so are pieces that are equal. A piece may be computed more than
+    once, even twice at the same time. `done` is called in this thread for each piece, once. `meter` counts
+    the tasks that are finished; on a cluster, the different pieces. Raises what a piece raised, if it cannot
+    pass or is still there after all retries, and JobError if the cluster has gone.
     """
     retries = dask.config.get("rnsdask.retries", RETRIES)
     if not isinstance(retries, int) or retries < 0:
         raise ValueError(f"the setting rnsdask.retries must be a non-negative integer, got {retries!r}")
     meter = meter or Meter("job")
-    remaining, again = dict(enumerate(pieces)), 0
+    # Dask has one key, and so one task and one future, for all that are equal.
+    equal: dict[str, list[int]] = {}
+    for i, piece in enumerate(pieces):
+        equal.setdefault(tokenize(piece), []).append(i)
+    numbers = {same[0]: same for same in equal.values()}
+
+    def finish(first: int, result: Any) -> None:
+        for i in numbers[first]:
+            done(i, result)
+
+    remaining, again = {first: pieces[first] for first in numbers}, 0
     for tries_left in range(retries, -1, -1):
         if client is not None:
-            error = _run_on_cluster(client, remaining, len(pieces), done, meter)
+            error = _run_on_cluster(client, remaining, len(numbers), finish, meter)
         else:
             error = None
             try:
-                _run_on_threads(remaining, done, meter)
+                _run_on_threads(remaining, finish, meter)
             except Exception as raised:
                 error = raised
         if error is None:

@@ -1,22 +1,28 @@
 """Jobs over sparse matrices in files: ranks and determinants modulo primes."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnsdask import sparse
+from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.compute import compute, naming
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.sparse.matrix import SparseMatrix
 from rnsdask.sparse.systems import PRIMES_OF_TASK
+from rnsdask.sparse.wiedemann import may_eliminate
 
 if TYPE_CHECKING:
     from distributed import Client
 
 _VECTORS = 16
 """Vectors modulo the primes of a task that it holds, by estimate: random ones, products and recurrences."""
+
+_DENSE_ARRAYS = 3
+"""Arrays of the size of a matrix modulo one prime that elimination takes."""
 
 _ENTRY_BYTES, _ROW_BYTES = 64, 32
 """Bytes of an entry, and of a row or column, by estimate: of the matrix and its transpose, and modulo the
@@ -27,15 +33,17 @@ def work_of(operation: str, shape: tuple[int, int], entries: int, fields: PrimeF
     """Describe the job by the vectors of a task, and by the matrix, which each process holds."""
     count = min(PRIMES_OF_TASK, fields.rows)
     tasks = -(-fields.rows // count)
-    how = memory_of(shape, entries)
+    how = memory_of(shape, entries, may_eliminate(shape, fields.moduli))
     return Work(operation, count, max(*shape, 1), tasks, words=0, stores=0, **how)
 
 
-def memory_of(shape: tuple[int, int], entries: int) -> dict[str, Any]:
-    """Return the fields of :class:`.Work` that follow from a matrix."""
+def memory_of(shape: tuple[int, int], entries: int, eliminates: bool) -> dict[str, Any]:
+    """Return the fields of :class:`.Work` that follow from a matrix, which each thread may eliminate."""
+    words = math.prod(shape) if eliminates else 0
     return {
         "arrays": _VECTORS,
         "constants": _ENTRY_BYTES * entries + _ROW_BYTES * sum(shape),
+        "room": _DENSE_ARRAYS * words * RESIDUE_DTYPE.itemsize,
         "whole": f"a sparse matrix of shape {shape} with up to {entries} entries",
     }
 

@@ -27,6 +27,7 @@ from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.memory_plan import Work, room_of
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, continues, open_store, write, write_array
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.ntt import check_transform, divided, intt, joined, ntt, stepped
 from rnsdask.lazy.write import removing_failed
 
@@ -202,7 +203,7 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
             parts = divided(words, transform.axis, steps)
         else:
             parts = stepped(words, steps, ("columns", "rows")[k - 1], transform.backend)
-        given = FieldArray(parts.rechunk({-1: steps.part}), transform.result.system)
+        given = FieldArray(rechunked(parts, {-1: steps.part}), transform.result.system)
         begun = states[k] == "incomplete"
         if not begun:  # what is left of one that was removed
             store.remove(places[k])
@@ -211,8 +212,7 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
         if k:
             store.remove(places[k - 1])
         words = _words_at(places[k])
-    result: da.Array = joined(words, transform.axis, steps).rechunk(transform.result.words.chunks)
-    return result
+    return rechunked(joined(words, transform.axis, steps), transform.result.words.chunks)
 
 
 def _words_at(place: store.Location) -> da.Array:

@@ -12,7 +12,7 @@ from dask.base import is_dask_collection, tokenize
 from dask.utils import funcname
 from numpy.typing import DTypeLike, NDArray
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, empty_like_chunks
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
@@ -122,7 +122,7 @@ def map_blocks(
     if name is None:
         parts = applied, arrays, nameable(dasks), collections
         name = f"{token or funcname(function)}-{tokenize(*parts)}"
-    kept = np.empty(0, object) if kind is None else np.empty(0, kind, like=None if kind.hasobject else like)
+    kept = np.empty(0, object) if kind is None or kind.hasobject else empty_like_chunks(like, 1, kind)
     made = arrays[0].map_blocks(
         applied,
         *arrays[1:],

@@ -12,7 +12,7 @@ from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
-from rnsdask.lazy.chunks import without_empty_chunks
+from rnsdask.lazy.chunks import rechunked, without_empty_chunks
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.rns.bounds import find_excess
 from rnsdask.rns.system import RNS
@@ -64,7 +64,7 @@ def checked(residues: Any, system: RNS) -> Any:
     if not isinstance(residues, da.Array):
         is_private = isinstance(residues, np.ndarray) and not residues.flags.writeable
         return _check_block(residues if is_private else residues.copy(), system=system)
-    residues = as_declared(residues).rechunk({0: -1})
+    residues = rechunked(as_declared(residues), {0: -1})
     return map_chunks(_check_block, residues, rows=system.rows, located=True, system=system)
 
 

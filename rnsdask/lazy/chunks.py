@@ -1,15 +1,18 @@
 """Chunks of arrays in memory, given in any way that Dask takes them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock
 from typing import Any, TypeAlias
 
+import dask
 import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
 from dask.utils import parse_bytes
 
-from rnsdask.backend import backend_name
+from rnsdask.backend import WorkersArray, backend_name
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
@@ -29,13 +32,34 @@ def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
 
 
 def rechunked(words: da.Array, chunks: Any) -> da.Array:
-    """Give words other chunks, as Dask's ``rechunk``.
-
-    Chunks of GPUs go from task to task: Dask's other way to exchange parts takes NumPy's arrays only.
-    """
-    method = "tasks" if backend_name(meta_from_array(words)) == "cuda" else None
-    result: da.Array = words.rechunk(chunks, method=method)
+    """Give words other chunks, as Dask's ``rechunk``; what GPUs may hold goes by tasks (:func:`by_tasks`)."""
+    result: da.Array = words.rechunk(chunks, method="tasks" if may_be_on_gpus(words) else None)
     return result
+
+
+def may_be_on_gpus(array: Any) -> bool:
+    """Whether chunks of a Dask array, or what objects in them hold, may be in the memory of GPUs."""
+    if not isinstance(array, da.Array):
+        return False
+    meta = meta_from_array(array)
+    return isinstance(meta, WorkersArray) or backend_name(meta) == "cuda" or bool(meta.dtype.hasobject)
+
+
+_setting = RLock()
+"""Held while Dask's setting is another one, so that no thread puts back what another has set."""
+
+
+@contextmanager
+def by_tasks(*arrays: Any) -> Iterator[None]:
+    """Let Dask's functions that rechunk exchange parts of these arrays by tasks, if GPUs may hold chunks.
+
+    Its other way, P2P, which it prefers for many chunks where a client is current, takes NumPy's arrays only.
+    """
+    if not any(map(may_be_on_gpus, arrays)):
+        yield
+        return
+    with _setting, dask.config.set({"array.rechunk.method": "tasks"}):
+        yield
 
 
 def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None) -> Lengths:
@@ -176,4 +200,4 @@ def without_empty_chunks(array: da.Array) -> da.Array:
     if any(map(math.isnan, array.shape)):
         return array
     chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in array.chunks)
-    return array if chunks == array.chunks else array.rechunk(chunks)
+    return array if chunks == array.chunks else rechunked(array, chunks)

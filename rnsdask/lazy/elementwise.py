@@ -24,13 +24,13 @@ from rnsdask.lazy.operands import (
     Numbers,
     Operand,
     broadcast_shape,
-    check_same_processor,
     filled_like,
     find_lengths,
     integer_of,
     is_lazy_integer,
     is_number_array,
     made_like,
+    on_one_processor,
     prepare,
     scalar,
     with_axes,
@@ -265,9 +265,9 @@ def apply_exactly(row: Row[..., Any], a: Operand, b: Operand, overflow: str | No
         blocks, given = operands.blocks, (operands.system,) * 2
     else:
         find_lengths(*arrays)
-        check_same_processor([array.words for array in arrays])
-        shape = broadcast_shape([tuple(array.words.shape[1:]) for array in arrays])
-        blocks, given = tuple(with_axes(array.words, len(shape)) for array in arrays), (a.system, b.system)
+        found = on_one_processor([array.words for array in arrays])
+        shape = broadcast_shape([tuple(words.shape[1:]) for words in found])
+        blocks, given = tuple(with_axes(words, len(shape)) for words in found), (a.system, b.system)
     system, mode = given[0].exact_system(row, given[1]), overflow_mode(overflow)
     words = mapped(row, blocks, system, mode=mode, given=given)
     return finished((a, b), words, system, mode, entry)

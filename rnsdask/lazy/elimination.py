@@ -11,7 +11,7 @@ import numpy as np
 
 from rnsdask.core import rows
 from rnsdask.fields import elimination, polynomial_determinants
-from rnsdask.lazy.chunks import as_lazy, rechunked
+from rnsdask.lazy.chunks import as_lazy, by_tasks, rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.fields import check_fields
 from rnsdask.lazy.map import map_chunks
@@ -133,10 +133,11 @@ def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, b
     batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     library: Any = da if is_lazy else np
     both = map(as_lazy, (left, right)) if is_lazy else (left, right)
-    arrays = [
-        library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both
-    ]
-    joined = library.concatenate(arrays, axis=-1)
+    with by_tasks(left, right):
+        arrays = [
+            library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both
+        ]
+        joined = library.concatenate(arrays, axis=-1)
     return rechunked(joined, {-2: -1, -1: -1}) if is_lazy else joined, rows, is_vector
 
 

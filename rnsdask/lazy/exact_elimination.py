@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array, backend_beside, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
@@ -179,7 +179,7 @@ def residues_of_results(values: Any, system: RNS, like: Any) -> Any:
             _in_array, new_axis=0, chunks=((1,),), dtype=object, meta=np.empty(0, object)
         )
     meta = meta_from_array(like)
-    options: dict[str, Any] = {"system": system, "processor": backend_name(meta)}
+    options: dict[str, Any] = {"system": system, "processor": backend_beside(meta)}
     return map_chunks(_encoded, values[None], rows=system.rows, located=True, like=meta, **options)
 
 

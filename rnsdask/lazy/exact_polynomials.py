@@ -17,7 +17,7 @@ from rnsdask.backend import Array, backend_name
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import exact_polynomials
 from rnsdask.fields.geometric_points import count_beyond
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import join_blocks, kept_blocks, kept_calls
@@ -87,7 +87,7 @@ def bivariate_resultant(f: Any, g: Any) -> Any:
 
 def _in_groups(f: Any, g: Any, system: RNS, length: int) -> Any:
     """One resultant, its primes in groups. What numbers turn out to be may leave the last groups empty."""
-    x, y = (as_lazy(v.words)[:, None].rechunk(-1).to_delayed().item() for v in (f, g))
+    x, y = (rechunked(as_lazy(v.words)[:, None], -1).to_delayed().item() for v in (f, g))
     task = delayed(bivariate.task_of, pure=True)(x, y, system)
     first, second = (v.words.shape[1:] for v in (f, g))
     most = count_beyond(2 * bivariate.known_bound(first, second, system.known_magnitude) + 1)

@@ -12,6 +12,7 @@ from rnsdask.core.place import ALONE, Place
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import apply, has
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array, made_like
@@ -42,7 +43,7 @@ def multiply_by_root(x: Numbers, exponent: Any) -> Any:
 def checked_words(words: Any, system: FermatField) -> Any:
     """Digits of elements, checked; those in memory are copied."""
     if isinstance(words, da.Array):
-        words = as_declared(words).rechunk({0: -1})
+        words = rechunked(as_declared(words), {0: -1})
     return map_chunks(_checked_block, words, rows=system.rows, located=True, system=system)
 
 

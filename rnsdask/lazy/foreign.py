@@ -16,6 +16,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
 from rnsdask.fields.ntt import interleaved, separated
 from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.inputs import ReadBySlices, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
@@ -281,7 +282,7 @@ def _in_front(array: Any, axis: int) -> Any:
     """An array with one axis moved to the front, where Dask has it in one chunk."""
     if not isinstance(array, da.Array):
         return np.moveaxis(array, axis, 0)
-    return da.moveaxis(array, axis, 0).rechunk({0: -1})
+    return rechunked(da.moveaxis(array, axis, 0), {0: -1})
 
 
 def _axis_of(x: Numbers, axis: int) -> int:
@@ -338,7 +339,7 @@ def _permuted(name: str, function: Callable[[Any], Any], array: Any, *, numbers_
         return function(array)
     axes = tuple(range(array.ndim))
     given, made = ((*axes[1:], 0), axes) if numbers_first else (axes, (*axes[1:], 0))
-    array = array.rechunk({given.index(0): -1})
+    array = rechunked(array, {given.index(0): -1})
     meta = meta_from_array(array).reshape((0,) * array.ndim)
     permuted: da.Array = da.blockwise(
         function, made, array, given, dtype=array.dtype, meta=meta, token=f"field-{name}"

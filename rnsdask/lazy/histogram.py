@@ -43,8 +43,9 @@ def histogram(
         are rounded up to integers, which leaves the counts as they are.
     range : (int, int), optional
         With a number of bins: the first and the last edge; without it the exact minimum and maximum. Numbers
-        outside are not counted. As in NumPy, a range of one number is a half wider on both sides, and then
-        the last edge, which is rounded up, is in no bin.
+        outside are not counted. As in NumPy, a range of one number is a half wider on both sides. In one or
+        two bins that number is the last edge too. In more, the last edge is the next integer, which is in no
+        bin.
     density, weights
         There for NumPy: None.
 
@@ -77,7 +78,9 @@ def histogram(
     if range is not None:
         low, high = _ends(range)
         edges = even_edges(low, high, count)
-        return _counts(words, system, edges, closed=low != high), _as_array(edges)
+        if low == high and count <= 2:  # the number is in the last bin, which has its right edge
+            edges[-1] = high
+        return _counts(words, system, edges, closed=edges[-1] == high), _as_array(edges)
     if isinstance(words, da.Array) and 0 not in words.shape:
         return _lazy_histogram(words, system, count)
     if 0 in words.shape:

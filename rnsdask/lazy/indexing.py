@@ -16,11 +16,11 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from numpy.typing import NDArray
 
-from rnsdask.backend import backend_name, to_backend
+from rnsdask.backend import backend_beside, backend_name, to_backend
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.chunks import as_lazy, by_tasks
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array, of_known_lengths
 
@@ -327,7 +327,8 @@ def _taken(
     if len(flat) == 0:
         taken = words[:, None][:, : int(np.prod(common))]
     elif len(flat) == 1:
-        taken = da.moveaxis(da.take(words, flat[0], axis=axes[0]), axes[0], 1)
+        with by_tasks(words):
+            taken = da.moveaxis(da.take(words, flat[0], axis=axes[0]), axes[0], 1)
     elif not flat[0].size:  # Dask's vindex fails where an axis is empty too
         rest = [length for axis, length in enumerate(words.shape) if axis and axis not in axes]
         taken = da.zeros_like(words, shape=(words.shape[0], 0, *rest))
@@ -335,11 +336,11 @@ def _taken(
         key: list[Any] = [_WHOLE] * words.ndim
         for axis, index in zip(axes, flat, strict=True):
             key[axis] = index
-        taken = da.moveaxis(words.vindex[tuple(key)], 0, 1)
+        with by_tasks(words):
+            taken = da.moveaxis(words.vindex[tuple(key)], 0, 1)
     if len(common) != 1:
         new = (taken.shape[0], *common, *taken.shape[2:])
-        # Dask's reshape fails of no numbers.
-        taken = taken.reshape(new) if taken.size else da.zeros_like(taken, shape=new, chunks=new)
+        taken = _reshaped(taken, new)
     return taken, len(common)
 
 
@@ -357,7 +358,8 @@ def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Arr
         if index.ndim != 1:  # of no axes, it adds one of length 1 or 0
             words = _merged(words, index.size, index.ndim)
             index = _merged(index[None], index.size, index.ndim)[0]
-        return words[:, index], 1
+        with by_tasks(words, index):
+            return words[:, index], 1
     length, axis = int(words.shape[1]), part.axes[0]
     checked = map_values(_checked_positions, index, length=length, axis=axis, dtype=np.int64)
     return _taken_at(words, checked), index.ndim
@@ -365,9 +367,17 @@ def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Arr
 
 def _merged(words: da.Array, count: int, axes: int) -> da.Array:
     """Words with the first axes of the numbers merged to one of a length; with none, a new one."""
-    shape = (words.shape[0], count, *words.shape[1 + axes :])
-    merged: da.Array = words.reshape(shape) if words.size else da.zeros_like(words, shape=shape, chunks=shape)
-    return merged
+    return _reshaped(words, (words.shape[0], count, *words.shape[1 + axes :]))
+
+
+def _reshaped(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
+    """Words in another shape; Dask's own way fails where there are no numbers."""
+    if not words.size:
+        nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
+        return nothing
+    with by_tasks(words):
+        made: da.Array = words.reshape(shape)
+    return made
 
 
 def _taken_at(words: da.Array, index: da.Array) -> da.Array:
@@ -379,8 +389,9 @@ def _taken_at(words: da.Array, index: da.Array) -> da.Array:
         nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
         return nothing
     is_line = index.ndim == 1  # whose length may be unknown
-    taken: da.Array = words[:, index if is_line else index.reshape(-1)]
-    return taken if is_line else taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:]))
+    with by_tasks(words):
+        taken: da.Array = words[:, index if is_line else index.reshape(-1)]
+        return taken if is_line else taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:]))
 
 
 def _taken_jointly(
@@ -421,7 +432,7 @@ def _taken_jointly(
 
 def nonzero(mask: Any) -> tuple[Any, ...]:
     """Indices where a mask holds, one array for each axis; those of a lazy mask in NumPy."""
-    if isinstance(mask, da.Array) and backend_name(meta_from_array(mask)) == "cuda":
+    if isinstance(mask, da.Array) and backend_beside(meta_from_array(mask)) != "cpu":
         mask = map_values(_on_host, mask, dtype=np.bool_)  # Dask would choose from NumPy's indices by it
     if isinstance(mask, da.Array) and not mask.size:  # where Dask's fails
         return tuple(da.zeros(0, dtype=np.int64) for _ in range(mask.ndim))

@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array, backend_beside, backend_name, to_backend
 from rnsdask.core.errors import NumberError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -60,7 +60,7 @@ def as_numbers(values: Any, like: Numbers) -> Any:
         if values.dtype.kind in "iu":
             ends = np.iinfo(values.dtype)
             system = system_of_values(ends.min, ends.max, system)
-        options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_name(meta)}
+        options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_beside(meta)}
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
         return made_like((like,), words, system.with_bound(None), "raise")
     bound = None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import dask.array as da
+import numpy as np
 
 from rnsdask.core import rows
 from rnsdask.fields.fermat_convolution import has_cyclic_transform
@@ -11,6 +11,7 @@ from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.ntt import chunk_length, intt, ntt
 from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.shape import filled_chunks, joined
 
 
 def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tuple[int, int]) -> Any:
@@ -56,6 +57,7 @@ def _padded(array: Numbers, axis: int, length: int, chunk: int) -> Any:
     shape[axis + 1] = length - shape[axis + 1]
     chunks = [*words.chunks]
     chunks[axis + 1] = (chunk,) * (shape[axis + 1] // chunk) + (shape[axis + 1] % chunk,)
-    zeros = da.zeros_like(words, shape=shape, chunks=tuple(chunks))
-    padded = rechunked(da.concatenate([words, zeros], axis=axis + 1), {axis + 1: chunk})
+    column = np.zeros((words.shape[0], *(1,) * (words.ndim - 1)), words.dtype)
+    zeros = filled_chunks(words, column, tuple(shape), chunks)
+    padded = rechunked(joined([words, zeros], axis), {axis + 1: chunk})
     return made_like((array,), padded, array.system, "raise")

@@ -21,11 +21,11 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockIdDep
 from numpy.typing import DTypeLike
 
-from rnsdask.backend import Array, backend_name, first_alone, uses_gpu
+from rnsdask.backend import Array, WorkersArray, backend_name, empty_like_chunks, first_alone, uses_gpu
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.planning import PLANS_QUERIES
 
 # Python refuses to write longer integers in decimal, as Dask does for its tokens.
@@ -124,7 +124,7 @@ def map_chunks(
     grid = Grid.of(lengths[1:] or ends) if located else None
     if like is None:
         like = np.empty(0) if dtype.hasobject else _prototype(blocks)
-    meta = np.empty((0,) * len(out), dtype=dtype, like=like)
+    meta = empty_like_chunks(like, len(out), dtype)
     # The index of its chunk alone gives the result of arguments without axes its chunks.
     call = Call(function, options, grid, has_index=located or not lengths)
     mapped = _blockwise(call, name or _name_of(call, token, out, dtype, pairs), out, pairs, meta)
@@ -246,7 +246,7 @@ def unified(
     for array, along in zip(arrays, labels, strict=True):
         axes = zip(along, array.shape, array.chunks, strict=True)
         chunks = tuple([own if n == 1 or math.isnan(sum(own)) else common[label] for label, n, own in axes])
-        made.append(array if chunks == array.chunks else array.rechunk(chunks))
+        made.append(array if chunks == array.chunks else rechunked(array, chunks))
     return made, common
 
 
@@ -259,7 +259,9 @@ def _lazy_or_single(block: Any) -> Any:
 def _prototype(blocks: Sequence[Any]) -> Array:
     """An array of the processor that blocks are on: a column of one number is NumPy's on each."""
     metas = [meta_from_array(block) for block in blocks if block.ndim]
-    return next((meta for meta in metas if backend_name(meta) == "cuda"), (*metas, np.empty(0))[0])
+    on_gpus = [meta for meta in metas if backend_name(meta) == "cuda"]
+    of_workers = [meta for meta in metas if isinstance(meta, WorkersArray)]
+    return (*on_gpus, *of_workers, *metas, np.empty(0))[0]
 
 
 def reduce_chunks(
@@ -292,6 +294,6 @@ def map_values(
     """
     call = Call(function, options, Grid.of(values.chunks) if located else None, has_index=located)
     pairs: list[tuple[Any, Any]] = [(values, tuple(range(values.ndim)))]
-    meta = np.empty((0,) * values.ndim, dtype=dtype, like=np.empty(0) if like is None else like)
+    meta = empty_like_chunks(np.empty(0) if like is None else like, values.ndim, dtype)
     lengths: tuple[Any, ...] = values.chunks if chunks is None else tuple(chunks)
     return _blockwise(call, _name_of(call, None, lengths, meta.dtype, pairs), lengths, pairs, meta)

@@ -16,7 +16,7 @@ from rnsdask.core.axes import axis_index
 from rnsdask.core.place import Place
 from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import by_tasks, rechunked
 from rnsdask.lazy.elementwise import mapped
 from rnsdask.lazy.fields import check_fields
 from rnsdask.lazy.map import map_chunks
@@ -47,7 +47,8 @@ def transform_in_chunks(
 def divided(words: da.Array, axis: int, steps: FourStep) -> da.Array:
     """Chunks of an axis as rows: (n, *batch, K, C)."""
     last = rechunked(da.moveaxis(words, axis + 1, -1), {-1: steps.chunk})
-    rows: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.chunk)
+    with by_tasks(last):
+        rows: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.chunk)
     return rows
 
 
@@ -63,7 +64,8 @@ def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = N
 def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
     """Join the steps' result to one axis in its order, in chunks of length C."""
     ordered = _mapped(_order, parts, steps, token="field-ntt-order")
-    last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-2], steps.length), -1, axis + 1)
+    with by_tasks(ordered):
+        last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-2], steps.length), -1, axis + 1)
     return last
 
 

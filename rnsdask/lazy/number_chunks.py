@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 from dask.base import tokenize
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, empty_like_chunks
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Grid, Place
 from rnsdask.lazy.map import array_of_tasks, keys_of, named
@@ -50,7 +50,7 @@ def words_of(
         for index, key in zip(np.ndindex(numbers.numblocks), keys_of(numbers), strict=True)
     }
     name = f"rns-words-{tokenize(numbers.name, words_in)}"
-    meta = np.empty((0,) * (numbers.ndim + 1), dtype=system.word_dtype, like=like)
+    meta = empty_like_chunks(like, numbers.ndim + 1, system.word_dtype)
     return array_of_tasks(name, tasks, ((system.rows,), *numbers.chunks), meta, numbers)
 
 

@@ -15,15 +15,15 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from numpy.typing import DTypeLike
 
-from rnsdask.backend import Array, backend_name
+from rnsdask.backend import Array, backend_beside, to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import with_source_of
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.chunks import without_empty_chunks
+from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.promotion import in_common
 
 
@@ -142,8 +142,8 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     if len(arrays) + len(masks) > 1:
         masks = [of_known_lengths(mask) for mask in masks]
         find_lengths(*arrays)
-    words = [array.words for array in arrays]
-    check_same_processor([*masks, *words])
+    moved = on_one_processor([*masks, *(array.words for array in arrays)])
+    masks, words = moved[: len(masks)], moved[len(masks) :]
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
     remaining = iter(words)
@@ -187,8 +187,12 @@ def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
 
     ValueError if they have none, or differ in their system; TypeError if they are on different processors.
     """
-    check_same_processor([array.words for array in arrays])
-    return in_common_system(*arrays)
+    given = [array.words for array in arrays]
+    moved = [
+        array if found is words else made_like((array,), found, array.system, "raise")
+        for array, words, found in zip(arrays, given, on_one_processor(given), strict=True)
+    ]
+    return in_common_system(*moved)
 
 
 def in_common_system(*operands: Operand) -> tuple[Any, ...]:
@@ -258,7 +262,7 @@ def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what:
     if integers.dtype.kind not in "iu":
         raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
     integers = readable(integers) if is_on_disk(integers) else integers
-    check_same_processor([words, integers])
+    _, integers = on_one_processor([words, integers])
     integers = of_known_lengths(integers)
     shape = broadcast_shape([*(tuple(block.shape[1:]) for block in blocks), tuple(integers.shape)])
     return tuple(with_axes(block, len(shape)) for block in (*blocks, as_declared(integers)[None]))
@@ -272,13 +276,29 @@ def as_mask(mask: Any) -> Any:
     return as_declared(mask)[None]
 
 
-def check_same_processor(arrays: Sequence[Any]) -> None:
-    """Raise TypeError if arrays are on different processors."""
-    names = {
-        backend_name(meta_from_array(array) if isinstance(array, da.Array) else array) for array in arrays
-    }
-    if len(names) > 1:
-        raise TypeError("operands are on different processors: one is NumPy's, another CuPy's")
+def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays on one processor, or raise TypeError if one is known to be NumPy's and another CuPy's.
+
+    Beside chunks that are on the GPU of each process that has one, NumPy's are moved there by tasks.
+    """
+    metas = [meta_from_array(array) if isinstance(array, da.Array) else array for array in arrays]
+    places = [backend_beside(meta) for meta in metas]
+    if "auto" not in places:
+        if len(set(places)) > 1:
+            raise TypeError("operands are on different processors: one is NumPy's, another CuPy's")
+        return list(arrays)
+    like = metas[places.index("auto")]
+    return [
+        _moved(as_lazy(array), like) if place == "cpu" else array
+        for array, place in zip(arrays, places, strict=True)
+    ]
+
+
+def _moved(array: da.Array, like: Any) -> da.Array:
+    """Move chunks, of words or plain values, to the processor of those that an empty array stands for."""
+    return map_values(
+        to_backend, array, dtype=array.dtype, like=like, chunks=array.chunks, backend=backend_beside(like)
+    )
 
 
 def broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:

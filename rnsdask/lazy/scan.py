@@ -13,6 +13,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.rows import Row
 from rnsdask.core.scan import Scan
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.growing import grown, of_powers, of_sums
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
@@ -83,7 +84,7 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
     joined = combine_tree(totals, _join_totals, (how.axis + 1,), f"rns-{name}-totals")
     chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
     prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
-    pairs = (recompute(words), prefixes.rechunk({how.axis + 1: 1}))
+    pairs = (recompute(words), rechunked(prefixes, {how.axis + 1: 1}))
     return map_chunks(_scan_block, *pairs, rows=how.rows, located=True, matched=True, how=how)
 
 

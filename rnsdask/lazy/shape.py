@@ -16,16 +16,16 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from numpy.typing import NDArray
 
-from rnsdask.backend import backend_name, to_backend
+from rnsdask.backend import backend_beside, to_backend
 from rnsdask.cluster.limits import check_bytes, check_graph
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import indexing
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.chunks import as_lazy, by_tasks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import with_axes
+from rnsdask.lazy.operands import on_one_processor, with_axes
 
 _WHOLE = slice(None)
 
@@ -40,10 +40,11 @@ def reshape(words: Any, shape: Any) -> Any:
     new = (words.shape[0], *model(words.shape[1:]).reshape(shape).shape)
     if isinstance(words, da.Array) and not words.size:
         return da.zeros_like(words, shape=new, chunks=new)
-    try:
-        return words.reshape(new)
-    except NotImplementedError:  # Dask merges and splits axes, but does not do both to the same ones
-        return words.reshape((new[0], -1)).reshape(new)
+    with by_tasks(words):
+        try:
+            return words.reshape(new)
+        except NotImplementedError:  # Dask merges and splits axes, but does not do both to the same ones
+            return words.reshape((new[0], -1)).reshape(new)
 
 
 def transpose(words: Any, axes: tuple[Any, ...]) -> Any:
@@ -85,7 +86,9 @@ def expand_dims(words: Any, axis: Any) -> Any:
 def joined(parts: Sequence[Any], axis: int) -> Any:
     """Words that fit one another, along an axis of the numbers; lazy if some are."""
     if any(isinstance(words, da.Array) for words in parts):
-        return da.concatenate([as_lazy(words) for words in parts], axis + 1)
+        parts = on_one_processor([as_lazy(words) for words in parts])
+        with by_tasks(*parts):
+            return da.concatenate(parts, axis + 1)
     return np.concatenate(parts, axis + 1)
 
 
@@ -157,7 +160,8 @@ def broadcast_to(words: Any, shape: Any) -> Any:
             chunks[axis] = _chunks_of(target[axis], max(room, 1))
             room //= max(chunks[axis][0], 1)
     _check_count(chunks)
-    return da.broadcast_to(words, target, chunks=tuple(chunks))
+    with by_tasks(words):
+        return da.broadcast_to(words, target, chunks=tuple(chunks))
 
 
 def _chunks_of(length: int, most: int) -> tuple[int, ...]:
@@ -245,7 +249,7 @@ def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
     own = words.chunks
     chunks = (*own[: axis + 1], _chunks_of(width, max(own[axis + 1]) or width), *own[axis + 2 :])
     _check_count(chunks)
-    return da.broadcast_to(as_lazy(np.asarray(column, like=meta_from_array(words))), shape, chunks)
+    return filled_chunks(words, column, shape, chunks)
 
 
 def filled(words: Any, column: Any) -> Any:
@@ -258,12 +262,16 @@ def filled(words: Any, column: Any) -> Any:
         return np.broadcast_to(np.asarray(column, like=words), shape)
     words = as_lazy(words)
     chunks = ((len(column),), *words.chunks[1:])
-    if isinstance(column, da.Array):
-        of_words = {"rows": len(column), "dtype": words.dtype, "like": meta_from_array(words)}
-        moved = map_chunks(to_backend, column, backend=backend_name(meta_from_array(words)), **of_words)
-    else:
-        moved = as_lazy(np.asarray(column, like=meta_from_array(words)))
-    return da.broadcast_to(moved, shape, chunks)
+    return filled_chunks(words, column, shape, chunks)
+
+
+def filled_chunks(words: da.Array, column: Any, shape: tuple[int, ...], chunks: Sequence[Any]) -> da.Array:
+    """Repeat a column of words in any shape and chunks, on the processor of the chunks of other words."""
+    meta = meta_from_array(words)
+    options: dict[str, Any] = {"rows": len(column), "dtype": words.dtype, "like": meta}
+    moved = map_chunks(to_backend, as_lazy(column), backend=backend_beside(meta), **options)
+    filled: da.Array = da.broadcast_to(moved, shape, tuple(chunks))
+    return filled
 
 
 def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:

@@ -12,6 +12,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy import ranks
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ranks import sorted_indices
@@ -105,7 +106,7 @@ def _combined(best: da.Array, count: int, *, system: NumberSystem, k: int, axis:
     """The best of so many neighbouring chunks along the axis, in one chunk for these."""
     lengths = best.chunks[1 + axis]
     joined = tuple(sum(lengths[i : i + count]) for i in range(0, len(lengths), count))
-    best = best.rechunk({1 + axis: joined})
+    best = rechunked(best, {1 + axis: joined})
     kept = tuple(min(abs(k), length) for length in joined)
     chunks = [kept if at == axis else given for at, given in enumerate(best.chunks[1:])]
     options: dict[str, Any] = {"system": system, "k": k, "axis": axis}

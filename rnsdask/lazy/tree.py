@@ -23,6 +23,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
@@ -157,7 +158,7 @@ def _of_nothing(operation: str, shape: tuple[Any, ...]) -> ValueError:
 
 def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
     """Combine the results of chunks of unknown sizes in one task, which learns where each chunk lies."""
-    whole = partials.rechunk(dict.fromkeys(range(partials.ndim), -1))
+    whole = rechunked(partials, dict.fromkeys(range(partials.ndim), -1))
     boxes: da.Array = map_chunks(
         _combine_placed,
         whole,

@@ -12,7 +12,7 @@ import numpy as np
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, reduce_chunks
@@ -61,7 +61,7 @@ class ProductTree:
     def _roots(self, words: da.Array, cofactors: bool) -> da.Array:
         how: dict[str, Any] = {"system": self._x.system, "cofactors": cofactors}
         boxes = reduce_chunks(_root_block, words, None, located=True, rows=1, dtype=object, **how)
-        whole: da.Array = boxes.rechunk(dict.fromkeys(range(boxes.ndim), -1))
+        whole: da.Array = rechunked(boxes, dict.fromkeys(range(boxes.ndim), -1))
         return whole
 
     def _leaves(self, lazy: tuple[Any, ...], value: int | None, *, divisors: bool) -> Any:
@@ -70,7 +70,7 @@ class ProductTree:
         found = map_chunks(
             _fractions, roots, *lazy, rows=1, chunks=roots.chunks[1:], dtype=object, value=value
         )
-        pairs = recompute(words), found.rechunk(dict.fromkeys(range(found.ndim), 1))
+        pairs = recompute(words), rechunked(found, dict.fromkeys(range(found.ndim), 1))
         how: dict[str, Any] = {"system": system, "divisors": divisors}
         made = map_chunks(_leaves_block, *pairs, rows=system.rows, located=True, matched=True, **how)
         return made_like((self._x,), made, system, "raise")

@@ -13,6 +13,7 @@ from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import ranks, shape
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
@@ -82,17 +83,17 @@ def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> 
     chunks = words.chunks[1]
     ones = ((1,) * len(chunks),)
     last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones)
-    previous = da.concatenate([last[:, :1], last[:, :-1]], axis=1).rechunk({1: 1})
+    previous = rechunked(da.concatenate([last[:, :1], last[:, :-1]], axis=1), {1: 1})
     begins = map_chunks(
         _begins_block, packed, previous, dtype=np.bool_, matched=True, located=True, system=system
     )
     # Of each chunk how many numbers begin in it, and the rank of the first; all of these go to one task.
     on_host: dict[str, Any] = {"dtype": np.int64, "like": np.empty(0)}
     totals = map_chunks(_totals_block, begins[None], rows=2, chunks=ones, located=True, **on_host)
-    totals = totals.rechunk({1: -1})
+    totals = rechunked(totals, {1: -1})
     size = int(words.shape[1])
-    before = map_chunks(_before, totals, dtype=np.int64).rechunk(1)
-    after = map_chunks(_after, totals, dtype=np.int64, size=size).rechunk(1)
+    before = rechunked(map_chunks(_before, totals, dtype=np.int64), 1)
+    after = rechunked(map_chunks(_after, totals, dtype=np.int64, size=size), 1)
     unknown: Any = ((np.nan,) * len(chunks),)
     pair = begins[None], after[None]
     counts = map_chunks(_counts_block, *pair, chunks=unknown, dtype=np.int64, matched=True, located=True)

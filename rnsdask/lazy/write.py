@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, contiguous, first_alone, never_alone
 from rnsdask.cluster.failures import leaves_nothing
+from rnsdask.cluster.forks import ForkThreads
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import Call, map_chunks, reduce_chunks
 from rnsdask.store import Location, StoreInfo
@@ -96,7 +97,7 @@ def compute_on_own_threads(words: da.Array) -> None:
     write while their job removes what it began.
     """
     get = get_scheduler(collections=[words])
-    if get is not threaded.get or dask.config.get("pool", None) is not None:
+    if get is not threaded.get or not isinstance(dask.config.get("pool", None), ForkThreads | None):
         words.compute()
         return
     with ThreadPoolExecutor(dask.config.get("num_workers", None) or CPU_COUNT) as pool:

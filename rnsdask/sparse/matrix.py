@@ -16,6 +16,7 @@ from rnsdask.cluster.limits import process_limit
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.fields.system import PrimeFields, fields_of
+from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths
 
@@ -85,11 +86,7 @@ class SparseMatrix:
         TypeError, ValueError
             If `fields` are not PrimeFields, or not those of the matrix.
         """
-        values = self.residues(self.check_fields(fields).moduli)
-        words = np.zeros((fields.rows, *self.shape), np.uint32)
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self._starts))
-        words[:, rows, self._columns] = values
-        return FieldArray(words, fields)
+        return FieldArray(self.dense_words(self.check_fields(fields).moduli), fields)
 
     def __matmul__(self, x: Any) -> FieldArray:
         if not isinstance(x, FieldArray) or not isinstance(x.system, PrimeFields):
@@ -106,7 +103,7 @@ class SparseMatrix:
     def _product(self, words: Any, moduli: ModuliSet) -> Any:
         if not isinstance(words, da.Array):
             return self.multiply(words, moduli)
-        words = words.rechunk({1: -1})
+        words = rechunked(words, {1: -1})
         chunks = ((self.shape[0],), words.chunks[2])
         return map_chunks(
             _multiply, words, self.as_chunk(), rows=len(moduli), chunks=chunks, moduli=moduli, token="sparse"
@@ -168,6 +165,18 @@ class SparseMatrix:
         # Sums of fewer than 2**32 such numbers fit.
         sums = np.concatenate([[0], np.cumsum(np.abs(values))])[self._starts]
         return None if np.diff(sums).max(initial=0) >= 2**31 else values.astype(np.int32)
+
+    def dense_words(self, moduli: ModuliSet) -> NDArray[np.uint32]:
+        """All numbers (n, R, C) modulo primes, on the host."""
+        words = np.zeros((len(moduli), *self.shape), np.uint32)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self._starts))
+        words[:, rows, self._columns] = self.residues(moduli)
+        return words
+
+    @property
+    def empty_rows(self) -> NDArray[np.int64]:
+        """Rows without an entry that is not 0."""
+        return np.flatnonzero(np.diff(self._starts) == 0)
 
     def _rows_for(self, moduli: ModuliSet, like: Array) -> SparseRows:
         """The matrix as kernels take it, on the processor of an array."""

@@ -5,12 +5,16 @@ from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
+from dask.base import tokenize
 from dask.delayed import delayed
 
 from rnsdask.arrays.field_array import FieldArray
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, empty_like_chunks, to_backend
 from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
 from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.map import Call, array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, vectors_of
 
@@ -25,7 +29,9 @@ def solve(
 
     By Wiedemann's algorithm: some 3 N products of the matrix with a vector for N rows; twice as many where
     the matrix is singular or not square. That a regular matrix has only this solution is not proved by it; of
-    others it is one of many, which depends on `seed`.
+    others it is one of many, which depends on `seed`. Modulo small primes it may find neither a solution nor
+    a proof that there is none. Then matrices of up to 64 MiB (4096 rows and columns) modulo a prime, with
+    their right-hand sides, are eliminated.
 
     Parameters
     ----------
@@ -46,9 +52,12 @@ def solve(
     Raises
     ------
     numpy.linalg.LinAlgError
-        If there is no solution modulo a prime, which is proved by a vector y with ``y @ a == 0`` and ``y @ b
-        != 0``; or neither is found, as may be where the matrix is singular or not square and a prime small.
-        It names the prime. For a lazy result, when it is computed.
+        If there is no solution modulo a prime, which is proved: by a vector y with ``y @ a == 0`` and ``y @ b
+        != 0``, or by elimination. It names the prime, and of a block the vector. For a lazy result, when it
+        is computed.
+    NumberError
+        If neither is known, as may be where a matrix above 64 MiB is singular or not square and a prime
+        small. It names the prime, and is a ValueError. For a lazy result, when it is computed.
     TypeError, ValueError
         If operands are something else, or shapes or fields do not fit.
     """
@@ -60,23 +69,9 @@ def solve(
     is_vector = words.ndim == 2
     words = words[..., None] if is_vector else words
     if size is None and not isinstance(words, da.Array):
-        found = wiedemann.solve(a, words, moduli, number)
+        found = wiedemann.solve(a, words, moduli, number, None if is_vector else 0)
     else:
-        size = size or PRIMES_OF_TASK
-        lazy = words if isinstance(words, da.Array) else da.from_array(words)
-        blocks = lazy.rechunk({0: size, 1: -1})
-        matrix = delayed(a, pure=True)
-        parts = []
-        for start, row in zip(
-            range(0, len(moduli), size), blocks.to_delayed(optimize_graph=False)[:, 0], strict=True
-        ):
-            some = unchecked_set(list(moduli)[start : start + size])
-            made = [
-                _lazy(wiedemann.solve, (len(some), a.shape[1], width), words, matrix, block, some, number)
-                for block, width in zip(row, blocks.chunks[2], strict=True)
-            ]
-            parts.append(da.concatenate(made, axis=2))
-        found = da.concatenate(parts)
+        found = _solved_lazily(a, words, moduli, number, size or PRIMES_OF_TASK, is_vector)
     return FieldArray(found[..., 0] if is_vector else found, b.system)
 
 
@@ -133,7 +128,8 @@ def det(
 ) -> Any:
     """Determinant of a square matrix modulo each prime, proved, by Wiedemann's algorithm.
 
-    Whatever vectors were drawn, what is returned is the determinant. That of no rows is 1.
+    Whatever vectors were drawn, what is returned is the determinant. That of no rows is 1. Where draws do not
+    find it modulo a small prime, matrices of up to 64 MiB (4096 rows) modulo a prime are eliminated.
 
     Parameters
     ----------
@@ -149,7 +145,8 @@ def det(
     Raises
     ------
     NumberError
-        If a prime is too small for the algorithm, which draws a few times; it is named. It is a ValueError.
+        If a prime is too small for the algorithm, which draws a few times, and the matrix too large for
+        elimination; the prime is named. It is a ValueError.
     TypeError, ValueError
         As in :func:`minpoly`.
     """
@@ -168,11 +165,12 @@ def rank(
 ) -> Any:
     """Rank modulo each prime, never too great, and too small with little probability.
 
-    A rank that is the number of rows or columns is proved. Another one is the greatest of so many independent
-    trials that all are too small less often than once in 2**30, if one is with probability 4 N / p at most,
-    for N rows or columns, whichever are fewer. That much is an estimate: what is proved is of order N**2 / p
-    (L. Chen and others, "Efficient matrix preconditioners for black box linear algebra", Linear Algebra and
-    its Applications 343-344, 2002). :func:`.linalg.rank` of ``a.to_dense(fields)`` is proved.
+    A rank that is the number of rows or columns is proved, and so is that modulo a prime below 8 N, for N
+    rows or columns, whichever are fewer, which elimination finds. Another one is the greatest of so many
+    independent trials that all are too small less often than once in 2**30, if one is with probability 4 N /
+    p at most. That much is an estimate: what is proved is of order N**2 / p (L. Chen and others, "Efficient
+    matrix preconditioners for black box linear algebra", Linear Algebra and its Applications 343-344,
+    2002). :func:`.linalg.rank` of ``a.to_dense(fields)`` is proved.
 
     Parameters
     ----------
@@ -189,7 +187,8 @@ def rank(
     Raises
     ------
     NumberError
-        If a prime is below 8 N. It is a ValueError.
+        If a prime is below 8 N and the matrix above 64 MiB (4096 rows and columns) modulo a prime. It is a
+        ValueError.
     TypeError, ValueError
         If operands are something else, or fields do not fit.
     """
@@ -224,10 +223,27 @@ def _on(function: Callable[..., Any], a: SparseMatrix, moduli: ModuliSet, backen
     return found
 
 
-def _lazy(function: Callable[..., Any], shape: tuple[int, ...], like: Any, *arguments: Any) -> da.Array:
-    meta = np.empty((0,) * len(shape), np.uint32, like=getattr(like, "_meta", like))
-    made: da.Array = da.from_delayed(delayed(function, pure=True)(*arguments), shape, meta=meta)
-    return made
+def _solved_lazily(
+    a: SparseMatrix, words: Any, moduli: ModuliSet, seed: int, size: int, is_vector: bool
+) -> da.Array:
+    """Solve in tasks of `size` primes and a chunk of vectors each, which run also if solutions are empty."""
+    lazy = words if isinstance(words, da.Array) else da.from_array(words)
+    blocks, matrix = rechunked(lazy, {0: size, 1: -1}), a.as_chunk()
+    (box,) = keys_of(matrix)
+    starts = np.cumsum([0, *blocks.chunks[2]]).tolist()
+    tasks = {}
+    for (i, _, k), key in zip(np.ndindex(blocks.numblocks), keys_of(blocks), strict=True):
+        some = unchecked_set(list(moduli)[size * i : size * (i + 1)])
+        how = {"moduli": some, "seed": seed, "first": None if is_vector else starts[k]}
+        tasks[i, 0, k] = (Call(_solve_block, how), key, box)
+    name = f"rns-sparse-solve-{tokenize(matrix.name, blocks.name, moduli, seed, size, is_vector)}"
+    chunks = (blocks.chunks[0], (a.shape[1],), blocks.chunks[2])
+    meta = empty_like_chunks(meta_from_array(words), 3, np.uint32)
+    return array_of_tasks(name, tasks, chunks, meta, blocks, matrix)
+
+
+def _solve_block(block: Array, box: Any, *, moduli: ModuliSet, seed: int, first: int | None) -> Array:
+    return wiedemann.solve(box.item(), block, moduli, seed, first)
 
 
 def _check_matrix(a: Any) -> None:

@@ -6,7 +6,9 @@ minimal polynomial of A, and mostly that. One vector a prime is enough, for vect
 beside one another and are multiplied as a block. Random vectors follow from a seed and the prime, on each
 processor the same.
 
-Every answer but an upper bound of a rank is proved, whatever was drawn: see each function.
+Solutions, determinants and that there is no solution are proved, whatever was drawn; ranks and minimal
+polynomials may be too small: see each function. Where draws find nothing, small matrices are eliminated
+(:mod:`.sparse.dense`).
 """
 
 from collections.abc import Callable
@@ -22,6 +24,7 @@ from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.fields.convolution import convolve
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
+from rnsdask.sparse import dense
 from rnsdask.sparse.matrix import SparseMatrix
 
 Operator = Callable[[Array], Array]
@@ -38,7 +41,7 @@ _ROUNDS, _TRIES = 40, 8
 _SURE_BITS, _RANK_BITS = 64, 30
 
 RANK_ROOM = 8
-"""Least prime of a rank, in rows or columns, whichever are fewer."""
+"""Least prime of a rank without elimination, in rows or columns, whichever are fewer."""
 
 
 def _random(
@@ -141,14 +144,17 @@ def _solved(
     return x, solved
 
 
-def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int) -> Array:
+def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int, first: int | None = 0) -> Array:
     """Solutions (n, C, K) of A x = b (n, R, K), each checked by substitution.
 
     Square matrices are tried as they are. Else, for diagonal matrices D and E drawn at random, D A' E A x = D
     A' E b has the solutions of A x = b, if there are any. If there are none, y = E (A x - b) has A' y = 0,
-    and mostly y b is not 0, which proves it. LinAlgError if there is proved to be no solution; or neither was
-    found, since a prime is too small.
+    and mostly y b is not 0, which proves it. Small matrices for which neither is found are eliminated.
+
+    LinAlgError if there is proved to be no solution; NumberError if neither that nor a solution was found.
+    Errors name a vector by its index in b, counted from `first`; with None they name none.
     """
+    _check_empty_rows(a, b, moduli, first)
     x = np.zeros_like(b, shape=(len(moduli), a.shape[1], b.shape[2]), order="C")
     pending = (~_is_zero(b)).nonzero()[0]
     for attempt in range(_TRIES + 1):
@@ -156,17 +162,42 @@ def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int) -> Array:
             return x
         some, right = unchecked_set([moduli[i] for i in pending]), b[pending]
         if attempt:
-            found, solved = _solved_by_squares(a, right, some, (seed, attempt))
+            found, solved = _solved_by_squares(a, right, some, (seed, attempt), first)
         elif a.shape[0] == a.shape[1]:
             found, solved = _solved(partial(a.multiply, moduli=some), right, some, (seed, 0))
         else:
             continue
         x[pending[solved]] = found[solved]
         pending = pending[~solved]
-    raise np.linalg.LinAlgError(
-        f"neither a solution modulo {moduli[int(pending[0])]} nor a proof that there is none was found in "
-        f"{_TRIES} trials, for the prime is small; rd.linalg takes a.to_dense(fields)"
-    )
+    for i in pending:
+        x[i : i + 1] = _eliminated(a, b[i : i + 1], moduli[int(i)], first)
+    return x
+
+
+def _without_solution(prime: int, vector: int, first: int | None) -> np.linalg.LinAlgError:
+    which = "" if first is None else f" for vector {first + vector}"
+    return np.linalg.LinAlgError(f"the system has no solution modulo {prime}{which}")
+
+
+def _check_empty_rows(a: SparseMatrix, b: Array, moduli: ModuliSet, first: int | None) -> None:
+    """Raise LinAlgError if a row without entries has another right-hand side than 0."""
+    fails = b[:, a.empty_rows].any(axis=1)
+    if fails.any():
+        row, vector = (int(at[0]) for at in to_backend(fails, "cpu").nonzero())
+        raise _without_solution(moduli[row], vector, first)
+
+
+def _eliminated(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Array:
+    """Solution (1, C, K) by elimination; NumberError if the matrix is too large for it."""
+    if not dense.fits(a.shape, b.shape[2]):
+        raise NumberError(
+            f"neither a solution modulo {prime} nor a proof that there is none was found in {_TRIES} trials, "
+            "for the prime is small; rd.linalg.solve takes a.to_dense(fields), with unique=False"
+        )
+    found = dense.solve(a, b, prime)
+    if isinstance(found, int):
+        raise _without_solution(prime, found, first)
+    return found
 
 
 def _squares(a: SparseMatrix, d: Array, e: Array, moduli: ModuliSet) -> tuple[Operator, Operator]:
@@ -187,7 +218,7 @@ def _diagonals(a: SparseMatrix, moduli: ModuliSet, like: Array, key: tuple[int, 
 
 
 def _solved_by_squares(
-    a: SparseMatrix, b: Array, moduli: ModuliSet, key: tuple[int, ...]
+    a: SparseMatrix, b: Array, moduli: ModuliSet, key: tuple[int, ...], first: int | None
 ) -> tuple[Array, NDArray[np.bool_]]:
     d, e = _diagonals(a, moduli, b, key)
     left, operator = _squares(a, d, e, moduli)
@@ -200,9 +231,8 @@ def _solved_by_squares(
         meets = to_backend(_products(moduli, y.transpose(0, 2, 1), b).diagonal(axis1=1, axis2=2), "cpu") != 0
         proved = is_left & meets
         if proved.any():
-            i, j = (int(at[0]) for at in proved.nonzero())
-            which = f" for vector {j}" if b.shape[2] > 1 else ""
-            raise np.linalg.LinAlgError(f"the system has no solution modulo {moduli[i]}{which}")
+            row, vector = (int(at[0]) for at in proved.nonzero())
+            raise _without_solution(moduli[row], vector, first)
     return x, solved & ~wrong
 
 
@@ -233,22 +263,41 @@ def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: i
 
 
 def ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.int64]:
-    """Ranks (n,), never too great: the greatest of several trials.
+    """Ranks (n,), never too great; modulo small primes by elimination, else the greatest of several trials.
 
     Of M = D A' E A and v in the image of M, powers of M times v are in the image too; so the length of the
-    recurrence of u M^i v is at most the rank of A. For most D, E, u and v it is that.
+    recurrence of u M^i v is at most the rank of A. For most D, E, u and v it is that. NumberError if a prime
+    is small and the matrix too large for elimination.
     """
     if a.shape[0] < a.shape[1]:
         a = a.T
     length = a.shape[1]
+    primes = np.array(list(moduli), np.uint64)
+    is_small, found = primes < RANK_ROOM * length, np.zeros(len(moduli), np.int64)
+    if is_small.any() and not dense.fits(a.shape):
+        raise NumberError(
+            f"ranks of {length} rows or columns are found modulo primes from {RANK_ROOM * length} on, "
+            f"got {primes[is_small][0]}; rd.linalg.rank takes a.to_dense(fields)"
+        )
+    for chosen, function in (
+        (is_small, dense.ranks),
+        (~is_small, partial(_tried_ranks, like=like, seed=seed)),
+    ):
+        if chosen.any():
+            found[chosen] = function(a, unchecked_set(primes[chosen].tolist()))
+    return found
+
+
+def may_eliminate(shape: tuple[int, int], moduli: ModuliSet) -> bool:
+    """Return whether a rank or determinant may take elimination modulo one of some primes."""
+    return dense.fits(shape) and min(moduli) < RANK_ROOM * min(shape)
+
+
+def _tried_ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.int64]:
+    """Greatest ranks (n,) of several trials, of a matrix with no more columns than rows."""
+    length = a.shape[1]
     found = np.zeros(len(moduli), np.int64)
-    for p in moduli:
-        if p < RANK_ROOM * length:
-            raise NumberError(
-                f"ranks of {length} rows or columns are found modulo primes from {RANK_ROOM * length} on, "
-                f"got {p}; rd.linalg.rank takes a.to_dense(fields)"
-            )
-    room = min(moduli, default=2) // max(1, RANK_ROOM // 2 * length)
+    room = min(moduli) // max(1, RANK_ROOM // 2 * length)
     for trial in range(-(-_RANK_BITS // max(1, room.bit_length() - 1))):
         if (found == length).all():
             break
@@ -265,7 +314,8 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
 
     The recurrence of A D, for a random diagonal matrix D, divides the characteristic polynomial: of full
     degree it is that, and its value at 0 the determinant of A D but for the sign. If it is 0 at 0, A D is
-    singular. NumberError if a prime is too small for one of these to happen.
+    singular. Modulo primes that are too small for one of these to happen, small matrices are eliminated.
+    NumberError if the matrix is too large for that.
     """
     length = a.shape[0]
     found = np.zeros(len(moduli), np.uint32)
@@ -292,6 +342,9 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
             pending.pop(k)
         if not pending:
             return found
+    if dense.fits(a.shape):
+        found[pending] = dense.determinants(a, unchecked_set([moduli[i] for i in pending]))
+        return found
     raise NumberError(
         f"the determinant modulo {moduli[pending[0]]} was not found in {_TRIES} trials, for the prime is "
         f"small for {length} rows; rd.linalg.det takes a.to_dense(fields)"

@@ -129,7 +129,10 @@ def check_histogram(case: Case, rng: Random) -> int:
         options = {"bins": [int(edge) for edge in exact]}
     case.note("options", options)
     counts, edges = rd.histogram(x.array, **options)
-    same_array(edges, objects(map(math.ceil, exact)), "edges")
+    rounded = [math.ceil(edge) for edge in exact]
+    if options.get("range") and ends[0] == ends[1] and bins <= 2:  # the number is in the last bin
+        rounded[-1] = ends[0]
+    same_array(edges, objects(rounded), "edges")
     places = [bisect_right(exact, v) - 1 for v in flat if exact[0] <= v <= exact[-1]]
     expected = [0] * (len(exact) - 1)
     for place in places:

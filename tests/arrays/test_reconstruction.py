@@ -160,6 +160,24 @@ def test_no_fraction(lazy: bool) -> None:
             rd.rational_reconstruct(moved, [*PRIMES[1:], PRIMES[0]])
 
 
+@pytest.mark.parametrize("chunks", [None, 1])
+@pytest.mark.parametrize("moduli", [[2], [3], [2, 3], [7, 11], PRIMES])
+def test_0_is_the_only_fraction_with_a_numerator_up_to_0(moduli: list[int], chunks: int | None) -> None:
+    zero, one = (rd.from_ints([v, 0], rd.PrimeFields(moduli), chunks=chunks) for v in (0, 1))
+    ways: list[dict[str, int]] = [{"denominator_bound": d} for d in (1, 2, 6, 10**50)]
+    ways += [{}, {"confirm": 1}] if len(moduli) > 1 else []
+    for how in ways:
+        found = rd.rational_reconstruct(zero, numerator_bound=0, **how)
+        assert [np.asarray(part).tolist() for part in found[:2]] == [[0, 0], [1, 1]]
+        with pytest.raises(ValueError, match=r"no fraction with a numerator up to 0 .* at index \(0,\)"):
+            np.asarray(rd.rational_reconstruct(one, numerator_bound=0, **how).numerators)
+    # Multiples of one prime, whose products with the others are 0.
+    if len(moduli) > 1:
+        multiple = rd.from_ints([moduli[0]], rd.PrimeFields(moduli), chunks=None)
+        with pytest.raises(ValueError, match="no fraction"):
+            rd.rational_reconstruct(multiple, numerator_bound=0, denominator_bound=math.prod(moduli))
+
+
 def test_errors() -> None:
     x = rd.from_ints([1, 2], rd.PrimeFields([7, 11]), chunks=None)
     with pytest.raises(ValueError, match=r"must be less than the product .* of 7 bits; take more moduli"):
@@ -172,6 +190,10 @@ def test_errors() -> None:
         rd.rational_reconstruct(rd.from_ints([1], rd.PrimeFields([101]), chunks=None))
     with pytest.raises(ValueError, match="denominator_bound must be at least 1, got 0"):
         rd.rational_reconstruct(x, denominator_bound=0)
+    with pytest.raises(ValueError, match="numerator_bound must be at least 0, got -1"):
+        rd.rational_reconstruct(x, numerator_bound=-1)
+    with pytest.raises(ValueError, match="take more moduli or lower bounds"):
+        rd.rational_reconstruct(x, denominator_bound=10**9)
     with pytest.raises(TypeError, match="moduli= is for plain residues; a FieldArray has its own"):
         rd.rational_reconstruct(x, [7, 11])
     with pytest.raises(TypeError, match="moduli must be a ModuliSet, got 101 of type int"):

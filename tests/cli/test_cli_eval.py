@@ -118,6 +118,98 @@ def test_several_results_in_one_pass(reads: Counter[Any]) -> None:
     assert "whole and valid" in succeed("verify", "s.zarr")
 
 
+EXPECTED: dict[str, Callable[[list[int]], int]] = {
+    "max": max,
+    "min": min,
+    "sum": sum,
+    "argmax": lambda values: values.index(max(values)),
+    "argmin": lambda values: values.index(min(values)),
+    "count": sum,
+}
+"""Reductions, as Python has them."""
+
+
+def check_results(texts: dict[str, str], asked: list[tuple[str, str]], outputs: list[str], *how: str) -> None:
+    """Run expressions of a and b, and compare what is asked of them with what Python makes of the numbers."""
+    rows = [{"a": a, "b": b} for a, b in PAIRS]
+    for name, text in texts.items():
+        for row in rows:
+            row[name] = eval(text.replace("[:]", ""), {}, row)
+    values = {name: [row[name] for row in rows] for name in texts}
+    everything = " ".join(texts.values())
+    args = [word for name, text in texts.items() for word in ("-e", f"{name}={text}")]
+    args += [f"{name}={name}.zarr" for name in "ab" if re.search(rf"\b{name}\b", everything)]
+    args += [word for option, name in asked for word in (f"--{option}", name)]
+    args += [word for name in outputs for word in ("-o", f"{name}={name}.zarr")]
+    found = as_json(*args, *how)["results"]
+    for option, name in asked:
+        assert found[name]["results"][option]["value"] == str(EXPECTED[option](values[name]))
+    for name in outputs:
+        is_number = type(values[name][0]) is int
+        assert (values_in if is_number else plain_in)(f"{name}.zarr") == values[name]
+
+
+@pytest.mark.parametrize(
+    ("asked", "outputs"),
+    [
+        *(([(name, "r0"), (name, "r1")], []) for name in ("max", "sum", "argmax", "min")),
+        ([("max", "r0"), ("argmin", "r1"), ("min", "r0"), ("max", "r1")], []),
+        ([("max", "r0"), ("max", "r1")], ["r0", "r1"]),
+        ([("sum", "r1"), ("sum", "r0")], ["r0"]),
+    ],
+)
+@pytest.mark.parametrize("texts", [("a+1", "a+1"), ("a+1", "r0"), ("abs(a)", "abs(a)"), ("a[:]", "a[:]")])
+def test_equal_results(texts: tuple[str, str], asked: list[tuple[str, str]], outputs: list[str]) -> None:
+    check_results(dict(zip(("r0", "r1"), texts, strict=True)), asked, outputs)
+
+
+def test_equal_results_of_comparisons_and_masks() -> None:
+    check_results({"r0": "a<b", "r1": "a<b"}, [("count", "r0"), ("count", "r1")], ["r1"])
+    flagged = ["--overflow", "flag", "--max", "r0", "--max", "r1", "-o", "r0=r0.zarr", "--mask", "r0=m0.zarr"]
+    found = as_json("-e", "r0=a**40", "-e", "r1=a**40", *STORES[:1], *flagged)["results"]
+    assert found["r0"]["flagged"] == found["r1"]["flagged"] == sum(a**40 > MS.product // 2 for a in A) > 0
+    assert found["r0"]["results"] == found["r1"]["results"]
+
+
+def test_equal_results_are_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = ["-e", "r0=a*b", "-e", "r1=a*b", *STORES, "-o", "r0=r0.zarr", "-o", "r1=r1.zarr", "--max", "r1"]
+    interrupt(monkeypatch, *job, "--max", "r0")
+    found = as_json(*job, "--max", "r0", "--resume")["results"]
+    products = [a * b for a, b in PAIRS]
+    assert values_in("r0.zarr") == values_in("r1.zarr") == products
+    assert [found[name]["results"]["max"]["value"] for name in ("r0", "r1")] == 2 * [str(max(products))]
+
+
+def test_any_results_some_of_them_equal(rng: np.random.Generator) -> None:
+    """Expressions drawn with repetition, also as names of others, against Python's integers."""
+    numbers = ["a+1", "1+a", "a", "a[:]", "abs(a)", "a*b", "b*a", "a*b+a", "max(a, b)", "-a", "b-a"]
+    for trial in range(25):
+        texts: dict[str, str] = {}
+        for i in range(int(rng.integers(2, 6))):
+            pool = [*numbers, "a<b", "b>a", "a==a"] + 3 * [*texts]
+            pool += 2 * [*texts.values()]
+            texts[f"r{i}"] = str(rng.choice(pool))
+        compares = {name for name, text in texts.items() if set("<=>") & set(resolved(texts, text))}
+        asked, outputs = [], []
+        for name in texts:
+            options = ["count"] if name in compares else list(EXPECTED)[:-1]
+            chosen = rng.choice(options, int(rng.integers(1, 1 + len(options))), replace=False)
+            asked += [(str(option), name) for option in chosen]
+            outputs += [name] if rng.integers(3) == 0 else []
+        for name in outputs:
+            shutil.rmtree(f"{name}.zarr", ignore_errors=True)
+        rng.shuffle(asked)
+        print(trial, texts, asked, outputs)  # shown on failure
+        check_results(texts, [(str(option), str(name)) for option, name in asked], outputs)
+
+
+def resolved(texts: dict[str, str], text: str) -> str:
+    """The expression that a name alone stands for."""
+    while text in texts:
+        text = texts[text]
+    return text
+
+
 def test_one_thread_is_first_to_count_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """CuPy compiles its sum at first use, for one thread after the other."""
     alone: list[str] = []

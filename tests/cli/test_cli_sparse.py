@@ -10,7 +10,7 @@ from commands import as_json, fail, succeed
 
 import rnsdask as rd
 from rnsdask.jobs import memory_plan
-from rnsdask.sparse import matrix
+from rnsdask.sparse import dense, matrix
 
 PRIMES = [2147483647, 4294967291, 65537]
 OPTION = ",".join(map(str, PRIMES))
@@ -72,6 +72,33 @@ def test_solutions(count: int, shape: tuple[int, int], rng: np.random.Generator)
     assert "but of another job" in fail("solve", "a.sms", "b", "-o", "x", "--resume")
 
 
+def test_small_primes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices are eliminated; of larger ones what is not decided is said so, with a way out."""
+    values = np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    written("a.mtx", values)
+    for name, right in (("b", [0, 0, 1]), ("c", [0, 1, 1])):
+        rd.from_ints(right, rd.PrimeFields([2])).to_zarr(name)
+    assert succeed("rank", "a.mtx", "--primes", "2,3").splitlines() == ["2\t2", "3\t2"]
+    assert succeed("det", "a.mtx", "--primes", "2").splitlines()[1] == "0"
+    succeed("solve", "a.mtx", "b", "-o", "x")
+    assert (values @ np.array(rd.open_zarr("x").to_ints().tolist()) % 2).tolist() == [0, 0, 1]
+    assert fail("solve", "a.mtx", "c", "-o", "y") == "solve of c: the system has no solution modulo 2"
+    before = dense.MOST_BYTES
+    monkeypatch.setattr(dense, "MOST_BYTES", -1)
+    for operation, text, words in (
+        ("rank", "ranks of 3 rows or columns are found modulo primes from 24 on, got 2", ["--primes", "2"]),
+        ("solve", "neither a solution modulo 2 nor a proof that there is none was found", ["b", "-o", "y"]),
+    ):
+        message = fail(operation, "a.mtx", *words)
+        assert text in message
+        way_out = f"rnsdask import FILE.mtx STORE --primes P makes {operation}'s matrix"
+        assert message.endswith(way_out + (", then with --any" if operation == "solve" else ""))
+    monkeypatch.setattr(dense, "MOST_BYTES", before)
+    succeed("import", "a.mtx", "dense", "--primes", "2")
+    succeed("solve", "dense", "b", "-o", "y", "--any")
+    assert (values @ np.array(rd.open_zarr("y").to_ints().tolist()) % 2).tolist() == [0, 0, 1]
+
+
 def test_errors(rng: np.random.Generator) -> None:
     values = drawn(rng, 20, 10)
     written("a.sms", values)
@@ -81,9 +108,6 @@ def test_errors(rng: np.random.Generator) -> None:
     assert "--primes says modulo which primes" in fail("rank", "a.sms", status=2)
     assert "which c is not" in fail("rank", "c", "--primes", "7", status=2)
     assert "takes square matrices, got shape (20, 10)" in fail("det", "a.sms", "--primes", "7", status=2)
-    message = fail("rank", "a.sms", "--primes", "7")
-    assert "rank of a.sms: " in message
-    assert message.endswith("rnsdask import FILE STORE --primes P makes what rank takes")
     assert "not a prime" in fail("rank", "a.sms", "--primes", "9", status=2)
     assert "with --primes are printed" in fail("rank", "a.sms", "--primes", "7", "-o", "y", status=2)
     assert "with --primes are printed" in fail(

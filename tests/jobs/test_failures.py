@@ -29,7 +29,7 @@ import forking
 import numpy as np
 import pytest
 from commands import call, contents, fail, succeed, without_dashboard, without_measures
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 import rnsdask as rd
 from rnsdask import store
@@ -46,7 +46,7 @@ from rnsdask.core.errors import (
 )
 from rnsdask.jobs import checkpoint, run, transform
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
-from rnsdask.lazy.tree import combine_groups
+from rnsdask.lazy.tree import combine_groups, pieces_of
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
@@ -492,6 +492,33 @@ def test_finished_pieces_of_one_graph_are_not_computed_again() -> None:
     assert done == {0: 6, 1: 22, 2: 17}
     assert all(calls.count(i) == 1 for i in range(8))
     assert calls.count(9) == 3
+
+
+def test_equal_pieces_are_computed_once_and_all_handed_over() -> None:
+    """Pieces of graphs of their own and of one graph; on a cluster equal ones are one future."""
+    calls: list[int] = []
+
+    def count(value: int) -> int:
+        calls.append(value)
+        if len(calls) == 1:
+            raise OSError("once more")
+        return 10 * value
+
+    blocks = da.arange(3, chunks=1)
+    (first,), (second,) = pieces_of(blocks[:1], blocks[:1])
+    call = dask.delayed(count, pure=True)
+    cases: list[tuple[list[Any], list[int]]] = [
+        ([call(7, dask_key_name="seven"), call(8), call(7, dask_key_name="seven")], [70, 80, 70]),
+        ([first, second], [0, 0]),
+        ([blocks.sum(), blocks.max(), blocks.sum()], [3, 2, 3]),
+    ]
+    with Client(processes=False, dashboard_address=None) as client:
+        for where in (None, client):
+            for pieces, values in cases:
+                done: list[tuple[int, int]] = []
+                run.run(pieces, where, lambda i, result, to=done: to.append((i, int(np.squeeze(result)))))
+                assert sorted(done) == list(enumerate(values))
+    assert calls.count(7) <= 3
 
 
 def test_bad_setting_of_retries() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.array as da
+import gmpy2
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -22,7 +23,9 @@ from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
 from rnsdask import store
+from rnsdask.backend.cpu import trees
 from rnsdask.cli import main
+from rnsdask.constants.convert import Spent
 from rnsdask.core.errors import CorruptChunkError, JobError
 from rnsdask.expressions.expression import evaluate
 from rnsdask.expressions.syntax import parse
@@ -189,6 +192,41 @@ def test_peak_is_not_above_the_plan(
     assert taken["peak"] <= planned["host"]
     if on_each_processor.name == "cuda" and command[0] not in _ON_HOST:
         assert 0 < taken["pool"] <= planned["device"]
+
+
+def write_long() -> None:
+    """Write integers of 60,000 digits, which take 6,200 moduli, as a store and as text."""
+    values = [9**62_400 - 7 * i for i in range(3)]
+    rd.from_ints(values).to_zarr("x.zarr")
+    Path("lines").write_text("".join(f"{gmpy2.mpz(value)}\n" for value in values))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_few_long_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are near the peaks: few numbers are converted without tables of all pairs of moduli."""
+    monkeypatch.chdir(tmp_path)
+    write_long()
+    for command in (
+        "max x.zarr",
+        "eval a//(a-1) a=x.zarr -o out.zarr",
+        "export x.zarr out",
+        "import lines out.zarr",
+    ):
+        planned, taken = peaks(tmp_path, command.split(), 2)
+        assert taken["peak"] <= planned["host"] < 4 * taken["peak"]
+        for left in ("out.zarr", "log"):
+            shutil.rmtree(left) if Path(left).is_dir() else Path(left).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("moduli", [100, 1500, 2048, 9000])
+def test_tables_are_made_only_where_plans_count_them(moduli: int) -> None:
+    """Calls of 1 to 40 numbers, by kernels of both kinds, up to the most numbers that count no tables."""
+    for table in (trees.BY_LIMBS, trees.BY_DIGITS)[: 1 if moduli > 8000 else 2]:
+        for size in (1, 5, 16, 17, 40):
+            spent, numbers = Spent(), size
+            while numbers < 4000 and not trees.may_need_tables(numbers, moduli):
+                assert trees.is_quicker(spent, size, (moduli, moduli), table)
+                numbers += size
 
 
 def need(work: Work, threads: int, *, device: int | None = None) -> int:

@@ -1,20 +1,26 @@
 """Chunks of arrays in memory: what is asked for, by the rules of Dask, and the numbers in any of them."""
 
+import itertools
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
+import distributed.shuffle
 import numpy as np
 import pytest
 from conftest import Processor
+from dask.array.utils import meta_from_array
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rnsdask as rd
+from rnsdask.backend import WorkersArray
 from rnsdask.core.errors import JobError
 from rnsdask.lazy.chunks import normalize_chunks
+from rnsdask.lazy.planning import PLANS_QUERIES
 
 MODULI = rd.ModuliSet.for_bits(200)
 ROWS = len(MODULI)
@@ -194,3 +200,67 @@ def test_unknown_lengths_are_found_where_chunks_change(chunks: Any) -> None:
     selected = x[x.residues[0][:, 0] % 2 == 0].rechunk(chunks)
     assert selected.chunks == (((5, 5) if chunks == 5 else (10,)), (3,))
     assert selected.to_ints().tolist() == np.arange(60).reshape(20, 3)[::2].tolist()
+
+
+# ---- chunks that GPUs may hold -----------------------------------------------------------------------------
+
+
+class CuPys(np.ndarray):
+    """An array that stands for chunks of CuPy, where there is no CuPy."""
+
+
+CuPys.__module__ = "cupy"
+
+EXCHANGES = {
+    "rechunk": lambda x: x.rechunk((2, 6)),
+    "reshape": lambda x: x.reshape(4, 9),
+    "flat": lambda x: x.ravel(),
+    "other chunks": lambda x: rd.concatenate([x, x.rechunk((2, 2))]),
+    "sum of other chunks": lambda x: x + x[::-1, ::-1],
+    "solve": lambda x: rd.linalg.solve(x.rechunk(-1), x),
+    "matrices": lambda x: x @ x[:, 1:],
+    "mask": lambda x: x[x.T == 1],
+    "transform": lambda x: rd.ntt(x[:4, :4].rechunk((1, 1)), axis=0),
+}
+
+
+OF_CUPY = ["rechunk", "reshape", "flat"]  # the others have Dask import CuPy
+
+
+@pytest.mark.parametrize(
+    ("name", "of_what"),
+    [*itertools.product(EXCHANGES, (WorkersArray, np.ndarray)), *itertools.product(OF_CUPY, (CuPys,))],
+)
+def test_what_gpus_may_hold_is_exchanged_by_tasks(
+    name: str, of_what: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields, exchanged = rd.PrimeFields([2013265921]), []
+
+    def rechunk_p2p(x: da.Array, chunks: Any, **_: Any) -> da.Array:
+        exchanged.append(x)
+        return x.rechunk(chunks, method="tasks")
+
+    monkeypatch.setattr(distributed.shuffle, "rechunk_p2p", rechunk_p2p)
+    words = da.zeros((1, 6, 6), dtype=np.uint32, chunks=(1, 3, 4))
+    words = words.map_blocks(np.copy, meta=np.empty((0, 0, 0), np.uint32).view(of_what))
+    with dask.config.set({"array.rechunk.method": "p2p"}):
+        EXCHANGES[name](rd.FieldArray(words, fields))
+        assert dask.config.get("array.rechunk.method") == "p2p"
+    assert bool(exchanged) == (of_what is np.ndarray and not PLANS_QUERIES)  # expressions ask later
+
+
+def test_what_is_joined_to_chunks_of_workers_is_brought_there(tmp_path: Path, in_this_thread: None) -> None:
+    rd.from_ints(range(20), MODULI, chunks=6).to_zarr(tmp_path / "x.zarr")
+    x = rd.open_zarr(tmp_path / "x.zarr", backend="auto")
+    made = {
+        "pad": rd.pad(x, 2, constant_values=7)[2:-2],
+        "sum": x + rd.from_ints(range(20), MODULI, chunks=5) - list(range(20)),
+        "part": rd.concatenate([rd.from_ints([3], MODULI, chunks=None), x])[1:],
+        "filled": rd.zeros_like(x) + x,
+        "selected": x[x >= 0],
+        "persisted": x.persist(),
+    }
+    for name, array in made.items():
+        assert type(meta_from_array(array.words)) is WorkersArray, name
+        assert array.to_ints().tolist() == list(range(20)), name
+        assert type(array.compute().words) is np.ndarray, name

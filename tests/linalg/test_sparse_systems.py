@@ -1,5 +1,6 @@
 """Solutions, ranks, determinants and minimal polynomials of sparse matrices, against FLINT's."""
 
+import itertools
 from typing import Any
 
 import dask.array as da
@@ -10,7 +11,7 @@ from conftest import Processor
 from sample_arrays import host
 
 import rnsdask as rd
-from rnsdask.sparse import wiedemann
+from rnsdask.sparse import dense, wiedemann
 
 PRIMES = [65537, 2**31 - 1, 4294967291]
 FIELDS = rd.PrimeFields(PRIMES)
@@ -85,8 +86,9 @@ def test_solutions_and_ranks(
 def test_one_vector_of_several_without_a_solution() -> None:
     a = rd.sparse.from_entries([0, 1], [0, 0], [1, 1], (2, 2))
     b = rd.from_ints([[1, 2, 5], [1, 3, 5]], FIELDS, chunks=None)
-    with pytest.raises(np.linalg.LinAlgError, match=r"no solution modulo 65537 for vector 1$"):
-        rd.sparse.solve(a, b)
+    for right in (b, b.rechunk(1), b.rechunk((2, 2))):
+        with pytest.raises(np.linalg.LinAlgError, match=r"no solution modulo 65537 for vector 1$"):
+            host(rd.sparse.solve(a, right).words)
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 10, 60])
@@ -127,8 +129,17 @@ def test_minimal_polynomials(
             assert np.trim_zeros(row, "b").tolist() == list(map(int, of_flint(values, p).minpoly().coeffs()))
 
 
-def test_small_primes(rng: np.random.Generator) -> None:
-    """Solutions of regular matrices are found; other answers are found and right, or refused."""
+@pytest.fixture(params=["eliminated", "by draws alone"])
+def eliminates(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether matrices are small enough for elimination, where draws find nothing."""
+    if request.param != "eliminated":
+        monkeypatch.setattr(dense, "MOST_BYTES", -1)
+    return bool(request.param == "eliminated")
+
+
+def test_small_primes(eliminates: bool, rng: np.random.Generator) -> None:
+    """All is decided by elimination; without it what is told is right, or an error of its own."""
+    undecided = 0
     for _ in range(20):
         length = int(rng.integers(2, 14))
         values = drawn(rng, length, length, 0.5)
@@ -140,21 +151,142 @@ def test_small_primes(rng: np.random.Generator) -> None:
             try:
                 assert (a @ rd.sparse.solve(a, b) == b).all()
             except np.linalg.LinAlgError as error:
-                assert int(theirs.det()) == 0
+                assert str(error) == f"the system has no solution modulo {p}"  # noqa: PT017
                 wider = of_flint(np.column_stack([values, target]), p)
-                assert "no solution" in str(error) or "the prime is small" in str(error)  # noqa: PT017
-                assert "no solution" not in str(error) or wider.rank() > theirs.rank()  # noqa: PT017
+                assert wider.rank() > theirs.rank()
+            except rd.NumberError as error:
+                assert int(theirs.det()) == 0
+                assert str(error).startswith(f"neither a solution modulo {p} nor a proof")  # noqa: PT017
+                undecided += 1
             try:
                 assert rd.sparse.det(a, fields) == int(theirs.det())
-            except ValueError as error:
+            except rd.NumberError as error:
                 assert "for the prime is small" in str(error)  # noqa: PT017
-            if p < wiedemann.RANK_ROOM * length:
-                with pytest.raises(
-                    ValueError, match=f"modulo primes from {8 * length} on, got {p}; rd.linalg"
-                ):
-                    rd.sparse.rank(a, fields)
-            else:
+                undecided += 1
+            if eliminates or p >= wiedemann.RANK_ROOM * length:
                 assert rd.sparse.rank(a, fields).tolist() == [theirs.rank()]
+            else:
+                with pytest.raises(rd.NumberError, match=f"from {8 * length} on, got {p}; rd.linalg"):
+                    rd.sparse.rank(a, fields)
+    assert (undecided == 0) == eliminates
+
+
+def test_a_system_that_draws_do_not_decide(eliminates: bool) -> None:
+    """The vector of its rows' squares is 0 modulo 2: no draw gives a solution, though there is one."""
+    a = rd.sparse.from_entries([0, 1, 2, 2], [2, 2, 0, 1], [1, 1, 1, 1], (3, 3))
+    b = rd.from_ints([0, 0, 1], rd.PrimeFields([2]), chunks=None)
+    if eliminates:
+        assert (a @ rd.sparse.solve(a, b) == b).all()
+        return
+    message = (
+        "neither a solution modulo 2 nor a proof that there is none was found in 8 trials, for the prime"
+    )
+    for chunks in (None, 1):
+        with pytest.raises(rd.NumberError, match=message):
+            np.asarray(rd.sparse.solve(a, b, chunks=chunks).words)
+
+
+def test_the_last_trial_finds_the_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = wiedemann._solved_by_squares
+    trials: list[tuple[int, ...]] = []
+
+    def late(a: Any, b: Any, moduli: Any, key: tuple[int, ...], *others: Any) -> Any:
+        trials.append(key)
+        x, found = solved(a, b, moduli, key, *others)
+        return x, found & (len(trials) == wiedemann._TRIES)
+
+    monkeypatch.setattr(wiedemann, "_solved_by_squares", late)
+    monkeypatch.setattr(dense, "MOST_BYTES", -1)
+    a = rd.sparse.from_entries([0, 1], [0, 1], [1, 2], (2, 3))
+    b = rd.from_ints([3, 5], FIELDS, chunks=None)
+    assert (a @ rd.sparse.solve(a, b) == b).all()
+    assert len(trials) == wiedemann._TRIES
+
+
+def systems(rng: np.random.Generator, p: int, count: int) -> list[np.ndarray]:
+    """Matrices modulo p of up to 3 x 3: all of few elements, and as many others, drawn."""
+    found = []
+    for rows, columns in itertools.product(range(4), repeat=2):
+        everything = p ** (rows * columns)
+        numbers = range(everything) if everything <= 20 else rng.integers(0, everything, count).tolist()
+        places = p ** np.arange(rows * columns)
+        found += [(number // places % p).reshape(rows, columns) for number in numbers]
+    return found
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_systems_of_few_elements_by_trying_all_vectors(
+    p: int, eliminates: bool, rng: np.random.Generator
+) -> None:
+    """Empty rows and columns, zero matrices, several vectors in chunks of any lengths."""
+    fields = rd.PrimeFields([p])
+    for values in systems(rng, p, 8):
+        rows, columns = values.shape
+        a = matrix_of(values)
+        vectors = [
+            np.array(list(itertools.product(range(p), repeat=n)), int).reshape(p**n, n)
+            for n in (rows, columns)
+        ]
+        images = {tuple(image) for image in (vectors[1] @ values.T % p).tolist()}
+        solvable = [vector for vector in vectors[0].tolist() if tuple(vector) in images]
+        others = [vector for vector in vectors[0].tolist() if tuple(vector) not in images]
+        cases = [solvable]
+        if others:
+            cases.append([*solvable[: int(rng.integers(3))], others[int(rng.integers(len(others)))]])
+        for case in cases:
+            right = np.array(case).reshape(len(case), rows).T
+            b = rd.FieldArray(right[None].astype(np.uint32), fields)
+            try:
+                x = rd.sparse.solve(a, b.rechunk(int(rng.integers(1, 5))) if rng.integers(2) else b)
+                found = host(x.words)[0].astype(int)
+            except np.linalg.LinAlgError as error:
+                assert case is not solvable
+                assert str(error) == f"the system has no solution modulo {p} for vector {len(case) - 1}"  # noqa: PT017
+            except rd.NumberError:
+                assert not eliminates
+            else:
+                assert case is solvable
+                assert found.shape == (columns, len(case))
+                assert (values @ found % p == right).all()
+        if eliminates:
+            assert p ** rd.sparse.rank(a, fields)[0] == len(images)
+
+
+def test_many_primes_at_once_as_flint_has_them(eliminates: bool, rng: np.random.Generator) -> None:
+    """Great and small primes in one call, regular and singular matrices, several vectors, also lazy."""
+    fields = rd.PrimeFields([2, 3, 7, 101, 65537, 4294967291])
+    for rows, columns, rank in ((9, 9, None), (12, 12, 7), (8, 14, None), (14, 8, 5), (20, 20, 19)):
+        values = drawn(rng, rows, columns, 0.4) if rank is None else of_rank(rng, rows, columns, rank)
+        a = matrix_of(values)
+        ranks = [int(of_flint(values, p).rank()) for p in fields.primes]
+        if eliminates:
+            assert rd.sparse.rank(a, fields).tolist() == ranks
+            assert rd.sparse.rank(a, fields, chunks=4).compute().tolist() == ranks
+        b = a @ rd.from_ints(rng.integers(-9, 9, (columns, 4)).tolist(), fields, chunks=None)
+        target = rng.integers(0, 99, (rows, 4))
+        targets = rd.from_ints(target.tolist(), fields, chunks=None)
+        has_none = [
+            {j for j in range(4) if of_flint(np.column_stack([values, target[:, j]]), p).rank() > r}
+            for p, r in zip(fields.primes, ranks, strict=True)
+        ]
+        for right in (b, b.rechunk(3), targets, targets.rechunk(1)):
+            try:
+                x = rd.sparse.solve(a, right)
+                assert (host((a @ x).words) == host(right.words)).all()
+            except np.linalg.LinAlgError as error:
+                words = str(error).split()
+                at = words.index("modulo")
+                assert int(words[-1]) in has_none[fields.primes.index(int(words[at + 1]))]
+            except rd.NumberError:
+                assert not eliminates
+            else:
+                assert right.words.shape == b.words.shape
+                assert not any(has_none) or right.words is not targets.words
+        if rows == columns and eliminates:
+            found = rd.sparse.det(a, fields)
+            assert [found % p for p in fields.primes] == [
+                int(of_flint(values, p).det()) for p in fields.primes
+            ]
 
 
 def test_ranks_of_isotropic_rows() -> None:
@@ -183,8 +315,10 @@ def test_lengths_of_0() -> None:
         x = rd.sparse.solve(a, rd.FieldArray(np.zeros((3, rows, 2), np.uint32), FIELDS))
         assert x.shape == (columns, 2)
         assert not x.words.any()
-    with pytest.raises(np.linalg.LinAlgError, match="no solution modulo 65537"):
-        rd.sparse.solve(a, rd.from_ints([0, 1, 0], FIELDS, chunks=None))
+    b = rd.from_ints([0, 1, 0], FIELDS, chunks=None)
+    for right in (b, b.rechunk(1), rd.FieldArray(b.words[..., None], FIELDS)):
+        with pytest.raises(np.linalg.LinAlgError, match="no solution modulo 65537"):
+            host(rd.sparse.solve(a, right).words)
     empty = rd.sparse.from_entries([], [], [], (0, 0))
     assert rd.sparse.det(empty, FIELDS) == 1
     assert rd.sparse.minpoly(empty, FIELDS).words.tolist() == [[1]] * 3

@@ -5,6 +5,7 @@ kernels as the table takes to be made; then the table is made. In all that is at
 better of both ways.
 """
 
+import math
 from dataclasses import dataclass
 
 import gmpy2
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from rnsdask.backend.cpu.text import format_decimal, ints_to_limbs, limbs_to_ints
 from rnsdask.constants import ExtensionConstants, ForwardConstants, ReverseConstants
 from rnsdask.constants.convert import Spent
+from rnsdask.constants.digits import MOST_DIGIT_BITS
 from rnsdask.constants.remainders import remainder_tree
 from rnsdask.core.moduli import LIMB_BITS
 
@@ -56,6 +58,23 @@ def is_quicker(spent: Spent, numbers: int, moduli: tuple[int, int], table: Secon
         return False
     spent.seconds += max(0.0, longer)
     return True
+
+
+def may_need_tables(numbers: int, moduli: int) -> bool:
+    """Whether so many conversions, in calls of any size, may take trees as long as tables take to be made.
+
+    Tables have an element for each pair of moduli. By :func:`is_quicker` none are made otherwise.
+    """
+    if moduli < FEWEST_MODULI:
+        return True
+    # M is at least the factorial of how many coprime moduli there are.
+    has_digits = math.lgamma(moduli + 1) <= MOST_DIGIT_BITS * math.log(2)
+    for table in (BY_DIGITS, BY_LIMBS) if has_digits else (BY_LIMBS,):
+        kernel = moduli**2 * table.use / _TOGETHER
+        longer = max(0.0, moduli * _NODE_SECONDS + _CALL_SECONDS - kernel)
+        if numbers * longer > moduli**2 * table.make:
+            return True
+    return False
 
 
 def _blocks(count: int, moduli: int) -> list[slice]:
