@@ -26,6 +26,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from rnsdask.core import ranges
+from rnsdask.core.operations import BY_INTEGERS, STEP, Footprint
 from rnsdask.core.place import Locate, Place
 from rnsdask.core.ranges import Range
 
@@ -59,6 +60,8 @@ class Row(Generic[P, R]):
         Type of the plain values; None for words.
     result : callable or None
         The range of the results from those of the operands, where these alone say it.
+    footprint : Footprint
+        Memory that a task takes as a step of an expression.
     """
 
     name: str
@@ -66,11 +69,18 @@ class Row(Generic[P, R]):
     kind: Kind
     gives: np.dtype[Any] | None
     result: Callable[..., Range] | None
+    footprint: Footprint
 
     @cached_property
     def signature(self) -> Signature:
         """The declaration's signature."""
         return signature(self.declared)
+
+    @cached_property
+    def arity(self) -> int:
+        """How many blocks a function takes."""
+        kinds = (parameter.kind for parameter in self.signature.parameters.values())
+        return sum(kind is Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
 
     @cached_property
     def offered(self) -> frozenset[str]:
@@ -90,7 +100,11 @@ ROWS: dict[str, Row[..., Any]] = {}
 
 
 def row(
-    kind: Kind, *, gives: Any = None, result: Callable[..., Range] | None = None
+    kind: Kind,
+    *,
+    gives: Any = None,
+    result: Callable[..., Range] | None = None,
+    footprint: Footprint = STEP,
 ) -> Callable[[Callable[P, R]], Row[P, R]]:
     """Declare a row by a function without a body."""
 
@@ -98,7 +112,8 @@ def row(
         name = declared.__name__
         if name in ROWS:
             raise ValueError(f"two rows are named {name}")
-        made = Row(name, declared, kind, None if gives is None else np.dtype(gives), result)
+        dtype = None if gives is None else np.dtype(gives)
+        made = Row(name, declared, kind, dtype, result, footprint)
         ROWS[name] = made
         return made
 
@@ -157,7 +172,7 @@ def fma(
     """Sums ``a * b + c``."""
 
 
-@row("numbers", result=ranges.SUMS_OF_PRODUCTS["mulsub"])
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["mulsub"], footprint=Footprint(7, 30))
 def mulsub(
     a: Array,
     b: Array,
@@ -171,7 +186,7 @@ def mulsub(
     """Differences ``a * b - c * d``."""
 
 
-@row("numbers", result=ranges.SUMS_OF_PRODUCTS["muladd"])
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["muladd"], footprint=Footprint(7, 30))
 def muladd(
     a: Array,
     b: Array,
@@ -198,7 +213,7 @@ def absolute(x: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
     """Absolute values."""
 
 
-@row("numbers", gives=np.int8)
+@row("numbers", gives=np.int8, result=ranges.sign)
 def sign(x: Array) -> Array:
     """-1, 0 or +1."""
 
@@ -213,12 +228,12 @@ def differ(a: Array, b: Array) -> Array:
     """Whether two numbers are unequal, where that takes less than their order, or there is none."""
 
 
-@row("numbers", gives=np.bool_)
+@row("numbers", gives=np.bool_, result=ranges.truth, footprint=Footprint(4, BY_INTEGERS))
 def is_even(x: Array) -> Array:
     """Whether 2 divides a number."""
 
 
-@row("numbers")
+@row("numbers", footprint=Footprint(4, 60))
 def floor_divide(
     x: Array, y: Array, *, parts: Sequence[Part], locate: Locate = int, ranges: Sequence[Range] = ()
 ) -> Array:
@@ -230,7 +245,7 @@ def floor_divide_by(x: Array, *, divisor: int, parts: Sequence[Part], locate: Lo
     """Quotients and remainders by one integer of any size."""
 
 
-@row("numbers")
+@row("numbers", footprint=Footprint(16, BY_INTEGERS))
 def power(x: Array, *, exponent: int, mode: Mode = "raise", locate: Locate = int) -> Array:
     """Powers; in a field also by negative exponents."""
 
@@ -255,77 +270,77 @@ def inverse(x: Array, *, locate: Locate = int) -> Array:
     """Inverses, modulo M or in a field."""
 
 
-@row("numbers", result=ranges.gcd)
+@row("numbers", result=ranges.gcd, footprint=Footprint(4, BY_INTEGERS))
 def gcd(x: Array, y: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
     """Greatest common divisors."""
 
 
-@row("numbers", result=ranges.lcm)
+@row("numbers", result=ranges.lcm, footprint=Footprint(4, BY_INTEGERS))
 def lcm(x: Array, y: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
     """Least common multiples."""
 
 
-@row("numbers", result=ranges.isqrt)
+@row("numbers", result=ranges.isqrt, footprint=Footprint(4, BY_INTEGERS))
 def isqrt(x: Array, *, locate: Locate = int) -> Array:
     """Square roots, rounded down."""
 
 
-@row("numbers", gives=np.int64)
+@row("numbers", gives=np.int64, result=ranges.bit_length, footprint=Footprint(4, BY_INTEGERS))
 def bit_length(x: Array) -> Array:
     """Bits of magnitudes."""
 
 
-@row("numbers", gives=np.int64)
+@row("numbers", gives=np.int64, result=ranges.bitwise_count, footprint=Footprint(4, BY_INTEGERS))
 def bitwise_count(x: Array) -> Array:
     """Bits of magnitudes that are 1."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
 def bitwise_and(x: Array, y: Array) -> Array:
     """Bits that are 1 in both numbers, in two's complement."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
 def bitwise_or(x: Array, y: Array) -> Array:
     """Bits that are 1 in a number or the other."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
 def bitwise_xor(x: Array, y: Array) -> Array:
     """Bits that differ."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.invert, footprint=Footprint(1, 0))
 def invert(x: Array) -> Array:
     """All bits inverted."""
 
 
-@row("numbers")
+@row("numbers", footprint=Footprint(3, 60))
 def left_shift(x: Array, counts: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
     """Products with powers of 2 by machine integers (1, *shape)."""
 
 
-@row("numbers")
+@row("numbers", footprint=Footprint(3, 60))
 def right_shift(x: Array, counts: Array, *, locate: Locate = int) -> Array:
     """Quotients by powers of 2, rounded down."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
 def mod_add(x: Array, y: Array, m: Array, *, locate: Locate = int) -> Array:
     """Sums modulo m."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
 def mod_subtract(x: Array, y: Array, m: Array, *, locate: Locate = int) -> Array:
     """Differences modulo m."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
 def mod_multiply(x: Array, y: Array, m: Array, *, locate: Locate = int) -> Array:
     """Products modulo m."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.modular, footprint=Footprint(16, BY_INTEGERS, passes=1))
 def mod_power(x: Array, exponents: Array, m: Array, *, locate: Locate = int) -> Array:
     """Powers by numbers modulo m."""
 
@@ -340,7 +355,7 @@ def mod_power_by_integer(x: Array, m: Array, *, exponent: int, locate: Locate = 
     """Powers by one integer of any size modulo m."""
 
 
-@row("numbers")
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
 def mod_inverse(x: Array, m: Array, *, locate: Locate = int) -> Array:
     """Inverses modulo m."""
 
@@ -493,7 +508,7 @@ def ordering(words: Array) -> Any:
 # ---- matrices, convolutions, transforms --------------------------------------------------------------------
 
 
-@row("matrix")
+@row("matrix", footprint=Footprint(16, BY_INTEGERS, passes=1))
 def matmul(a: Array, b: Array) -> Array:
     """Products of matrices (rows, *batch, I, K) and (rows, *batch, K, J), modulo M or in a field."""
 
