@@ -59,6 +59,8 @@ class Reduction:
         The value over no numbers, if there is one.
     locates : bool
         Whether the value is one of the numbers, whose index counts.
+    ufunc : str, optional
+        NumPy's function that reduces so.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Reduction:
     combine: Callable[[ReductionResult, ReductionResult], ReductionResult]
     identity: int | None = None
     locates: bool = False
+    ufunc: str | None = None
 
     def of_nothing(self, backend: str) -> ReductionResult:
         """The result over no numbers; ValueError if there is none."""
@@ -113,10 +116,10 @@ def _combine_bounds(a: ReductionResult, b: ReductionResult) -> ReductionResult:
 REDUCTIONS = {
     reduction.name: reduction
     for reduction in (
-        Reduction("max", max, _combine_maxima, locates=True),
-        Reduction("min", min, _combine_minima, locates=True),
-        Reduction("sum", sum, _combine_sums, identity=0),
-        Reduction("gcd", lambda values: math.gcd(*values), _combine_divisors, identity=0),
+        Reduction("max", max, _combine_maxima, locates=True, ufunc="maximum"),
+        Reduction("min", min, _combine_minima, locates=True, ufunc="minimum"),
+        Reduction("sum", sum, _combine_sums, identity=0, ufunc="add"),
+        Reduction("gcd", lambda values: math.gcd(*values), _combine_divisors, identity=0, ufunc="gcd"),
         Reduction("bound", lambda values: max(map(abs, values)), _combine_bounds, identity=0),
     )
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, key_constants
+from rnsdask.core import generic
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.order import Ordering
@@ -35,7 +36,9 @@ def reduce_columns(columns: Array, moduli: ModuliSet, operation: str) -> Reducti
         return reduce_chunk(layout.residues_of(matrix, moduli), RNS(moduli), operation)
     if operation == "sum":
         return _sum(matrix, moduli)
-    return _extremum(matrix, moduli, operation == "min")
+    if operation in ("max", "min"):
+        return _extremum(matrix, moduli, operation == "min")
+    return generic.reduce(matrix, IntervalRNS(moduli), operation)
 
 
 def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResult:

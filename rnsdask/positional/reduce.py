@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core import generic
 from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS
@@ -97,9 +98,11 @@ def reduce_words(words: Array, system: Positional, operation: str) -> ReductionR
     elif operation == "bound":
         longest = int(count(matrix, system, "length").max())
         value = min(2**longest - 1, max(map(abs, system.value_range)))
-    else:
+    elif operation in ("max", "min"):
         index = _place(matrix, system, operation == "min")
         value = system.decode_at(matrix, index)
+    else:
+        return generic.reduce(matrix, system, operation)
     return ReductionResult(value, index, matrix.shape[1], 0, backend_name(matrix))
 
 

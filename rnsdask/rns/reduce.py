@@ -12,6 +12,7 @@ import numpy as np
 
 from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
+from rnsdask.core import generic
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.reductions import REDUCTIONS, ReductionResult
@@ -253,6 +254,8 @@ _CHUNKS: dict[str, Callable[[Array, RNS], ReductionResult]] = {
 def reduce_chunk(residues: Array, system: RNS, operation: str) -> ReductionResult:
     """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
     matrix = as_matrix(residues)
+    if operation not in _CHUNKS:
+        return generic.reduce(matrix, system, operation)
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
     return _CHUNKS[operation](matrix, system)

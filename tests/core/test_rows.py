@@ -3,15 +3,20 @@
 # ruff: noqa: ARG005
 
 import inspect
+import math
 import pickle
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
+import rnsdask as rd
 from rnsdask.core import rows
+from rnsdask.core.reductions import REDUCTIONS, Reduction, ReductionResult
 from rnsdask.core.rows import ROWS, Row
 from rnsdask.core.table import OF_SYSTEMS, Entry, table, table_at
+from rnsdask.lazy.tree import reduce_words, tree_reduce
 
 TABLES = {
     name: table_at(f"rnsdask.{path}")
@@ -24,6 +29,7 @@ TABLES = {
         "Fermat fields": "fields.table:FERMAT_FIELDS",
     }.items()
 }
+MODULI = rd.ModuliSet.for_bits(64)
 KINDS = inspect.Parameter
 ENTRIES = {
     f"{name}-{entry.row.name}": entry
@@ -89,6 +95,24 @@ def test_a_row_stands_once() -> None:
 
 def test_rows_stay_themselves_on_their_way_to_workers() -> None:
     assert all(pickle.loads(pickle.dumps(row)) is row for row in ROWS.values())
+
+
+@pytest.mark.parametrize(
+    "system",
+    [rd.RNS(rd.ModuliSet.for_bits(64)), rd.IntervalRNS(rd.ModuliSet.for_bits(64)), rd.Positional(64)],
+)
+def test_a_new_reduction_is_data(system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = REDUCTIONS["gcd"].combine
+
+    def combine(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+        return replace(joined(a, b), value=math.lcm(a.value, b.value))
+
+    multiple = Reduction("multiple", lambda values: math.lcm(*values), combine, identity=1)
+    monkeypatch.setitem(REDUCTIONS, "multiple", multiple)
+    x = rd.from_ints([4, 6, 10, 15, 1, 12, 7], system, chunks=None)
+    assert reduce_words("multiple", x.words, system).value == 420
+    lazy = tree_reduce(x.rechunk(3).words, system, "multiple", field="value")
+    assert int(lazy.compute()) == 420
 
 
 def test_options_that_a_function_does_not_take_are_left_out() -> None:
