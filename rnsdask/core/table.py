@@ -42,16 +42,18 @@ class Entry:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """The function, called as ``call(*blocks, system=..., **options)`` with all options of the row."""
-        if self._of_system == ("system",) and not self._not_taken:
-            return self.function  # without a call between
-        return self._call
+        function, names, not_taken = self.function, self._of_system, self._not_taken
+        if names == ("system",) and not not_taken:
+            return function  # as a call between takes a few percent of a small operation
 
-    def _call(self, *blocks: Any, system: Any, **options: Any) -> Any:
-        if self._not_taken:
-            options = {name: value for name, value in options.items() if name not in self._not_taken}
-        for name in self._of_system:
-            options[name] = system if name == "system" else getattr(system, name)
-        return self.function(*blocks, **options)
+        def call(*blocks: Any, system: Any, **options: Any) -> Any:
+            for name in names:
+                options[name] = system if name == "system" else getattr(system, name)
+            for name in not_taken:
+                options.pop(name, None)
+            return function(*blocks, **options)
+
+        return call
 
     @cached_property
     def overflows(self) -> bool:

@@ -48,9 +48,9 @@ def reciprocal(value: int, moduli: ModuliSet) -> int:
     return int(gmpy2.invert(value, moduli.product))
 
 
-def apply(name: str, *blocks: Array, moduli: ModuliSet) -> Array:
+def apply(name: str, *blocks: Array, system: PrimeFields) -> Array:
     """Apply one of :data:`.OPERATIONS` to a chunk (n, *shape) of each operand."""
-    return arithmetic.apply_to_blocks(name, *blocks, system=RNS(moduli), mode="wrap")
+    return arithmetic.apply_to_blocks(name, *blocks, system=system.ring, mode="wrap")
 
 
 def differ(a: Array, b: Array, moduli: ModuliSet) -> Array:
@@ -58,11 +58,10 @@ def differ(a: Array, b: Array, moduli: ModuliSet) -> Array:
     return compare.differ(a, b, RNS(moduli))
 
 
-def divide_by(words: Array, divisor: int, moduli: ModuliSet) -> Array:
+def divide_by(words: Array, divisor: int, system: PrimeFields) -> Array:
     """Quotients by an integer, as :func:`reciprocal` says."""
-    return apply(
-        "multiply", words, column_of(reciprocal(divisor, moduli), moduli, words.ndim - 1), moduli=moduli
-    )
+    column = column_of(reciprocal(divisor, system.moduli), system.moduli, words.ndim - 1)
+    return apply("multiply", words, column, system=system)
 
 
 def check_divisor(system: PrimeFields, divisor: int) -> None:
