@@ -16,7 +16,7 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from numpy.typing import NDArray
 
-from rnsdask.backend import backend_beside, backend_name, to_backend
+from rnsdask.backend import backend_beside, backend_name, empty_like_chunks, to_backend
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.check import as_declared
@@ -389,9 +389,58 @@ def _taken_at(words: da.Array, index: da.Array) -> da.Array:
         nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
         return nothing
     is_line = index.ndim == 1  # whose length may be unknown
+    taken = _taken_from_chunks(words, index if is_line else index.reshape(-1))
+    if is_line:
+        return taken
     with by_tasks(words):
-        taken: da.Array = words[:, index if is_line else index.reshape(-1)]
-        return taken if is_line else taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:]))
+        shaped: da.Array = taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:]))
+    return shaped
+
+
+def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
+    """Select from the first axis of the numbers by positions along one axis, which are NumPy's.
+
+    Dask's own way subtracts NumPy's offsets from positions in CuPy, where its ``meta`` does not say that
+    chunks are CuPy's. Axes: r of words, i of chunks that are chosen from, j of positions.
+    """
+    lengths = words.chunks[1]
+    r, i, j, *others = 0, 1, -1, *range(2, words.ndim)
+    starts = da.from_array(np.cumsum((0, *lengths[:-1])), chunks=1)
+    how: dict[str, Any] = {"dtype": words.dtype, "align_arrays": False}
+    chosen = da.blockwise(
+        _chosen_of_chunk,
+        (r, i, j, *others),
+        *(words, (r, i, *others)),
+        *(index, (j,)),
+        *(starts, (i,)),
+        adjust_chunks={i: lambda length: math.nan, j: lambda length: 1},  # noqa: ARG005
+        meta=empty_like_chunks(meta_from_array(words), words.ndim + 1, words.dtype),
+        **how,
+    )
+    taken: da.Array = da.blockwise(
+        _in_order_of_positions,
+        (r, j, *others),
+        *(index, (j,)),  # the first, whose lengths those of the result are
+        *(chosen, (r, i, j, *others)),
+        ends=np.cumsum(lengths),
+        concatenate=True,
+        meta=meta_from_array(words),
+        **how,
+    )
+    return taken
+
+
+def _chosen_of_chunk(words: Any, index: NDArray[np.int64], start: NDArray[np.int64]) -> Any:
+    """Words (rows, k, 1, ...) of the positions that lie in a chunk, in their order."""
+    places = index - start
+    return words[:, places[(places >= 0) & (places < words.shape[1])]][:, :, None]
+
+
+def _in_order_of_positions(index: NDArray[np.int64], chosen: Any, *, ends: NDArray[np.int64]) -> Any:
+    """Words (rows, positions, ...) of those that were chosen from one chunk after the other."""
+    places = np.empty_like(index)
+    places[ends.searchsorted(index, side="right").argsort(kind="stable")] = np.arange(len(index))
+    return chosen[:, :, 0][:, places]
 
 
 def _taken_jointly(

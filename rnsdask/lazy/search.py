@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name
+from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -212,8 +212,9 @@ def _search_blocks(words: list[Any], wanted: list[Any], *, system: NumberSystem,
 
 
 def _search_block(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
-    if backend_name(words) == "cuda":
-        wanted = np.asarray(wanted, like=words)
+    # Integers that a caller gave may be NumPy's beside chunks of CuPy.
+    if "cuda" in (backend_name(words), backend_name(wanted)):
+        words, wanted = to_backend(words, "cuda"), to_backend(wanted, "cuda")
     numbers = wanted[:-1]
     if side != "both":
         beyond = np.where(wanted[-1] == _ABOVE, words.shape[1], 0)
