@@ -368,7 +368,7 @@ def _digits(keys: Array, indices: Array) -> Array:
     return keys[indices].astype(np.uint32)[None]
 
 
-INTEGERS = table(
+EVERYWHERE = table(
     *(Entry(rows.ROWS[name], partial(apply, operation.evaluate)) for name, operation in OPERATIONS.items()),
     Entry(rows.absolute, partial(apply, abs)),
     Entry(rows.compare, compare),
@@ -380,13 +380,6 @@ INTEGERS = table(
     Entry(rows.lcm, partial(apply, gmpy2.lcm)),
     Entry(rows.isqrt, isqrt),
     Entry(rows.bit_length, bit_length),
-    Entry(rows.bitwise_count, bitwise_count),
-    Entry(rows.bitwise_and, partial(apply, operator.and_)),
-    Entry(rows.bitwise_or, partial(apply, operator.or_)),
-    Entry(rows.bitwise_xor, partial(apply, operator.xor)),
-    Entry(rows.invert, invert),
-    Entry(rows.left_shift, left_shift),
-    Entry(rows.right_shift, right_shift),
     Entry(rows.power, power, check=check_power),
     Entry(rows.power_by_array, power_by_array),
     Entry(rows.reduce, reduce),
@@ -405,4 +398,15 @@ INTEGERS = table(
     Entry(rows.cummin, partial(IntegerScan, ufunc=np.minimum)),
     Entry(rows.ordering, ordering),
 )
-"""The rows, from which a system without a table of its own has them all."""
+"""Rows that every system of integers has; its table says what it does in another way."""
+
+INTEGERS = EVERYWHERE | table(
+    Entry(rows.bitwise_count, bitwise_count),
+    Entry(rows.bitwise_and, partial(apply, operator.and_)),
+    Entry(rows.bitwise_or, partial(apply, operator.or_)),
+    Entry(rows.bitwise_xor, partial(apply, operator.xor)),
+    Entry(rows.invert, invert),
+    Entry(rows.left_shift, left_shift),
+    Entry(rows.right_shift, right_shift),
+)
+"""All rows, which a system without a table of its own has."""

@@ -1,7 +1,7 @@
 """The table of a number system: for each row that it has (:mod:`.rows`), a function of chunks."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pkgutil import resolve_name
@@ -109,7 +109,7 @@ class ThroughRNS:
     check: Callable[..., None] | None = None
 
 
-Table: TypeAlias = Mapping[str, Any]
+Table: TypeAlias = dict[str, Any]
 """An :class:`Entry` or a :class:`ThroughRNS` by the name of each row."""
 
 

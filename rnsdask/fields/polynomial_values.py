@@ -147,9 +147,9 @@ def _product_tree(points: Array, fields: FiniteFields, place: int) -> list[Array
 
     With `place` 1 they are those of 1 - x_i t. Leaves are added up to a power of two, the polynomials 1.
     """
-    rows, *batch, count = points.shape
+    n, *batch, count = points.shape
     leaves = 1 << (count - 1).bit_length()
-    level = np.zeros_like(points, shape=(rows, *batch, leaves, 2), order="C")
+    level = np.zeros_like(points, shape=(n, *batch, leaves, 2), order="C")
     one, zero = (np.asarray(fields.column(k, points.ndim - 1), like=points) for k in (1, 0))
     level[..., 0] = one
     level[..., :count, 1 - place] = one

@@ -4,8 +4,6 @@ import math
 from functools import partial
 from typing import Any
 
-import gmpy2
-
 from rnsdask.core import generic, rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.table import Entry, ThroughRNS, table
@@ -39,7 +37,7 @@ def _check_power_modulo(x: Any, _: Any, modulus: int) -> None:
         )
 
 
-TABLE = table(
+TABLE = generic.EVERYWHERE | table(
     *(
         Entry(row, partial(arithmetic.apply, row.name), check=arithmetic.check_algorithm)
         for row in (rows.add, rows.subtract, rows.multiply)
@@ -52,9 +50,6 @@ TABLE = table(
     Entry(rows.is_even, arithmetic.is_even),
     Entry(rows.floor_divide, divide.floor_divide),
     Entry(rows.floor_divide_by, divide.divide_by_integer, check=check_divisor),
-    Entry(rows.gcd, partial(generic.apply, gmpy2.gcd)),
-    Entry(rows.lcm, partial(generic.apply, gmpy2.lcm)),
-    Entry(rows.isqrt, generic.isqrt),
     Entry(rows.bit_length, reduce.bit_length),
     Entry(rows.power, products.power, check=generic.check_power),
     Entry(rows.power_by_array, products.power_by_array),

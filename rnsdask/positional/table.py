@@ -2,14 +2,12 @@
 
 from functools import partial
 
-import gmpy2
-
 from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
 from rnsdask.positional import arithmetic, bits, decimal, divide, modular, reduce, trees
 
-TABLE = table(
+TABLE = generic.EVERYWHERE | table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply_to_blocks, name)) for name in OPERATIONS),
     *(Entry(rows.ROWS[name], partial(bits.logic, name)) for name in bits.LOGIC),
     Entry(rows.absolute, arithmetic.absolute),
@@ -19,7 +17,6 @@ TABLE = table(
     Entry(rows.floor_divide, arithmetic.floor_divide),
     Entry(rows.floor_divide_by, arithmetic.divide_by_integer, check=generic.check_nonzero),
     Entry(rows.gcd, arithmetic.gcd),
-    Entry(rows.lcm, partial(generic.apply, gmpy2.lcm)),
     Entry(rows.isqrt, divide.isqrt),
     Entry(rows.bit_length, partial(bits.count, what="length")),
     Entry(rows.bitwise_count, partial(bits.count, what="ones")),

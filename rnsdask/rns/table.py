@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import gmpy2
-
 from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
@@ -24,7 +22,7 @@ from rnsdask.rns import (
 )
 from rnsdask.rns.convert import unchanged
 
-TABLE = table(
+TABLE = generic.EVERYWHERE | table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply_to_blocks, name)) for name in OPERATIONS),
     Entry(rows.absolute, compare.absolute),
     Entry(rows.compare, compare.compare),
@@ -33,9 +31,6 @@ TABLE = table(
     Entry(rows.is_even, divide.is_even),
     Entry(rows.floor_divide, divide.divide_arrays),
     Entry(rows.floor_divide_by, divide.divide_by_integer, check=divide.check_divisor),
-    Entry(rows.gcd, partial(generic.apply, gmpy2.gcd)),
-    Entry(rows.lcm, partial(generic.apply, gmpy2.lcm)),
-    Entry(rows.isqrt, generic.isqrt),
     Entry(rows.bit_length, number_theory.bit_length),
     Entry(rows.power, powers.power, plan=powers.plan),
     Entry(rows.power_by_array, powers.power_by_array),
