@@ -1,4 +1,4 @@
-"""A number system of the tests' own: integers from 0 to 2**64 - 1 as two words, the higher one first."""
+"""Number systems of the tests' own: integers of 64 bits as two words, and signed ones as one word."""
 
 import operator
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ COUNT = 2**64
 
 @dataclass(frozen=True, repr=False)
 class Pair(NumberSystem):
-    """The value: what the two words of a number mean. All that arrays of it can do follows from this."""
+    """Integers from 0 to 2**64 - 1 as two words, the higher one first.
+
+    All that arrays of it can do follows from this value.
+    """
 
     rows = 2
     value_range = (0, COUNT - 1)
@@ -47,4 +50,36 @@ class PairArray(IntegerArray):
     system_type = Pair
 
 
-SYSTEM = Pair()
+@dataclass(frozen=True, repr=False)
+class Excess(NumberSystem):
+    """Integers from -2**63 to 2**63 - 1 as one word each, which counts from the lowest."""
+
+    rows = 1
+    value_range = (-COUNT // 2, COUNT // 2 - 1)
+    word_dtype = np.dtype(np.uint64)
+
+    def encode(self, values: Any) -> np.ndarray:
+        numbers = np.array(values, dtype=object)
+        flat = [operator.index(v) + COUNT // 2 for v in numbers.ravel().tolist()]
+        if not all(0 <= v < COUNT for v in flat):
+            raise ValueError("a value is out of range")
+        return np.array(flat, dtype=np.uint64).reshape(1, *numbers.shape)
+
+    def decode(self, words: Any) -> np.ndarray:
+        found = np.empty(words.shape[1:], dtype=object)
+        found[...] = words[0].astype(object) - COUNT // 2
+        return found
+
+    def __dask_tokenize__(self) -> Any:
+        return "toy_system.Excess"
+
+    def __str__(self) -> str:
+        return "words that count from the lowest number"
+
+
+class ExcessArray(IntegerArray):
+    """Signed numbers as one word each."""
+
+    __slots__ = ()
+
+    system_type = Excess

@@ -27,8 +27,10 @@ import numpy as np
 
 from rnsdask.core import ranges
 from rnsdask.core.operations import BY_INTEGERS, STEP, Footprint
+from rnsdask.core.order import Ordering
 from rnsdask.core.place import Locate, Place
 from rnsdask.core.ranges import Range
+from rnsdask.core.reductions import ReductionResult
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,7 +57,8 @@ class Row(Generic[P, R]):
     declared : callable
         The declaration, whose signature is that of the row's functions without ``system=``.
     kind : str
-        What the function does: to numbers one by one, to the way they are written, over all or along axes...
+        Whether a function is of numbers one by one, makes new ones or other words of them, reduces them, has
+        running results or an order of them, or takes them as matrices or coefficients of polynomials.
     gives : dtype or None
         Type of the plain values; None for words.
     result : callable or None
@@ -410,8 +413,8 @@ def to_decimal(words: Array) -> tuple[Array, Array]:  # type: ignore[empty-body]
 
 
 @row("reduction")
-def reduce(words: Array, *, operation: str) -> Any:
-    """The ReductionResult of all numbers, by the name of a reduction."""
+def reduce(words: Array, *, operation: str) -> ReductionResult:  # type: ignore[empty-body]
+    """Result of one of :data:`.REDUCTIONS` over all numbers."""
 
 
 @row("reduction")
@@ -501,8 +504,8 @@ def cummin(*, axis: int, line: bool = False) -> Any:
 
 
 @row("order")
-def ordering(words: Array) -> Any:
-    """The Ordering of the numbers: keys of 64 bits, and what decides where these do not."""
+def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
+    """Sort keys of 64 bits, and what decides where these do not."""
 
 
 # ---- matrices, convolutions, transforms --------------------------------------------------------------------

@@ -38,13 +38,13 @@ def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: Split
 def _extrema_lazily(
     words: da.Array, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: SplitEvery
 ) -> da.Array:
-    """Residues, and two words of the place along the axis, the lower one first: uint32 (n + 2, *reduced).
+    """Residues, and two words of the place along the axis, the lower one first: (n + 2, *reduced).
 
     If several axes are reduced, the place is 0.
     """
     check_sizes(words)
     options: dict[str, Any] = {"system": system, "axes": axes, "minimum": minimum}
-    rows = {"rows": system.rows + 2, "dtype": np.uint32}
+    rows = {"rows": system.rows + 2, "dtype": system.word_dtype}
     partials = reduce_chunks(_extrema_block, words, axes, located=True, **rows, **options)
     combine = partial(_combine_extrema, **options)
     return combine_tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
@@ -56,7 +56,7 @@ def _extrema_block(
     block_there = to_backend(block, "auto")
     found, places = system.apply(rows.extrema, block_there, axes=axes, minimum=minimum)
     places = places + place.location[axes[0]][0] if len(axes) == 1 else np.zeros_like(places)
-    words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(np.uint32)
+    words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(found.dtype)
     return _like(np.concatenate([found, words]), block)
 
 

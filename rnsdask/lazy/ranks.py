@@ -64,7 +64,7 @@ def chunks_together(count: int) -> int:
 
 
 def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
-    """The words of sorted numbers with their indices, uint32 (rows + 2, N), in chunks of `words`."""
+    """The words of sorted numbers with their indices, (rows + 2, N), in chunks of `words`."""
     ends = (0, *accumulate(words.chunks[1]))
     count = words.numblocks[1]
     together = chunks_together(count)
@@ -97,7 +97,7 @@ def indices_of(packed: Any) -> Any:
 
 def with_indices(words: Array, indices: Array) -> Array:
     """Words (rows + 2, k) with the indices (k,) in the last two rows."""
-    halves = np.stack([indices & 0xFFFFFFFF, indices >> 32]).astype(np.uint32)
+    halves = np.stack([indices & 0xFFFFFFFF, indices >> 32]).astype(words.dtype)
     return np.concatenate([words, halves])
 
 

@@ -76,8 +76,9 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
         return how.results(words, None, ALONE)
     check_backend(backend)
     check_sizes(words)
+    layout: dict[str, Any] = {"rows": how.rows, "dtype": how.system.word_dtype}
     if words.numblocks[how.axis + 1] == 1:
-        return map_chunks(_scan_lone_block, words, rows=how.rows, located=True, how=how)
+        return map_chunks(_scan_lone_block, words, located=True, **layout, how=how)
     name = type(how).__name__
     totals = reduce_chunks(_total_block, words, backend=backend, how=how)
     # In a tree: with one task of all totals, Dask would run reads of overlapping chunks in a poor order.
@@ -85,7 +86,7 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
     chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
     prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
     pairs = (recompute(words), rechunked(prefixes, {how.axis + 1: 1}))
-    return map_chunks(_scan_block, *pairs, rows=how.rows, located=True, matched=True, how=how)
+    return map_chunks(_scan_block, *pairs, located=True, matched=True, **layout, how=how)
 
 
 def _total_block(block: Any, *, how: Scan[Any], backend: str) -> np.ndarray[Any, Any]:

@@ -101,7 +101,7 @@ def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool =
             packed = ranks.sorted_words(words, system)
             if indices:
                 return map_chunks(_index_block, packed, dtype=np.int64)
-            return map_chunks(_number_block, packed, rows=system.rows)
+            return map_chunks(_number_block, packed, rows=system.rows, dtype=system.word_dtype)
         words = rechunked(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
     options: dict[str, Any] = {"system": system, "axis": axis}
     if indices:

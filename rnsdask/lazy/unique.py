@@ -82,7 +82,7 @@ def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> 
     packed = ranks.sorted_words(words, system)
     chunks = words.chunks[1]
     ones = ((1,) * len(chunks),)
-    last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones)
+    last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones, dtype=packed.dtype)
     previous = rechunked(da.concatenate([last[:, :1], last[:, :-1]], axis=1), {1: 1})
     begins = map_chunks(
         _begins_block, packed, previous, dtype=np.bool_, matched=True, located=True, system=system
