@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
+from rnsdask.core.errors import CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import APPEND, ATTRIBUTE, begun_attribute, read_job_identity
@@ -22,7 +22,7 @@ from rnsdask.store.metadata import StoreInfo
 from rnsdask.store.old_groups import GroupInfo
 from rnsdask.store.reading import content_of
 from rnsdask.store.space import check_room
-from rnsdask.store.target import Target, state_at, target_at
+from rnsdask.store.target import Target, check_unchanged, target_at
 from rnsdask.store.writing import StoreWriter, load_own
 
 _REQUESTS = 16
@@ -46,22 +46,22 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
             "it; write it to another place, x.to_zarr(path), and append there"
         )
     shape = _longer(info, axis, length)
-    content = content_of(location, map(info.chunk_key, info.indices()))
-    if info.content not in (None, content) and not _was_interrupted(location):
-        raise CorruptChunkError(
-            f"{location.path}: its chunks are not those that it was completed with, so nothing is appended"
-        )
+    try:
+        _check_content(info)
+    except CorruptChunkError:
+        check_unchanged(info.opened, location)  # of chunks that belong to what another job has put there
+        raise
     target = replace(target_at(location, overwrite=True), extends=info.opened)
     if not location.is_local:
         target = replace(target, staged=location.child(STAGED))
-    if state_at(location) != "whole":
-        raise ChangedStoreError(f"{location.path}: it was overwritten, or removed, since it was opened")
-    info.opened.check(location)
     attribute = begun_attribute(system, target.token, f"{APPEND}{target.token}")
-    metadata = changed_metadata(
-        location,
-        lambda array: (array.resize((system.rows, *shape)), array.update_attributes({ATTRIBUTE: attribute})),
-    )
+    try:
+        metadata = changed_metadata(
+            location,
+            lambda old: (old.resize((system.rows, *shape)), old.update_attributes({ATTRIBUTE: attribute})),
+        )
+    finally:  # also if it is not there any more
+        target.check_extended()
     lasting = list(_lasting(info, axis))
     if info.has_chunk_files:
         files = math.prod(chunk_grid(shape, info.chunks)) - len(lasting)
@@ -91,8 +91,7 @@ class _RemoteAppender(StoreWriter):
         Where a chunk is cut by the old array's edge, the old array has the same numbers of the new chunk.
         """
         location, info = self.target.location, self.info
-        assert self.target.extends is not None
-        self.target.extends.check(location)
+        self.target.check_extended()
         new = [info.chunk_key(index) for index in info.indices() if index not in self._lasting]
         with ThreadPoolExecutor(_REQUESTS) as pool:
             list(pool.map(lambda key: location.copy(f"{STAGED}/{key}", key, f"{location.path}: {key}"), new))
@@ -108,10 +107,20 @@ def _link_chunks(writer: StoreWriter, old: StoreInfo, indices: Sequence[tuple[in
         try:
             link_file(file, old.chunk_file(index), name, target.check, target.unfinished)
         except FileNotFoundError:
+            target.check_extended()
             raise CorruptChunkError(f"{old.chunk_name(index)} is missing") from None
 
     with ThreadPoolExecutor(_REQUESTS) as pool:
         list(pool.map(link, indices))
+
+
+def _check_content(info: StoreInfo) -> None:
+    """Raise CorruptChunkError unless the chunks of a store are those that it was completed with."""
+    content = content_of(info.location, map(info.chunk_key, info.indices()))
+    if info.content not in (None, content) and not _was_interrupted(info.location):
+        raise CorruptChunkError(
+            f"{info.path}: its chunks are not those that it was completed with, so nothing is appended"
+        )
 
 
 def _longer(info: StoreInfo, axis: int, length: int) -> tuple[int, ...]:

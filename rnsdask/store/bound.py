@@ -6,10 +6,12 @@ from typing import SupportsIndex
 from rnsdask.core.errors import StoreError
 from rnsdask.store.attributes import ATTRIBUTE, complete_attribute, with_exact_bound
 from rnsdask.store.chunk_files import write_file
+from rnsdask.store.consolidated import remove_consolidated
 from rnsdask.store.documents import parse_document, with_attributes
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.reading import content_of
+from rnsdask.store.target import settled
 
 
 def check_bound_is_writable(location: Location) -> None:
@@ -33,14 +35,17 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     check_bound_is_writable(location)
     system = with_exact_bound(info.system, bound)
     content = info.content or content_of(location, map(info.chunk_key, info.indices()))
-    attribute = complete_attribute(parse_document(location.read_metadata()), system, content)
-    metadata = with_attributes(location, {ATTRIBUTE: attribute})
 
     def check() -> None:
         info.opened.check(location)
 
-    # A whole store is overwritten by renaming its folder. If that comes after the check, the file that is to
-    # be renamed is in the old folder, so that nothing of it appears in the new one.
-    write_file(Path(location.path, METADATA_KEY), metadata, f"{location.path}: it", check)
-    location.remove(JOB_KEY)
-    return load(location)[0]
+    # A whole store is overwritten by renaming its folder. If that comes after the check, as on a disk without
+    # locks, the file that is to be renamed is in the old folder, and nothing of it appears in the new one.
+    with settled(location):
+        check()
+        attribute = complete_attribute(parse_document(location.read_metadata()), system, content)
+        metadata = with_attributes(location, {ATTRIBUTE: attribute})
+        remove_consolidated(location)
+        write_file(Path(location.path, METADATA_KEY), metadata, f"{location.path}: it", check)
+        location.remove(JOB_KEY)
+        return load(location)[0]

@@ -99,7 +99,10 @@ def _job_begun(location: Location) -> str | None:
 
 def _content_found(location: Location) -> str | None:
     """Hash of the checksums of all chunks of an array; None if one is missing, or it is an old group."""
-    metadata = location.read_metadata()
+    try:
+        metadata = location.read_metadata()
+    except FileNotFoundError:  # another job is replacing it
+        return None
     if parse_document(metadata)["node_type"] == "group":  # of an older version, which is only read
         return None
     document = array_document(metadata)

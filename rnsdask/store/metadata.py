@@ -22,6 +22,7 @@ from rnsdask.store.attributes import (
     own_attribute,
     system_of,
 )
+from rnsdask.store.beside import former, is_replaced
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
 from rnsdask.store.documents import array_document, document_of, parse_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
@@ -277,13 +278,17 @@ def read_metadata(location: Location, what: str = "store") -> tuple[bytes, str]:
 def missing_error(location: Location, what: str = "store") -> StoreError:
     """Make the error of a place without metadata, for which a store, or `what`, may be written beside it."""
     attribute = own_attribute(document_of(location.staged))
-    if attribute.get("complete") is False:
-        return incomplete_error(location.path, what, attribute)
-    if attribute and location.staged.exists(STAGED):
+    is_whole = attribute.get("complete") is not False
+    if is_replaced(location) or (attribute and is_whole and location.staged.exists(STAGED)):
+        old = f"; until then the old one is {former(location)}" if is_replaced(location) else ""
         return StoreError(
             f"{location.path}: a job is putting it in its place, or was killed as it did; open it again, "
-            "or start that job again"
+            f"or start that job again{old}"
         )
+    if not is_whole:
+        return incomplete_error(location.path, what, attribute)
+    if location.exists(METADATA_KEY):
+        return ChangedStoreError(f"{location.path}: a job has put it in its place just now; open it again")
     return StoreError(f"{location.path}: {_why_no_metadata(location, what)}")
 
 

@@ -22,6 +22,7 @@ from rnsdask.store.attributes import (
     check_job_identity,
     incomplete_error,
 )
+from rnsdask.store.beside import is_replaced
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs, encode_chunk
 from rnsdask.store.documents import array_document, make_document
@@ -147,7 +148,7 @@ def _check_own(path: str, array: zarr.Array[Any]) -> None:
 def exists(path: StorePath) -> bool:
     """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
     location = locate(path)
-    return location.exists(METADATA_KEY) or is_begun(location)
+    return is_begun(location) or location.exists(METADATA_KEY) or is_replaced(location)
 
 
 # ---- writing ----------------------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ def resume_plain(
     _check_like(info, shape, chunks, dtype)
     job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
     target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
-    target.take_over(begun_fields(target.token, job))
+    target.take_over(begun_fields(target.token, job), info.opened)
     return PlainWriter(load_plain(target.staged)[0], target)
 
 

@@ -4,21 +4,47 @@ A local array is written beside its place, and renamed when it is whole. In an o
 its place, and incomplete until its last object, the metadata. Meanwhile the metadata hold a random token of
 the writer, who publishes files only while it is there. Whoever takes an array over writes another token, then
 removes the files that are still being written: they are in a folder of their own, so nothing comes late.
+
+The states of a local place ``x``. Folders ``.partial`` in ``x`` hold files that are of no more use.
+
+=========  ==============  ======================  =============  ============================================
+state      ``x``           ``x.partial``           ``.x.former``  what comes next
+=========  ==============  ======================  =============  ============================================
+REST       old or nothing  nothing                 nothing
+BEGUN      old or nothing  incomplete, a token     nothing        DECIDED; or another job has or removes it
+DECIDED    old or nothing  whole, with .partial    nothing        BETWEEN; PLACED where nothing was
+BETWEEN    nothing         whole, with .partial    the old one    PLACED
+PLACED     new             nothing                 the old one    the old one is removed: REST
+ABANDONED  nothing         nothing, or incomplete  the old one    it is renamed back: REST, or BEGUN
+=========  ==============  ======================  =============  ============================================
+
+- A job changes the state only while it holds the lock (:func:`.locked`), which the kernel takes from a job
+  that is killed. Whoever has the lock finds another state than REST and BEGUN only where a job was killed,
+  and goes on from there to one of these first (:func:`settle`).
+- From DECIDED on the new array counts: a job that is killed before leaves the old one, a job that is killed
+  later the new one. A job whose renames fail goes back to BEGUN; where it cannot, its error says so.
+- A job whose token is not in ``x.partial`` any more has lost it, changes nothing, and ends with an error.
+- The only copy of the old array is ``x`` or ``.x.former``, and only in PLACED is ``.x.former`` removed.
+- On a disk without locks the states are the same. There a job may come between two steps of another, and
+  either of them may fail.
 """
 
 import os
 import re
 import shutil
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.core.errors import ChangedStoreError, StoreAccessError, StoreError
 from rnsdask.core.messages import listed
 from rnsdask.store.attributes import ATTRIBUTE, check_job_identity, own_attribute, read_writer, way_on
+from rnsdask.store.beside import former, is_replaced, locked
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
+from rnsdask.store.consolidated import remove_consolidated
 from rnsdask.store.documents import concealed, document_of, with_attributes, with_fields
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, load
@@ -56,7 +82,24 @@ class Target:
             raise self._lost()
 
     def _lost(self) -> StoreError:
-        return StoreError(f"{self.location.path}: another job has begun to write it, or it was removed")
+        return StoreError(
+            f"{self.location.path}: another job has begun to write it, or it was removed; start this job "
+            "again when no other one writes there"
+        )
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Turn errors of files that another job has removed into the one that says so."""
+        try:
+            yield
+        except (FileNotFoundError, StoreError):
+            self.check()
+            raise
+
+    def check_extended(self) -> None:
+        """Raise ChangedStoreError if what is to get longer is no longer what it was."""
+        if self.extends is not None:
+            check_unchanged(self.extends, self.location)
 
     def begin(self, metadata: bytes) -> None:
         """Begin a new array by its first metadata, without the old contents of the place.
@@ -65,13 +108,11 @@ class Target:
         """
         metadata, what = concealed(metadata), f"{self.location.path}: it"
         if self.location.is_local:
-            self._make_folder()
-            try:
-                self.write_metadata(metadata, checked=False)
-            except StoreError:
-                _remove_folder(Path(self.staged.path))
-                raise
-        elif self.staged.exists(METADATA_KEY) or not self.staged.create(METADATA_KEY, metadata, what):
+            self._begin_beside(metadata)
+            return
+        if self.staged == self.location:
+            remove_consolidated(self.location)
+        if self.staged.exists(METADATA_KEY) or not self.staged.create(METADATA_KEY, metadata, what):
             if not self.replaces:
                 raise self._lost()
             # Until the old chunks are gone nobody resumes it, who would keep them as this job's.
@@ -81,27 +122,39 @@ class Target:
             self.write_metadata(metadata)
         self.check()
 
-    def _make_folder(self) -> None:
+    def _begin_beside(self, metadata: bytes) -> None:
         folder = Path(self.staged.path)
         try:
-            if self.replaces or document_of(self.staged) is None:
-                _remove_folder(folder)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir()
-        except FileExistsError as error:
-            raise self._lost() from error
+            with settled(self.location, self.replaces) as removed:
+                self.check_extended()
+                if self.replaces or document_of(self.staged) is None:
+                    _move_away(folder, removed)
+                try:
+                    folder.mkdir()
+                except FileExistsError as error:
+                    raise self._lost() from error
+                try:
+                    self.write_metadata(metadata, checked=False)
+                except StoreError:
+                    _move_away(folder, removed)
+                    raise
         except OSError as error:
             raise StoreAccessError.of(f"{self.location.path}: it cannot be written", error) from error
 
-    def take_over(self, attribute: dict[str, Any]) -> None:
-        """Take over an array that another writer began, by an attribute that names this one."""
-        try:
-            metadata = concealed(with_attributes(self.staged, {self.attribute: attribute}))
-        except FileNotFoundError:
-            raise self._lost() from None
-        self.write_metadata(metadata, checked=False)
-        self._remove_unfinished()
-        self.check()
+    def take_over(self, attribute: dict[str, Any], found: Opened) -> None:
+        """Take over an array that another writer began, as it was `found`, by an attribute of this one."""
+        with locked(self.location):
+            try:
+                found.check(self.staged)
+                metadata = concealed(with_attributes(self.staged, {self.attribute: attribute}))
+            except (FileNotFoundError, ChangedStoreError):
+                raise self._lost() from None
+            if self.staged == self.location:
+                remove_consolidated(self.location)
+            self.write_metadata(metadata, checked=False)
+            self._remove_unfinished()
+            self.check()
 
     def _remove_unfinished(self) -> None:
         if self.unfinished is None:
@@ -148,30 +201,52 @@ class Target:
             self.staged.write(METADATA_KEY, metadata, what)
 
     def finish(self, metadata: bytes) -> None:
-        """Publish the array, which is written but for its final metadata."""
-        self.check()
-        if self.extends is not None:
-            self.extends.check(self.location)
-        if self.staged == self.location:
+        """Publish the array, which is written but for its final metadata.
+
+        After an error nothing of it is published, unless the error says that this is not known.
+        """
+        with locked(self.location) as removed:
+            self.check()
+            self.check_extended()
+            if self.location.is_local and self.staged != self.location:
+                check_place(self.location, self.replaces)
+            remove_consolidated(self.location)
+            if self.staged == self.location:
+                self.write_metadata(metadata)
+                self._remove_unfinished()
+            elif self.location.is_local:
+                self._put_in_place(metadata, removed)
+            else:
+                self.location.write(METADATA_KEY, metadata, f"{self.location.path}: it")
+                with suppress(StoreAccessError):  # the next append removes it
+                    self.location.remove(JOB_KEY)
+                    clear(self.staged)
+
+    def _put_in_place(self, metadata: bytes, removed: list[Path]) -> None:
+        with self.holding():
+            begun = self.staged.read_metadata()
+        try:
             self.write_metadata(metadata)
-            self._remove_unfinished()
-        elif self.location.is_local:
-            check_place(self.location, self.replaces)
-            self.write_metadata(metadata)
-            _swap(self.location, metadata)
-        else:
-            self.location.write(METADATA_KEY, metadata, f"{self.location.path}: it")
-            self.location.remove(JOB_KEY)
-            clear(self.staged)
+            _swap(self.location, removed, metadata)
+        except StoreError as error:
+            try:
+                if self.staged.read_metadata() == metadata:
+                    self.write_metadata(begun, checked=False)
+            except (FileNotFoundError, StoreError):
+                raise StoreError(
+                    f"{error}; whether it is stored is not known, and shows when it is opened, or else when "
+                    "the next job writes there"
+                ) from None
+            raise
 
     def discard(self) -> None:
         """Remove the unfinished array, unless another writer has taken it over."""
-        with suppress(StoreError):  # it is another one's, or cannot be reached
+        with suppress(StoreError), locked(self.location) as removed:  # another's, or cannot be reached
             self.check()
             if self.location.is_local and self.staged != self.location:
-                _remove_folder(Path(self.staged.path))
+                _move_away(Path(self.staged.path), removed)
             else:
-                remove(self.staged)
+                _clear_folder(self.staged)
 
 
 # ---- what is there ----------------------------------------------------------------------------------------
@@ -183,10 +258,10 @@ def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -
     StoreError if something is there that is not to be replaced, or another job writes there.
     """
     check_outside_arrays(location.check_writable())
-    settle(location, overwrite)
-    check_place(location, overwrite)
-    if location.is_local:
-        _check_beside(location, overwrite)
+    with settled(location, overwrite):
+        check_place(location, overwrite)
+        if location.is_local:
+            _check_beside(location, overwrite)
     return Target(location, location.staged, overwrite, attribute=attribute)
 
 
@@ -319,46 +394,77 @@ def settle(location: Location, overwrite: bool = True) -> None:
     """
     if not location.is_local:
         return
-    if _is_unsettled(location) and (overwrite or location.kind() == "nothing"):
+    if _is_unsettled(location) or is_replaced(location) or Path(location.path, STAGED).exists():
+        with settled(location, overwrite):
+            pass
+
+
+@contextmanager
+def settled(location: Location, overwrite: bool = True) -> Iterator[list[Path]]:
+    """Hold a place as `locked` does, once it is settled."""
+    with locked(location) as removed:
+        _settle(location, overwrite, removed)
+        yield removed
+
+
+def _settle(location: Location, overwrite: bool, removed: list[Path]) -> None:
+    if not location.is_local:
+        return
+    is_free = location.kind() == "nothing"
+    if _is_unsettled(location) and (overwrite or is_free):
         check_place(location, overwrite)
-        _swap(location, location.staged.read_metadata())
+        _swap(location, removed, location.staged.read_metadata())
+    elif is_free and is_replaced(location):
+        try:
+            former(location).rename(Path(location.canonical))
+        except OSError as error:
+            what = f"{location.path}: {former(location)} cannot be put in its place again"
+            raise StoreAccessError.of(what, error) from error
     elif own_attribute(document_of(location)).get("complete"):
-        shutil.rmtree(Path(location.path, STAGED), ignore_errors=True)
+        _clear_former(location, removed)
 
 
-def _swap(location: Location, metadata: bytes) -> None:
-    """Rename a local array that is whole to its place, and remove what was there.
+def _swap(location: Location, removed: list[Path], metadata: bytes) -> None:
+    """Rename a local array that is whole to its place; what was there is to be removed.
 
-    The old one is renamed into the folder of the new one's unfinished files, which comes along. So a job that
-    is killed in between leaves what :func:`settle` can finish.
+    The folder of the new one's unfinished files, which marks it as one to be renamed, comes along.
     """
-    place, new = Path(os.path.realpath(location.path)), Path(location.staged.path)
-    old = new / STAGED / uuid.uuid4().hex
+    place, new, old = Path(location.canonical), Path(location.staged.path), former(location)
     try:
-        old.parent.mkdir(exist_ok=True)
+        (new / STAGED).mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
             place.rename(old)
         try:
             new.rename(place)
-            if location.read_metadata() != metadata:
+            if location.read_metadata() != metadata:  # where there are no locks
                 place.rename(new)
                 raise StoreError(f"{location.path}: another job has begun to write it")
         except (OSError, StoreError):
-            with suppress(FileNotFoundError):
+            if not place.exists() and old.exists():
                 old.rename(place)
             raise
     except OSError as error:
         what = f"{place}: it cannot be replaced by {new}, which is whole"
         raise StoreAccessError.of(what, error) from error
-    shutil.rmtree(place / STAGED, ignore_errors=True)
+    _clear_former(location, removed)
 
 
-def _remove_folder(folder: Path) -> None:
-    """Remove a folder by another name, so that nothing more is put into it, in whatever time that takes."""
+def _clear_former(location: Location, removed: list[Path]) -> None:
+    """Move what a new array has replaced to its folder of files that are of no use, and remove that."""
+    unfinished = Path(location.path, STAGED)
+    with suppress(OSError):  # the array is in its place: whoever comes next tries again
+        if is_replaced(location):
+            unfinished.mkdir(exist_ok=True)
+            former(location).rename(unfinished / uuid.uuid4().hex)
+    removed.append(unfinished)
+
+
+def _move_away(folder: Path, removed: list[Path]) -> None:
+    """Rename a folder that is to be removed, so that nothing more is put into it meanwhile."""
     moved = folder.with_name(f".{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
     with suppress(FileNotFoundError):
         folder.rename(moved)
-        shutil.rmtree(moved, ignore_errors=True)
+        removed.append(moved)
 
 
 def clear(location: Location, keep: tuple[str, ...] = ()) -> None:
@@ -371,9 +477,25 @@ def clear(location: Location, keep: tuple[str, ...] = ()) -> None:
 
 def remove(location: Location) -> None:
     """Remove an array and its unfinished successor, and the folder unless it holds something else."""
-    if location.is_local and is_begun(location):
-        _remove_folder(Path(location.staged.path))
+    remove_consolidated(location)
+    with locked(location) as removed:
+        if location.is_local:
+            _move_away(former(location), removed)
+            if is_begun(location):
+                _move_away(Path(location.staged.path), removed)
+    _clear_folder(location)
+
+
+def _clear_folder(location: Location) -> None:
     clear(location)
     if location.is_local:
         with suppress(OSError):
             Path(location.path).rmdir()
+
+
+def check_unchanged(opened: Opened, location: Location) -> None:
+    """Raise ChangedStoreError if what is to be appended to is no longer what it was when it was opened."""
+    try:
+        opened.check(location)
+    except ChangedStoreError as error:
+        raise ChangedStoreError(f"{error}; nothing is appended: append to it as it is now") from None

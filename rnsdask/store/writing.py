@@ -3,6 +3,8 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -144,7 +146,7 @@ def resume(
     check(info)
     found = job_identity if any_job else check_job_identity(begun, job_identity)
     target = Target(location, begun, replaces=True)
-    target.take_over(begun_attribute(info.system, target.token, found))
+    target.take_over(begun_attribute(info.system, target.token, found), info.opened)
     return StoreWriter(load_own(target), target)
 
 
@@ -215,18 +217,20 @@ class ArrayWriter(ABC):
     def _finish(self, attribute_of: Callable[[str], dict[str, Any]]) -> None:
         """Finish with the attribute that a function makes of the hash of the checksums of all chunks."""
         info, target = self.info, self.target
-        missing = self.missing_chunks()
+        with target.holding():
+            missing = self.missing_chunks()
         target.check()  # last: who takes the array over may have removed them
         if missing:
             raise StoreError(
                 f"{target.location.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks "
                 f"are not written, the first of them {info.chunk_key(missing[0])}"
             )
-        content = self._content()
-        attribute = attribute_of(content)
-        job = read_job_identity(target.staged, target.attribute)
-        metadata = with_attributes(target.staged, {target.attribute: attribute})
-        write_job(target, job, metadata, content)
+        with target.holding():
+            content = self._content()
+            attribute = attribute_of(content)
+            job = read_job_identity(target.staged, target.attribute)
+            metadata = with_attributes(target.staged, {target.attribute: attribute})
+            write_job(target, job, metadata, content)
         target.finish(metadata)
 
     def _content(self) -> str:
@@ -286,7 +290,8 @@ class StoreWriter(ArrayWriter):
                 f"{info.chunk_name((last,))} is written and has {filled} numbers of {info.chunks[0]}, so the "
                 "array can no longer grow"
             )
-        resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
+        with self.target.holding():
+            resized = changed_metadata(info.location, lambda array: array.resize((info.system.rows, new)))
         self.target.write_metadata(concealed(resized))
         self.info = load_own(self.target)
 
@@ -311,14 +316,18 @@ class StoreWriter(ArrayWriter):
             metadata = parse_document(self.target.staged.read_metadata())
             return complete_attribute(metadata, system, content)
 
+        own = replace(self.info, location=self.target.location, system=system)
         self._finish(attribute)
-        self.info = load(self.target.location)[0]
+        self.info = own
+        with suppress(StoreError):  # it is stored, although another job may be replacing it by now
+            self.info = load(self.target.location)[0]
         return self.info
 
 
 def load_own(target: Target) -> StoreInfo:
     """Metadata of the store that a writer has just begun or taken over."""
-    info = load(target.staged)[0]
+    with target.holding():
+        info = load(target.staged)[0]
     target.check()
     return info
 

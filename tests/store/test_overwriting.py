@@ -203,8 +203,12 @@ def test_a_folder_that_cannot_be_replaced(monkeypatch: pytest.MonkeyPatch) -> No
         patch.setattr(Path, "rename", busy)
         with pytest.raises(StoreError, match=r"x\.zarr: it cannot be replaced by .*, which is whole: Device"):
             writer.finish()
-    assert values_in("x.zarr") == OLD
-    assert values_in("x.zarr.partial") == NEW
+        assert values_in("x.zarr") == OLD
+    store.settle(store.locate("x.zarr"))
+    assert values_in("x.zarr") == OLD  # what failed does not come later
+    writer.finish()
+    assert values_in("x.zarr") == NEW
+    assert files_beside("x.zarr") == {"c", "zarr.json"}
 
 
 def test_a_mount_point_is_refused_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:

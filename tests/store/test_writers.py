@@ -1,7 +1,11 @@
 """Jobs that write one array: the second is refused or takes it over, and the first publishes nothing more."""
 
+import errno
+import fcntl
 import json
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +16,16 @@ import pytest
 import zarr
 from commands import fail
 from fsspec.implementations.memory import MemoryFileSystem
+from interruptions import Interrupted, interrupting_renames
 from numpy.typing import NDArray
 from strategies import STORE_SET
 from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.core.errors import IncompleteStoreError, StoreError
+from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreError
 from rnsdask.rns.system import RNS
-from rnsdask.store import target
+from rnsdask.store import beside, target
 from rnsdask.store.location import JOB_KEY
 
 MODULI = STORE_SET
@@ -38,6 +43,16 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     file_system = fsspec.filesystem("memory")
     if file_system.exists("/test-writers"):
         file_system.rm("/test-writers", recursive=True)
+
+
+@pytest.fixture
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk such as Lustre may be, where two jobs can be between the same two calls."""
+
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
 
 
 def begin(kind: str, path: str, **options: Any) -> Any:
@@ -156,7 +171,7 @@ def test_who_has_lost_an_array_publishes_nothing(path: str, kind: str, how: str,
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("late", ["chunk", "end"])
 def test_a_task_that_comes_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str, late: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_locks: None, kind: str, how: str, late: str
 ) -> None:
     """It has seen that the array is its job's, and is about to rename its file when another takes over."""
     path = str(tmp_path / "x")
@@ -184,7 +199,7 @@ def test_a_task_that_comes_late(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_array_that_is_taken_over_as_it_is_put_in_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_locks: None, kind: str
 ) -> None:
     """The old one is back in its place then, and the one that was taken over goes on."""
     path = str(tmp_path / "x")
@@ -266,7 +281,189 @@ def test_a_task_makes_no_folder_where_an_array_was_removed(
     assert list(tmp_path.iterdir()) == []
 
 
+# ---- The renames of a local array -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Any]:
+    """An array of ones, and the writer of one of twos that is to replace it."""
+    path = tmp_path / "x"
+    old = begin("files", str(path))
+    write_all("files", old, 1)
+    old.finish()
+    new = begin("files", str(path), overwrite=True)
+    write_all("files", new, 2)
+    return path, new
+
+
+def refuse_rename(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    rename = Path.rename
+
+    def refusing(self: Path, to: Any) -> Any:
+        if self.name in names:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", refusing)
+
+
+def test_a_lock_that_is_held_too_long(two: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    path, new = two
+    monkeypatch.setattr(beside, "_PATIENCE", 0.05)
+    held = "x: another job has been putting an array in its place for 0 s; try again later, or end that job"
+    with beside.locked(store.locate(str(path))):
+        for change in (
+            new.finish,
+            lambda: begin("files", str(path), overwrite=True),
+            lambda: store.resume(str(path)),
+            lambda: store.write_bound(store.open_info(str(path)), 1),
+        ):
+            with pytest.raises(StoreError, match=held):
+                change()
+    new.finish()
+    assert values_in(str(path)) == {2}
+    assert [entry.name for entry in path.parent.iterdir()] == ["x"]
+
+
+def test_a_lock_that_a_killed_job_has_left(two: tuple[Path, Any]) -> None:
+    path, new = two
+    (path.parent / ".x.lock").touch()
+    new.finish()
+    assert values_in(str(path)) == {2}
+    assert [entry.name for entry in path.parent.iterdir()] == ["x"]
+
+
+def test_a_place_that_cannot_be_locked(two: tuple[Path, Any]) -> None:
+    path, new = two
+    (path.parent / ".x.lock").mkdir()
+    with pytest.raises(StoreError, match=re.escape(f"{path}: it cannot be written: Is a directory")):
+        new.finish()
+    assert values_in(str(path)) == {1}
+
+
+@pytest.mark.parametrize("name", ["x", "x.partial"])
+def test_a_rename_that_fails_leaves_the_old_array(
+    two: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Also when others write later; and the end can be tried again."""
+    path, new = two
+    with monkeypatch.context() as patch:
+        refuse_rename(patch, name)
+        with pytest.raises(StoreError, match=r"x: it cannot be replaced by .*x\.partial, which is whole"):
+            new.finish()
+    store.settle(store.locate(str(path)))
+    assert values_in(str(path)) == {1}
+    new.finish()
+    assert values_in(str(path)) == {2}
+
+
+def test_an_old_array_that_cannot_be_put_back(two: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    path, new = two
+    with monkeypatch.context() as patch:
+        refuse_rename(patch, "x.partial", ".x.former")
+        with pytest.raises(StoreError, match=r"x: it cannot be replaced by .*: Input"):
+            new.finish()
+    with pytest.raises(StoreError, match=r"a job is putting it in its place.*the old one is .*/\.x\.former"):
+        store.open_info(str(path))
+    store.settle(store.locate(str(path)))
+    assert values_in(str(path)) == {1}
+    new.finish()
+    assert values_in(str(path)) == {2}
+
+
+def test_whether_an_array_is_stored_may_be_unknown(
+    two: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, new = two
+    replace = Path.replace
+
+    def once(self: Path, to: Path) -> Any:
+        if to.name == "zarr.json" and b'"complete": true' in to.read_bytes():
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return replace(self, to)
+
+    with monkeypatch.context() as patch:
+        refuse_rename(patch, "x.partial")
+        patch.setattr(Path, "replace", once)
+        with pytest.raises(StoreError, match="whether it is stored is not known, and shows when"):
+            new.finish()
+    assert values_in(str(path)) == {1}
+
+
+def test_an_array_that_was_begun_is_removed_by_hand(
+    two: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next job puts the old one back."""
+    path, new = two
+    with monkeypatch.context() as patch:
+        interrupting_renames(patch, 1)
+        with pytest.raises(Interrupted):
+            new.finish()
+    shutil.rmtree(path.with_name("x.partial"))
+    with pytest.raises(StoreError, match=r"the old one is .*/\.x\.former"):
+        store.open_info(str(path))
+    with pytest.raises(StoreError, match="x: it exists; replace it with overwrite=True"):
+        begin("files", str(path))
+    assert values_in(str(path)) == {1}
+
+
+def test_a_bound_is_written_to_what_a_killed_job_has_decided(
+    two: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be lost if the renames were finished later."""
+    path, new = two
+    info = store.open_info(str(path))
+    with monkeypatch.context() as patch:
+        interrupting_renames(patch, 0)
+        with pytest.raises(Interrupted):
+            new.finish()
+    with pytest.raises(ChangedStoreError, match="it was overwritten"):
+        store.write_bound(info, 2)
+    store.write_bound(store.open_info(str(path)), 2)
+    store.settle(store.locate(str(path)))
+    assert store.open_info(str(path)).system.bound == 2
+    assert values_in(str(path)) == {2}
+
+
+def test_who_resumes_what_another_job_has_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has looked at what was there before."""
+    path = str(tmp_path / "x")
+    begin("files", path).write_chunk((0,), block_of("files", 1))
+    take_over, others = target.Target.take_over, []
+
+    def late(self: target.Target, *args: Any) -> None:
+        if not others:
+            others.append(begin("files", path, overwrite=True))
+        take_over(self, *args)
+
+    monkeypatch.setattr(target.Target, "take_over", late)
+    with pytest.raises(StoreError, match=LOST):
+        store.resume(path)
+    write_all("files", others[0], 2)
+    others[0].finish()
+    assert values_in(path) == {2}
+
+
 # ---- What an older version has begun ----------------------------------------------------------------------
+
+
+def test_an_older_version_was_killed_between_its_renames(two: tuple[Path, Any]) -> None:
+    """It put the old array into the new one."""
+    path, new = two
+    new.finish()
+    path.rename(path.with_name("new"))
+    old = begin("files", str(path))
+    write_all("files", old, 1)
+    old.finish()
+    path.with_name("new").rename(path.with_name("x.partial"))
+    path.with_name("x.partial").joinpath(".partial").mkdir()
+    path.rename(path.with_name("x.partial") / ".partial" / "00ff")
+    with pytest.raises(StoreError, match="a job is putting it in its place, or was killed as it did"):
+        store.open_info(str(path))
+    with pytest.raises(StoreError, match="x: it exists; replace it with overwrite=True"):
+        begin("files", str(path))
+    assert values_in(str(path)) == {2}
+    assert names_in(str(path)) == {"c", "zarr.json"}
 
 
 @pytest.mark.parametrize("how", ["overwrite", "resume"])

@@ -1,0 +1,109 @@
+"""Names beside a local array while a job changes it: those of its lock, and of the old array in the renames.
+
+For ``x.zarr`` these are ``.x.zarr.lock`` and ``.x.zarr.former``. Both names begin with a dot, as no component
+of a group does.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.store.location import Location
+
+_PATIENCE = 60.0
+"""Seconds after which a lock that another job holds is an error: it is held for a few renames only."""
+
+_PAUSE = 0.005
+"""Seconds between two attempts to take the lock: about the time of a rename on a network disk."""
+
+# What file systems answer that have no locks, such as Lustre mounted without them.
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def former(location: Location) -> Path:
+    """Return where the old array lies from the rename out of its place until the new one is in it."""
+    return _hidden(location, "former")
+
+
+def is_replaced(location: Location) -> bool:
+    """Whether an old array lies there, because a job is at its renames or was killed in them."""
+    return location.is_local and former(location).exists()
+
+
+@contextmanager
+def locked(location: Location) -> Iterator[list[Path]]:
+    """Hold a local place, so that no other job renames, begins or takes over anything there meanwhile.
+
+    Folders that the context puts into the list are removed once others may go on. The kernel takes the lock
+    from a job that is killed. A remote place, a folder that is not there and a disk without locks have none.
+
+    StoreError if another job holds the place for a minute; StoreAccessError if it cannot be locked.
+    """
+    removed: list[Path] = []
+    try:
+        with _holding(location):
+            yield removed
+    finally:
+        for folder in removed:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _holding(location: Location) -> Iterator[None]:
+    if not location.is_local or not Path(location.canonical).parent.is_dir():
+        yield
+        return
+    file = _hidden(location, "lock")
+    try:
+        descriptor = _acquire(location, file)
+    except OSError as error:
+        raise StoreAccessError.of(f"{location.path}: it cannot be written", error) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # while it is held: whoever waits for this file looks for another one then
+            file.unlink()
+        os.close(descriptor)
+
+
+def _hidden(location: Location, suffix: str) -> Path:
+    place = Path(location.canonical)
+    return place.with_name(f".{place.name}.{suffix}")
+
+
+def _acquire(location: Location, file: Path) -> int:
+    end = time.monotonic() + _PATIENCE
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if _is_locked(descriptor, file):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        if time.monotonic() > end:
+            raise StoreError(
+                f"{location.path}: another job has been putting an array in its place for {_PATIENCE:.0f} s; "
+                "try again later, or end that job"
+            )
+        time.sleep(_PAUSE)
+
+
+def _is_locked(descriptor: int, file: Path) -> bool:
+    """Try to lock a file; whether it is locked, and still the one of its name."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), file.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError as error:
+        if error.errno in _WITHOUT_LOCKS:
+            return True
+        raise
