@@ -27,7 +27,7 @@ from rnsdask.core.rows import Array, Part
 from rnsdask.core.scan import Scan
 from rnsdask.core.table import Entry, table
 
-_WORDS = 2**22
+EXACT_WORDS = 2**22
 """Words that become Python ints at a time, which bounds the memory of intermediate results."""
 
 # ---- chunks of integers ------------------------------------------------------------------------------------
@@ -77,7 +77,11 @@ def _parts(
     the index of the numbers in the place of ``{index}``.
     """
     shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
-    matrices, count, step = [_flat(x, shape) for x in blocks], math.prod(shape), _WORDS // system.rows + 1
+    matrices, count, step = (
+        [_flat(x, shape) for x in blocks],
+        math.prod(shape),
+        max(1, EXACT_WORDS // system.rows),
+    )
     for first in range(0, count, step):
         length = min(step, count - first)
         chosen = [x if x.shape[1] == 1 else x[:, first : first + length] for x in matrices]

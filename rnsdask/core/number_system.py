@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Table, table_at
@@ -101,6 +102,11 @@ class NumberSystem(ABC):
     @abstractmethod
     def rows(self) -> int:
         """Words of a number."""
+
+    @property
+    def residue_moduli(self) -> ModuliSet | None:
+        """Moduli of the residues among the words; None where words are anything else."""
+        return None
 
     @property
     def words32(self) -> int:

@@ -173,6 +173,11 @@ class PrimeFields(FiniteFields):
         """Check the type and the shape of an array of residues: :func:`.check_residue_array`."""
         check_residue_array(words, self.moduli)
 
+    @property
+    def residue_moduli(self) -> ModuliSet:
+        """The primes."""
+        return self.moduli
+
     @cached_property
     def ring(self) -> RNS:
         """The integers modulo M, as residues: sums and products of elements are theirs."""

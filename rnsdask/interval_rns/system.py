@@ -128,6 +128,11 @@ class IntervalRNS(NumberSystem):
         error = arithmetic.error_type(self.source)
         return error(index, length + 1, self.moduli.bits, True, negative, at_least)
 
+    @property
+    def residue_moduli(self) -> ModuliSet:
+        """The moduli."""
+        return self.moduli
+
     def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:  # noqa: ARG002
         """Residues of a magnitude and a row of flags, for signs are there in each mode."""
         return len(self.moduli) + 1, self.word_dtype

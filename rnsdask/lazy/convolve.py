@@ -167,7 +167,7 @@ def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> i
 
     Of transforms in chunks those are a transformed operand, and the three arrays of a transform's step.
     """
-    if a.system.overflows or hasattr(a.system, "moduli") or a.system != b.system:
+    if a.system.overflows or a.system.residue_moduli is not None or a.system != b.system:
         return 0
     x, y, k, lengths = _lined_up(a, b, axis, mode)
     if not _goes_in_chunks(x, y, k, mode, a.system):
@@ -179,9 +179,8 @@ def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> i
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
     """Convolve arrays of known lengths and of one system."""
     if not a.system.overflows:
-        return (_convolve_fields if hasattr(a.system, "moduli") else _convolve_fermat)(
-            a, b, mode, axis, overflow=overflow
-        )
+        of_elements = _convolve_fermat if a.system.residue_moduli is None else _convolve_fields
+        return of_elements(a, b, mode, axis, overflow=overflow)
     if not a.system.extends:
         if not has(rows.convolve, a):
             refuse("convolve", a, rows.matmul)

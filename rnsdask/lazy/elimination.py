@@ -171,7 +171,7 @@ def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
 
     Of polynomials a last axis has the coefficients.
     """
-    if not hasattr(x.system, "moduli"):
+    if x.system.residue_moduli is None:
         entry_of(rows.residues_modulo if x.system.overflows else rows.inverse, x, name=name)
         raise TypeError(f"{name} takes integers or elements of prime fields, got those of {x.system!r}")
     find_lengths(x)

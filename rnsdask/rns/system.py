@@ -130,6 +130,11 @@ class RNS(NumberSystem):
         made.__dict__.pop("known_range", None)
         return made
 
+    @property
+    def residue_moduli(self) -> ModuliSet:
+        """The moduli."""
+        return self.moduli
+
     def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:
         """Residues and a row of flags, unless results wrap."""
         return self.rows + (mode != "wrap"), self.word_dtype

@@ -2,11 +2,13 @@
 
 # ruff: noqa: ARG005
 
+import ast
 import inspect
 import math
 import pickle
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,6 +115,19 @@ def test_a_new_reduction_is_data(system: Any, monkeypatch: pytest.MonkeyPatch) -
     assert reduce_words("multiple", x.words, system).value == 420
     lazy = tree_reduce(x.rechunk(3).words, system, "multiple", field="value")
     assert int(lazy.compute()) == 420
+
+
+def test_no_local_name_hides_the_rows() -> None:
+    """Many functions call a number of words `rows`, of a type that no checker knows."""
+    for path in Path(rd.__file__).parent.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef):
+                nodes = list(ast.walk(function))
+                names = [node for node in nodes if isinstance(node, ast.Name) and node.id == "rows"]
+                hidden = any(isinstance(name.ctx, ast.Store) for name in names)
+                hidden |= any(isinstance(node, ast.arg) and node.arg == "rows" for node in nodes)
+                used = {n.attr for n in nodes if isinstance(n, ast.Attribute) and n.value in names}
+                assert not hidden or not used & set(ROWS), f"{path}:{function.lineno}"
 
 
 def test_options_that_a_function_does_not_take_are_left_out() -> None:
