@@ -77,11 +77,8 @@ def _parts(
     the index of the numbers in the place of ``{index}``.
     """
     shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
-    matrices, count, step = (
-        [_flat(x, shape) for x in blocks],
-        math.prod(shape),
-        max(1, EXACT_WORDS // system.rows),
-    )
+    matrices, count = [_flat(x, shape) for x in blocks], math.prod(shape)
+    step = max(1, EXACT_WORDS // system.rows)
     for first in range(0, count, step):
         length = min(step, count - first)
         chosen = [x if x.shape[1] == 1 else x[:, first : first + length] for x in matrices]
