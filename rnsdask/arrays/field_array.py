@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 
 from rnsdask.arrays import reductions
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.protocols import both_ways, deferring
+from rnsdask.arrays.protocols import both_ways
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_bool, fewest_moduli
@@ -18,13 +18,13 @@ from rnsdask.lazy.operands import is_number_array
 from rnsdask.rns.system import RNS
 
 
-def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
+def _refused(name: str) -> Callable[..., NoReturn]:
     """Make a method that raises TypeError, for what needs an order."""
 
     def method(self: Any, *_: Any, **__: Any) -> NoReturn:
         refuse(name, self, rows.compare)
 
-    method.__name__ = method_name or name
+    method.__name__ = name
     method.__doc__ = "Raise TypeError: elements of fields have no order."
     return method
 
@@ -144,7 +144,7 @@ class FieldArray(NumberArray):
             raise AttributeError("elements of a FermatField have no residues but digits: x.words")
         return self.words
 
-    # ---- division and powers ------------------------------------------------------------------------------
+    # ---- division -----------------------------------------------------------------------------------------
 
     __truediv__, __rtruediv__ = both_ways("truediv", functions.divide)
 
@@ -152,13 +152,6 @@ class FieldArray(NumberArray):
         """Inverse of each element; ZeroDivisionError if one is 0 in a field, with its index."""
         found: FieldArray = powers.inverse(self)
         return found
-
-    @deferring
-    def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
-        """Powers by :func:`.power`, negative ones of the inverses; a modulus is a TypeError."""
-        if modulus is not None:
-            raise TypeError("pow of a FieldArray takes no modulus, for the fields have their own")
-        return powers.power(self, exponent)
 
     def multiply_by_root(self, exponent: SupportsIndex) -> "FieldArray":
         """Each element of a Fermat field times a power of its radix r, ``x * r**exponent``.
@@ -185,10 +178,6 @@ class FieldArray(NumberArray):
 
     # ---- what needs an order, which elements do not have --------------------------------------------------
 
-    __lt__, __le__, __gt__, __ge__ = (
-        deferring(_refused(symbol, f"__{name}__"))
-        for symbol, name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge"))
-    )
     max, min, argmax, argmin, cummax, cummin = map(
         _refused, ("max", "min", "argmax", "argmin", "cummax", "cummin")
     )

@@ -6,7 +6,7 @@ from numpy.typing import DTypeLike
 
 from rnsdask.arrays import reductions
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.protocols import both_ways, comparison, deferring
+from rnsdask.arrays.protocols import deferring
 from rnsdask.arrays.showing import Plot
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import rows
@@ -18,7 +18,6 @@ from rnsdask.lazy import (
     elementwise,
     functions,
     number_theory,
-    powers,
     scan,
     sort,
     tree,
@@ -26,22 +25,6 @@ from rnsdask.lazy import (
 from rnsdask.lazy.operands import Operand
 from rnsdask.lazy.tree import SplitEvery
 from rnsdask.positional.system import Positional
-
-
-def _quotients(dividend: Operand, divisor: Operand) -> Any:
-    """Quotients, rounded towards minus infinity, by an integer of any size or by another array."""
-    return functions.divided(dividend, divisor, "quotient")[0]
-
-
-def _remainders(dividend: Operand, divisor: Operand) -> Any:
-    """Remainders, 0 or of the divisor's sign, by an integer of any size or by another array."""
-    return functions.divided(dividend, divisor, "remainder")[0]
-
-
-def _quotients_and_remainders(dividend: Operand, divisor: Operand) -> tuple[Any, Any]:
-    """Quotients and remainders from one division."""
-    quotients, remainders = functions.divided(dividend, divisor, "quotient", "remainder")
-    return quotients, remainders
 
 
 class IntegerArray(NumberArray):
@@ -56,10 +39,6 @@ class IntegerArray(NumberArray):
 
     # ---- operators ----------------------------------------------------------------------------------------
 
-    __floordiv__, __rfloordiv__ = both_ways("floordiv", _quotients)
-    __mod__, __rmod__ = both_ways("mod", _remainders)
-    __divmod__, __rdivmod__ = both_ways("divmod", _quotients_and_remainders)
-
     @deferring
     def __truediv__(self, divisor: object) -> Any:
         """Raise TypeError, which names the way out: a quotient is no integer as a rule."""
@@ -68,40 +47,6 @@ class IntegerArray(NumberArray):
 
     def __rtruediv__(self, dividend: object) -> Any:
         return self / 1
-
-    @deferring
-    def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
-        """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
-
-        These are exact, whatever lies between. Their exponent is one integer of any size, or an array of
-        machine integers, one for each number; a negative one raises inverses. The modulus' magnitude minus 1
-        must be in the range.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not of these types, or a number has no inverse, naming its index; that is found
-            when a Dask array is computed.
-        """
-        if modulus is None:
-            return powers.power(self, exponent)
-        return powers.power_modulo(self, exponent, modulus)
-
-    def __abs__(self) -> Any:
-        return functions.absolute(self)
-
-    # Shifts are by integers alone, so none has an array as its right operand. Bits are for PositionalArrays.
-    __lshift__ = both_ways("lshift", functions.left_shift)[0]
-    __rshift__ = both_ways("rshift", functions.right_shift)[0]
-    __and__, __rand__ = both_ways("and", functions.bitwise_and)
-    __or__, __ror__ = both_ways("or", functions.bitwise_or)
-    __xor__, __rxor__ = both_ways("xor", functions.bitwise_xor)
-
-    def __invert__(self) -> Any:
-        return functions.invert(self)
-
-    __lt__, __le__ = comparison("lt", "<"), comparison("le", "<=")
-    __gt__, __ge__ = comparison("gt", ">"), comparison("ge", ">=")
 
     # ---- element by element -------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from types import EllipsisType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, SupportsIndex, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -10,21 +10,37 @@ from numpy.typing import DTypeLike
 
 from rnsdask.arrays import conversion, protocols, reductions, showing, storage, tables
 from rnsdask.arrays.collection import NumberCollection
-from rnsdask.arrays.protocols import both_ways, comparison
+from rnsdask.arrays.protocols import both_ways, comparison, deferring
 from rnsdask.arrays.reductions import Axis
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import convert, foreign, functions, indexing, matmul
+from rnsdask.lazy import convert, foreign, functions, indexing, matmul, powers
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.operands import is_true
+from rnsdask.lazy.operands import Operand, is_true
 
 Made = TypeVar("Made", bound="NumberArray")
 
 _CUT_AT_ONCE = 2**20
 """Bytes of a slice of an array in memory that is cut at once, at most."""
+
+
+def _quotients(dividend: Operand, divisor: Operand) -> Any:
+    """Quotients, rounded towards minus infinity, by an integer of any size or by another array."""
+    return functions.divided(dividend, divisor, "quotient")[0]
+
+
+def _remainders(dividend: Operand, divisor: Operand) -> Any:
+    """Remainders, 0 or of the divisor's sign, by an integer of any size or by another array."""
+    return functions.divided(dividend, divisor, "remainder")[0]
+
+
+def _quotients_and_remainders(dividend: Operand, divisor: Operand) -> tuple[Any, Any]:
+    """Quotients and remainders from one division."""
+    quotients, remainders = functions.divided(dividend, divisor, "quotient", "remainder")
+    return quotients, remainders
 
 
 class NumberArray(NumberCollection):
@@ -289,6 +305,49 @@ class NumberArray(NumberCollection):
 
     def __pos__(self) -> Self:
         return self
+
+    # ---- operators that some number systems lack: their tables, and so the errors, say which -------------
+
+    __floordiv__, __rfloordiv__ = both_ways("floordiv", _quotients)
+    __mod__, __rmod__ = both_ways("mod", _remainders)
+    __divmod__, __rdivmod__ = both_ways("divmod", _quotients_and_remainders)
+
+    @deferring
+    def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
+        """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
+
+        These are exact, whatever lies between. Their exponent is one integer of any size, or an array of
+        machine integers, one for each number; a negative one raises inverses. The modulus' magnitude minus 1
+        must be in the range.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not of these types, or a number has no inverse, naming its index; that is found
+            when a Dask array is computed.
+        """
+        if modulus is None:
+            return powers.power(self, exponent)
+        return powers.power_modulo(self, exponent, modulus)
+
+    __rpow__ = both_ways("pow", powers.power)[1]
+
+    def __abs__(self) -> Any:
+        return functions.absolute(self)
+
+    __lshift__, __rlshift__ = both_ways("lshift", functions.left_shift)
+    __rshift__, __rrshift__ = both_ways("rshift", functions.right_shift)
+    __and__, __rand__ = both_ways("and", functions.bitwise_and)
+    __or__, __ror__ = both_ways("or", functions.bitwise_or)
+    __xor__, __rxor__ = both_ways("xor", functions.bitwise_xor)
+
+    def __invert__(self) -> Any:
+        return functions.invert(self)
+
+    # ---- comparison and truth -----------------------------------------------------------------------------
+
+    __lt__, __le__ = comparison("lt", "<"), comparison("le", "<=")
+    __gt__, __ge__ = comparison("gt", ">"), comparison("ge", ">=")
 
     # An operand of another type is an error for == too: False would be no answer. As in NumPy and Dask, ==
     # does not return one bool, so there can be no hash.

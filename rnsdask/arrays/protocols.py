@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import dask.array as da
 import numpy as np
 
+from rnsdask.cluster.limits import check_bytes
 from rnsdask.core.axes import axis_indices
-from rnsdask.core.errors import brief, with_article
+from rnsdask.core.errors import abbreviate, brief, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.reductions import REDUCTIONS
 from rnsdask.core.scalar_int import ScalarInt
@@ -182,6 +183,9 @@ _NUMPYS_OWN = {
 _NUMPYS_SPLITS = {"array_split", "dsplit", "hsplit", "vsplit"}
 """Functions of NumPy's own that need known lengths."""
 
+_PART_BYTES = 2**9
+"""Bytes that each of many parts of an array takes, at least: Python's objects."""
+
 _ALIASES = {
     **{"amax": "max", "amin": "min"},
     # No number is a NaN.
@@ -210,6 +214,7 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
         kwargs = {"axis1": -2, "axis2": -1, **kwargs}
     if name in _NUMPYS_SPLITS:
         find_lengths(*filter(is_number_array, args[:1]))
+        _check_sections(*args[1:2], **kwargs)
     if name in _NUMPYS_OWN | _NUMPYS_SPLITS:  # as subclasses of NumPy's arrays call it
         return np.empty(0).__array_function__(function, (), args, kwargs)
     name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
@@ -221,6 +226,13 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
         raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
     _check_arguments(f"{function.__module__}.{name}", found, args, kwargs)
     return found(*args, **kwargs)
+
+
+def _check_sections(indices_or_sections: Any = 1, **_: Any) -> None:
+    """Raise JobError for more parts than there is memory for."""
+    if hasattr(indices_or_sections, "__index__") and not np.ndim(indices_or_sections):
+        count = as_integer(indices_or_sections, "indices_or_sections")
+        check_bytes(_PART_BYTES * count, f"{abbreviate(count)} parts of an array")
 
 
 def _check_arguments(name: str, found: Callable[..., Any], args: Any, kwargs: Any) -> None:

@@ -34,5 +34,5 @@ def _checked(axis: object, ndim: int, name: str) -> int:
     """One axis as an integer that NumPy's functions take, which overflow for those beyond C's."""
     integer = as_integer(axis, name)
     if not -ndim <= integer < ndim:
-        raise AxisError(f"{name} {abbreviate(integer)} is out of bounds for array of dimension {ndim}")
+        raise AxisError(f"axis {abbreviate(integer)} is out of bounds for array of dimension {ndim}")
     return integer

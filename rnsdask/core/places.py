@@ -39,7 +39,7 @@ def read_place(path: Any, what: str) -> str:
         of a URL.
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
-        raise TypeError(f"{what} must be a string, got {redacted(repr(path)):.80}")
+        raise TypeError(f"{what} must be a str or path-like, got {type(path).__name__}")
     prefix = next((begin for begin in _OF_THIS_MACHINE if text.startswith(begin)), "")
     text = text.removeprefix(prefix)
     if not prefix and is_url(text):

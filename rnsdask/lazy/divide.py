@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.core import ranges, rows
-from rnsdask.core.errors import abbreviate, bits_text, brief, with_article
+from rnsdask.core.errors import abbreviate, bits_text, brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
@@ -19,6 +19,7 @@ from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
+    check_machine_integers,
     integer_of,
     is_lazy_integer,
     is_number_array,
@@ -30,10 +31,11 @@ from rnsdask.lazy.operands import (
 from rnsdask.positional.bits import LONGEST_SHIFT
 from rnsdask.rns.promotion import MOST_BITS
 
+_NAMES: dict[tuple[Part, ...], str] = {("quotient",): "floor_divide", ("remainder",): "remainder"}
 _RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}
 
 
-def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "floor_divide") -> Any:
+def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "") -> Any:
     """Divide an array by any integer or an array, or an integer by an array, rounding down: each of `parts`.
 
     ZeroDivisionError if the divisor is the integer 0. One among an array's, and a lazy one, is found when the
@@ -42,7 +44,7 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     dividend, divisor = with_arrays(dividend, divisor)
     by_array = is_number_array(divisor)
     row = rows.floor_divide if by_array else rows.floor_divide_by
-    entry = entry_of(row, dividend, divisor, name=name)
+    entry = entry_of(row, dividend, divisor, name=name or _NAMES.get(parts, "divmod"))
     if grows(*filter(is_number_array, (dividend, divisor))):
         dividend, divisor = _extended(dividend, divisor, parts)
     options: dict[str, Any] = {"parts": parts}
@@ -116,6 +118,7 @@ def divide(a: Operand, b: Operand) -> Any:
 
 def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
     """Products with powers of two, as :func:`.functions.left_shift` says."""
+    check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) <<")
     if has(rows.left_shift, x) and is_number_array(x):
         return _shifted(rows.left_shift, x, bits, overflow)
     _check_shifts(rows.left_shift, x)
@@ -133,6 +136,7 @@ def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
 
 def right_shift(x: Operand, bits: Any) -> Any:
     """Quotients by powers of two, rounded down, as :func:`.functions.right_shift` says."""
+    check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) >>")
     if has(rows.right_shift, x) and is_number_array(x):
         return _shifted(rows.right_shift, x, bits, None)
     _check_shifts(rows.right_shift, x)
@@ -148,8 +152,6 @@ def _check_shifts(row: Row[..., Any], x: Operand) -> None:
 
 
 def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:
-    if is_number_array(bits):
-        raise TypeError(f"numbers of bits must be machine integers, got {with_article(type(bits))}")
     entry, mode, system, integer = x.system.table[row.name], overflow_mode(overflow), x.system, None
     blocks: tuple[Any, ...] = (x.words,)
     if is_lazy_integer(bits):

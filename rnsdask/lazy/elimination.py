@@ -173,7 +173,11 @@ def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
     """
     if x.system.residue_moduli is None:
         entry_of(rows.residues_modulo if x.system.overflows else rows.inverse, x, name=name)
-        raise TypeError(f"{name} takes integers or elements of prime fields, got those of {x.system!r}")
+        way = "; x.lift() makes integers, whose determinant modulo p is this one" if name == "det" else ""
+        raise TypeError(
+            f"{name} takes integers or elements of prime fields, got those of {x.system!r}, which have no "
+            f"elimination{way}"
+        )
     find_lengths(x)
     words, axes = x.words, 3 if of_polynomials else 2
     shape = tuple(words.shape[1:])

@@ -10,7 +10,9 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
+from rnsdask.cluster.limits import check_bytes
 from rnsdask.core import rows
+from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -21,6 +23,9 @@ from rnsdask.lazy.operands import integer_of
 from rnsdask.lazy.ranks import places
 from rnsdask.lazy.tree import reduce_words, tree_reduce
 from rnsdask.rns.convert import flat_values
+
+_BIN_BYTES = 64
+"""Bytes that each bin takes, at least: an edge as a Python int, and a count."""
 
 
 def histogram(
@@ -74,7 +79,8 @@ def histogram(
         return _counts(words, system, edges), _as_array(edges)
     count = as_integer(bins, "bins")
     if count < 1:
-        raise ValueError(f"bins must be at least 1, got {count}")
+        raise ValueError(f"bins must be at least 1, got {abbreviate(count)}")
+    check_bytes(_BIN_BYTES * count, f"a histogram of {abbreviate(count)} bins")
     if range is not None:
         low, high = _ends(range)
         edges = even_edges(low, high, count)

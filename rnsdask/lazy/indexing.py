@@ -64,12 +64,16 @@ def _item(k: Any) -> Any:
         _check_unsigned(k)
         return as_declared(k)
     try:
-        return operator.index(k)  # also of an array of no axes
+        place = operator.index(k)  # also of an array of no axes
     except TypeError:
         pass
+    else:
+        _check_length(place)
+        return place
     if hasattr(k, "dtype") or not isinstance(k, Sequence):
         return k
     array = np.asarray(k)
+    _check_unsigned(array)
     return array if array.size else array.astype(np.intp)
 
 
@@ -83,7 +87,13 @@ def _check_ends(item: slice) -> None:
 def _check_unsigned(array: Any) -> None:
     """Raise IndexError for an index of 2**63 or more, which NumPy would count from the end."""
     if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.intp).max:
-        raise IndexError(f"index {int(array.max())} is out of bounds: arrays are shorter than 2**63")
+        _check_length(int(array.max()))
+
+
+def _check_length(place: int) -> None:
+    """Raise IndexError for an index that no axis has, for NumPy overflows on those of more than 64 bits."""
+    if not -(2**63) <= place < 2**63:
+        raise IndexError(f"index {abbreviate(place)} is out of bounds: arrays are shorter than 2**63")
 
 
 def _is_place(item: Any) -> bool:

@@ -241,10 +241,17 @@ def of_known_lengths(values: Any) -> Any:
         return without_empty_chunks(values.copy().compute_chunk_sizes())
 
 
+def check_machine_integers(integers: Any, what: str, beside: str) -> None:
+    """Raise TypeError if machine integers, the right operand `beside` another, are an array of numbers."""
+    if is_number_array(integers):
+        raise TypeError(
+            f"{what} must be machine integers, got {with_article(type(integers))}; "
+            f"{beside} x.astype(np.int64) takes its numbers"
+        )
+
+
 def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ...]:
     """Words of numbers and an array of machine integers, as :func:`blocks_with_integers` gives them."""
-    if is_number_array(integers):
-        raise TypeError(f"{what} must be machine integers, got {with_article(type(integers))}")
     find_lengths(x)
     return blocks_with_integers((x.words,), x.words, integers, what)
 

@@ -3,7 +3,6 @@
 from typing import Any, SupportsIndex
 
 from rnsdask.core import rows
-from rnsdask.core.errors import with_article
 from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
@@ -12,9 +11,9 @@ from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_po
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
     Numbers,
+    check_machine_integers,
     is_array,
     is_lazy_integer,
-    is_number_array,
     made_like,
     with_machine_integers,
 )
@@ -51,7 +50,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an argument is not of these types, or an exponent is negative; of a lazy one when it is computed.
     """
-    _check_exponents(exponent)
+    check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
     entry_of(rows.power, x)
     x, overflow = _extended(x, exponent, overflow)
     if not is_lazy_integer(exponent) and not is_array(exponent):
@@ -63,11 +62,6 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     else:
         words = mapped(rows.power, (x.words,), system, mode=mode, integer=("exponent", exponent))
     return made_like((x,), words, system.with_bound(None), mode)
-
-
-def _check_exponents(exponent: Any) -> None:
-    if is_number_array(exponent):
-        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
 
 
 def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:
@@ -118,7 +112,7 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
     """
     if has(rows.mod_power, x):
         return mod_power(x, exponent, modulus)
-    _check_exponents(exponent)
+    check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
     return _power_modulo(x, exponent, as_integer(modulus, "modulus"))
 
 

@@ -37,6 +37,8 @@ def model(shape: tuple[Any, ...]) -> NDArray[np.int8]:
 
 def reshape(words: Any, shape: Any) -> Any:
     """Give another shape in C order, as ``numpy.reshape``; ValueError if the sizes differ."""
+    if any(abs(as_integer(length, "shape")) >= 2**63 for length in np.ravel(np.array(shape, dtype=object))):
+        raise ValueError(f"numbers of shape {words.shape[1:]} do not fill the shape {brief(shape)}")
     new = (words.shape[0], *model(words.shape[1:]).reshape(shape).shape)
     if isinstance(words, da.Array) and not words.size:
         return da.zeros_like(words, shape=new, chunks=new)
@@ -136,8 +138,23 @@ def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
     axis = axis_index(axis, words.ndim - 1)
     length, counts = words.shape[axis + 1], np.asarray(repeats)
-    if counts.size and counts.dtype.kind not in "biu":
+    if counts.dtype.kind == "f":  # as NumPy takes Python ints of different lengths
+        counts = np.array(repeats, dtype=object)
+    if counts.size and counts.dtype.kind not in "biuO":
         raise TypeError(f"repeats must be integers, got {counts.dtype}")
+    if counts.dtype == object:  # long integers, as Python's
+        counts = np.vectorize(lambda count: as_integer(count, "repeats"), otypes=[object])(counts)
+    if length and counts.size and counts.min() < 0:
+        raise ValueError(f"repeats must not be negative, got {brief(repeats)}")
+    # On Dask one count makes each chunk longer; several are an index in memory.
+    total = int(counts.sum(dtype=object)) * (length if counts.size == 1 else 1)
+    if not isinstance(words, da.Array):
+        need = words.nbytes // max(length, 1) * total
+    elif counts.size == 1:
+        need = words.dtype.itemsize * math.prod(map(max, words.chunks)) * int(counts.item())
+    else:
+        need = 8 * total
+    check_bytes(need, f"an array with repeats {brief(repeats)}")
     if isinstance(words, np.ndarray):
         return np.repeat(words, repeats, axis + 1)
     if isinstance(words, da.Array) and counts.size == 1 and length:
@@ -148,7 +165,11 @@ def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
 
 def broadcast_to(words: Any, shape: Any) -> Any:
     """Broadcast to a shape, as ``numpy.broadcast_to``; on Dask chunks of new lengths stay below 64 MiB."""
-    new = np.broadcast_to(model(words.shape[1:]), shape).shape
+    lengths = [as_integer(length, "shape") for length in (shape if np.iterable(shape) else (shape,))]
+    size = math.prod(lengths) * (1 if isinstance(words, da.Array) else words.dtype.itemsize * len(words))
+    if size >= 2**63:
+        raise ValueError(f"shape must be of fewer than 2**63 numbers and bytes, got {brief(shape)}")
+    new = np.broadcast_to(model(words.shape[1:]), lengths).shape
     words = with_axes(words, len(new))
     target = (words.shape[0], *new)
     if not isinstance(words, da.Array):

@@ -178,12 +178,13 @@ def from_scipy(rng: Random, a: Drawn) -> Any:
 def from_file(rng: Random, a: Drawn) -> Any:
     """A Matrix Market or an .sms file, as people and programs write them."""
     rows, columns = a.shape
-    entries = [f"{i + 1} {j + 1} {v}" for i, j, v in zip(*a.places, a.values, strict=True)]
+    places = list(dict.fromkeys(zip(*a.places, strict=True)))  # two entries of one place are refused
+    entries = [f"{i + 1} {j + 1} {a.dense[i, j]}" for i, j in places]
     text = "\n".join([f"{rows} {columns} M", *entries, "0 0 0"])
     if rng.random() < 0.6:
         entries = [line for entry in entries for line in ("", "% comment", entry)[rng.randint(0, 2) :]]
         header = (
-            f"%%MatrixMarket matrix coordinate integer general\n% comment\n{rows} {columns} {len(a.values)}"
+            f"%%MatrixMarket matrix coordinate integer general\n% comment\n{rows} {columns} {len(places)}"
         )
         text = "\n".join([header, *entries])
     with tempfile.TemporaryDirectory() as folder:

@@ -30,13 +30,13 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: rd.mixed_radix_digits(3, X), TypeError, "moduli must be a ModuliSet, got"),  # type: ignore[arg-type]
     (lambda: rd.mixed_radix_digits(3, MODULI), TypeError, "residues must be an array, got int"),
     (lambda: X**-1, ValueError, "inverse(x) of an RNSArray"),
+    (lambda: X << LAZY, TypeError, "numbers of bits must be machine integers, got an RNSArray"),
     (
-        lambda: X << LAZY,
+        lambda: X << np.arange(4),
         TypeError,
         "residues are shifted by one integer, got an array; x.to_positional(bits)",
     ),
-    (lambda: X << np.arange(4), TypeError, "residues are shifted by one integer, got an array"),
-    (lambda: X >> LAZY, TypeError, "residues are shifted by one integer, got an array"),
+    (lambda: X >> LAZY, TypeError, "numbers of bits must be machine integers, got an RNSArray"),
     (lambda: LIMBS**-1, ValueError, "mod_inverse(x, m) of a PositionalArray"),
     (lambda: X / 3, TypeError, "//"),
     (lambda: 3 / X, TypeError, "//"),

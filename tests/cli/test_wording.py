@@ -14,6 +14,7 @@ from commands import fail
 
 import rnsdask as rd
 from rnsdask import store
+from rnsdask.cli import main
 from rnsdask.cli.wording import COMMANDS
 from rnsdask.cluster.failures import describe
 from rnsdask.core.files import new_file
@@ -331,3 +332,55 @@ def test_parameters_and_types_are_options_and_stores(command: str, told: str) ->
     message = fail(*command.split(" "), status=1 if command.startswith("max") else 2)
     assert told in message
     assert message.count("in Python") <= 1
+
+
+@pytest.mark.parametrize("words", COMMANDS.values())
+def test_commands_and_options_of_ways_out_exist(words: str) -> None:
+    """Each option is one of the command named before it, or of some command if none is."""
+    taken = {
+        name: {option for param in command.params for option in param.opts}
+        for name, command in main.commands.items()
+    }
+    assert not words.startswith("--") or words.split()[0] in set().union(*taken.values())
+    for clause in re.split("in Python, .*|, or ", words):
+        of = re.search(r"\b(?:rnsdask )?(" + "|".join(taken) + r") (?=SRC|STORE|FILE|--)", clause)
+        options = set(re.findall(r"--[a-z][a-z-]*", clause))
+        assert options <= (taken[of[1]] if of else set().union(*taken.values()))
+        assert all(name in taken for name in re.findall(r"rnsdask (\w+)", clause))
+
+
+@pytest.mark.parametrize(
+    ("command", "way", "values"),
+    [
+        ("eval a&3 a=f.zarr -o y.zarr", "convert f.zarr l.zarr --to rns", [1, 2, 3, 0]),
+        ("eval a//3 a=f.zarr -o y.zarr", "convert f.zarr l.zarr --to rns", [0, 0, 1, 1]),
+    ],
+)
+def test_the_way_from_elements_works(command: str, way: str, values: list[int]) -> None:
+    message = run(*command.split()).stderr
+    assert "rnsdask convert SRC DST --to rns" in message
+    run(*way.split(), "--overwrite")
+    if "and of that --to positional --bits B" in message:
+        run("convert", "l.zarr", "m.zarr", "--to", "positional", "--bits", "64", "--overwrite")
+        Path("m.zarr").rename("l.zarr.new")
+        command = command.replace("f.zarr", "l.zarr.new")
+    run(*command.replace("f.zarr", "l.zarr").split(), "--overwrite")
+    assert rd.open_zarr("y.zarr").to_ints().ravel().tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("command", "told", "way"),
+    [
+        ("import n.txt n.zarr --bits 64", "(--signed allows negative integers)", "--signed"),
+        ("import n.csv of-csv.zarr --bits 64", "--column chooses a column", "--column 2"),
+        ("import n.npy of-npy.zarr --bits 64", "(--signed allows negative integers)", "--signed"),
+    ],
+)
+def test_the_option_that_an_error_names_works(command: str, told: str, way: str) -> None:
+    Path("n.txt").write_text("-5\n3\n")
+    Path("n.csv").write_text("1,-5\n3,3\n")
+    np.save("n.npy", np.array([-5, 3]))
+    assert told in fail(*command.split())
+    signed = "" if "--signed" in way else " --signed"
+    assert run(*f"{command} {way}{signed} --overwrite".split()).exit_code == 0
+    assert rd.open_zarr(command.split()[2]).tolist() == [-5, 3]

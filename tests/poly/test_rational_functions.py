@@ -141,7 +141,7 @@ def test_errors() -> None:
         function(x, y, denominator_degree=-1)
     with pytest.raises(ValueError, match="confirm must be at least 0, got -2"):
         function(x, y, confirm=-2)
-    with pytest.raises(TypeError, match="takes elements of fields, got RNSArray"):
+    with pytest.raises(TypeError, match="takes a FieldArray, got RNSArray"):
         function(x.lift(), [1] * 6)
     with pytest.raises(TypeError, match="confirm"):
         function(x, y, confirm=1.5)

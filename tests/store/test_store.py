@@ -275,7 +275,7 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_path_of_a_wrong_kind() -> None:
-    with pytest.raises(TypeError, match="a store's path must be a string, got b'x'"):
+    with pytest.raises(TypeError, match="a store's path must be a str or path-like, got bytes"):
         store.open_info(b"x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a store's path must not be empty"):
         store.open_info("")
