@@ -44,6 +44,7 @@ from .core.errors import StoreError as StoreError
 from .core.integer_text import to_decimal as to_decimal
 from .core.moduli import ModuliSet as ModuliSet
 from .core.overflow import errstate as errstate
+from .core.reductions import ReductionResult as ReductionResult
 from .expressions.required_bits import required_bits as required_bits
 from .fields.fermat_field import FermatField as FermatField
 from .fields.long_product import long_multiply as long_multiply
@@ -107,5 +108,4 @@ from .lazy.unique import unique as unique
 from .positional.system import Positional as Positional
 from .rns.evaluation import FixedPointInterval as FixedPointInterval
 from .rns.evaluation import IntervalEvaluation as IntervalEvaluation
-from .rns.reduce import ReductionResult as ReductionResult
 from .rns.system import RNS as RNS

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
@@ -410,7 +411,7 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
 
 def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str | None]:
     """The exponent, and what happens to results out of range; an error where there is no such power."""
-    entry_of("matmul", x, name="matrix_power")
+    entry_of(rows.matmul, x, name="matrix_power")
     exponent = as_integer(k, "k")
     of_elements = isinstance(x, FieldArray)
     if of_elements:

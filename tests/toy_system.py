@@ -1,41 +1,31 @@
-"""A number system of the tests' own: integers from 0 to 2**64 - 1 as two words, the higher one first."""
+"""Number systems of the tests' own: integers of 64 bits as two words, and signed ones as one word."""
 
-import math
 import operator
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rnsdask.arrays.integer_array import IntegerArray
-from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.operations import OPERATIONS
-from rnsdask.core.place import Locate
-from rnsdask.core.table import Entry
-from rnsdask.rns.axis import reduced_shape
-from rnsdask.rns.number_theory import isqrt, of_pairs
-from rnsdask.rns.reduce import ReductionResult
-from rnsdask.rns.sort import Ordering
 
-PRODUCT = 2**64
+COUNT = 2**64
 
 
 @dataclass(frozen=True, repr=False)
 class Pair(NumberSystem):
-    """The value: what the two words of a number mean."""
+    """Integers from 0 to 2**64 - 1 as two words, the higher one first.
 
-    table_name: ClassVar[str] = "toy_system:TABLE"
-    bits: ClassVar[int] = 64
+    All that arrays of it can do follows from this value.
+    """
 
     rows = 2
-    value_range = (0, PRODUCT - 1)
+    value_range = (0, COUNT - 1)
 
     def encode(self, values: Any) -> np.ndarray:
         numbers = np.array(values, dtype=object)
         flat = [operator.index(v) for v in numbers.ravel().tolist()]
-        if not all(0 <= v < PRODUCT for v in flat):
+        if not all(0 <= v < COUNT for v in flat):
             raise ValueError("a value is out of range")
         words = np.array([[v >> 32 for v in flat], [v & 0xFFFFFFFF for v in flat]], dtype=np.uint32)
         return words.reshape(2, *numbers.shape)
@@ -45,26 +35,11 @@ class Pair(NumberSystem):
         found[...] = (words[0].astype(object) << 32) + words[1].astype(object)
         return found
 
-    def limbs_of(self, words: Any) -> Any:
-        return np.ascontiguousarray(words[::-1].T)
-
-    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
-        raise NotImplementedError
-
-    def same_numbers(self, other: NumberSystem) -> bool:
-        return self == other
-
-    def overflow_error(self, value: int, index: int) -> RNSOverflowError:
-        return RNSOverflowError.of_value(value, index, 64, False)
-
     def __dask_tokenize__(self) -> Any:
         return "toy_system.Pair"
 
     def __str__(self) -> str:
         return "pairs of words"
-
-    def details(self) -> dict[str, str]:
-        return {}
 
 
 class PairArray(IntegerArray):
@@ -75,90 +50,36 @@ class PairArray(IntegerArray):
     system_type = Pair
 
 
-SYSTEM = Pair()
+@dataclass(frozen=True, repr=False)
+class Excess(NumberSystem):
+    """Integers from -2**63 to 2**63 - 1 as one word each, which counts from the lowest."""
+
+    rows = 1
+    value_range = (-COUNT // 2, COUNT // 2 - 1)
+    word_dtype = np.dtype(np.uint64)
+
+    def encode(self, values: Any) -> np.ndarray:
+        numbers = np.array(values, dtype=object)
+        flat = [operator.index(v) + COUNT // 2 for v in numbers.ravel().tolist()]
+        if not all(0 <= v < COUNT for v in flat):
+            raise ValueError("a value is out of range")
+        return np.array(flat, dtype=np.uint64).reshape(1, *numbers.shape)
+
+    def decode(self, words: Any) -> np.ndarray:
+        found = np.empty(words.shape[1:], dtype=object)
+        found[...] = words[0].astype(object) - COUNT // 2
+        return found
+
+    def __dask_tokenize__(self) -> Any:
+        return "toy_system.Excess"
+
+    def __str__(self) -> str:
+        return "words that count from the lowest number"
 
 
-# ---- chunks ------------------------------------------------------------------------------------------------
+class ExcessArray(IntegerArray):
+    """Signed numbers as one word each."""
 
+    __slots__ = ()
 
-def overflowing(exact: Callable[..., int]) -> Entry:
-    """An operation whose exact results may be out of range."""
-    vectorized = np.frompyfunc(exact, exact.__code__.co_argcount, 1)
-
-    def function(*blocks: Any, system: Pair, mode: str, locate: Locate, **_: Any) -> np.ndarray:
-        results = np.asarray(vectorized(*map(system.decode, blocks)), dtype=object)
-        outside = np.array((results < 0) | (results >= PRODUCT), dtype=bool)
-        if mode == "raise" and outside.any():
-            index = int(outside.argmax())
-            raise system.overflow_error(results.ravel()[index], locate(index))
-        words = system.encode(results % PRODUCT)
-        return np.concatenate([words, outside[None].astype(np.uint32)]) if mode == "flag" else words
-
-    return Entry(function, overflows=True, located=True)
-
-
-def power(x: Any, *, exponent: int, **how: Any) -> Any:
-    return overflowing(lambda a: a**exponent).function(x, **how)
-
-
-def compare(a: Any, b: Any, system: Pair) -> np.ndarray:
-    x, y = system.decode(a), system.decode(b)
-    return np.asarray(x > y, dtype=np.int8) - np.asarray(x < y, dtype=np.int8)
-
-
-def divide(x: Any, y: Any, *, system: Pair, parts: Sequence[str], locate: Locate) -> np.ndarray:
-    dividends, divisors = np.broadcast_arrays(system.decode(x), system.decode(y))
-    if (divisors == 0).any():
-        raise ZeroDivisionError(f"division by zero at flat index {locate(int((divisors == 0).argmax()))}")
-    found = {"quotient": dividends // divisors, "remainder": dividends % divisors}
-    return np.concatenate([system.encode(found[part]) for part in parts])
-
-
-def divide_by(x: Any, *, divisor: int, system: Pair, **how: Any) -> np.ndarray:
-    return divide(x, system.encode([divisor]).reshape(2, *(1,) * (x.ndim - 1)), system=system, **how)
-
-
-def reduce_all(words: Any, *, system: Pair, operation: str) -> ReductionResult:
-    numbers = system.decode(words).ravel().tolist()
-    functions = {"max": max, "min": min, "sum": sum, "bound": max, "gcd": lambda values: math.gcd(*values)}
-    best = functions[operation](numbers)
-    index = numbers.index(best) if operation in ("max", "min") else None
-    return ReductionResult(best, index, len(numbers), 0, "cpu")
-
-
-def extrema(words: Any, *, system: Pair, axes: tuple[int, ...], minimum: bool) -> tuple[Any, Any]:
-    numbers = system.decode(words)
-    best = (np.min if minimum else np.max)(numbers, axis=axes, keepdims=True)
-    places = np.argmax(numbers == best, axis=axes[0], keepdims=True) if len(axes) == 1 else best * 0
-    return system.encode(best), places.astype(np.int64)
-
-
-def sums(words: Any, *, system: Pair, axes: tuple[int, ...]) -> np.ndarray:
-    numbers = system.decode(words)
-    return np.sum(numbers, axis=axes, keepdims=True).reshape(reduced_shape(numbers.shape, axes))
-
-
-def ordering(words: Any, system: Pair) -> Ordering:
-    flat = words.reshape(2, -1)
-    keys = flat[0].astype(np.uint64) << np.uint64(32) | flat[1]
-    return Ordering(keys, 0, flat, lambda indices: flat[::-1, indices])
-
-
-TABLE = {
-    **{name: overflowing(operation.evaluate) for name, operation in OPERATIONS.items()},
-    "compare": Entry(compare, np.int8),
-    "sign": Entry(lambda x, system: np.sign(compare(x, x * 0, system)), np.int8),
-    "floor_divide": Entry(divide, located=True),
-    "floor_divide_by": Entry(divide_by, located=True),
-    "power": Entry(power, overflows=True, located=True),
-    "isqrt": Entry(isqrt, located=True),
-    "gcd": Entry(lambda a, b, **how: of_pairs("gcd", a, b, **how), overflows=True, located=True),
-    "lcm": Entry(lambda a, b, **how: of_pairs("lcm", a, b, **how), overflows=True, located=True),
-    "bit_length": Entry(
-        lambda x, system: np.frompyfunc(int.bit_length, 1, 1)(system.decode(x)).astype(np.int64), np.int64
-    ),
-    "reduce": Entry(reduce_all),
-    "extrema": Entry(extrema),
-    "sums": Entry(sums),
-    "ordering": Entry(ordering),
-}
+    system_type = Excess

@@ -15,7 +15,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
-from rnsdask.core import layout
+from rnsdask.core import layout, rows
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -384,7 +384,7 @@ def random(
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
     system = _bounded(moduli, bits, signed)
-    if "random" not in system.table:
+    if rows.random.name not in system.table:
         raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {system!r}")
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
@@ -437,7 +437,7 @@ def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place
         [seed, number] if one_word else seed, spawn_key=() if one_word else (number,)
     )
     words: NDArray[Any] = system.apply(
-        "random", shape=part, generator=np.random.Generator(np.random.Philox(sequence))
+        rows.random, shape=part, generator=np.random.Generator(np.random.Philox(sequence))
     )
     return words
 

@@ -7,6 +7,7 @@ from rnsdask.arrays import reductions
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.protocols import both_ways
 from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core import rows
 from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import FiniteFields
@@ -21,7 +22,7 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     """Make a method that raises TypeError, for what needs an order."""
 
     def method(self: Any, *_: Any, **__: Any) -> NoReturn:
-        refuse(name, self, "compare")
+        refuse(name, self, rows.compare)
 
     method.__name__ = name
     method.__doc__ = "Raise TypeError: elements of fields have no order."

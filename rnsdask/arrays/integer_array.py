@@ -9,6 +9,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.protocols import deferring
 from rnsdask.arrays.showing import Plot
 from rnsdask.cluster.workers import checked_workers
+from rnsdask.core import rows
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import (
@@ -54,7 +55,7 @@ class IntegerArray(NumberArray):
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
-        return elementwise.apply("is_even", self)
+        return elementwise.apply(rows.is_even, self)
 
     def clip(
         self,

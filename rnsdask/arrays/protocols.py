@@ -18,6 +18,7 @@ from rnsdask.cluster.limits import check_bytes
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import abbreviate, brief, with_article
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.reductions import REDUCTIONS
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
@@ -65,8 +66,8 @@ _BY_MACHINE_INTEGERS = ("left_shift", "right_shift", "power")
 """Ufuncs whose second operand may be an array of machine integers, which their functions check."""
 
 _REDUCTIONS = {
-    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "gcd": "gcd"},
-    **{"logical_and": "all", "logical_or": "any"},
+    **{reduction.ufunc: reduction.name for reduction in REDUCTIONS.values() if reduction.ufunc is not None},
+    **{"multiply": "prod", "logical_and": "all", "logical_or": "any"},
 }
 _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 """Methods that do what ``ufunc.reduce`` and ``ufunc.accumulate`` do."""

@@ -12,6 +12,7 @@ from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.reductions import ReductionResult
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import fields, products, tree
 from rnsdask.lazy import topk as selections
@@ -20,7 +21,6 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import filled_like
 from rnsdask.lazy.tree import SplitEvery, checked_split
-from rnsdask.rns.reduce import ReductionResult
 
 Axis: TypeAlias = int | tuple[int, ...]
 Method: TypeAlias = Callable[..., Any]

@@ -23,10 +23,10 @@ from rnsdask.cli.options import (
 from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
 
 if TYPE_CHECKING:
+    from rnsdask.core.reductions import ReductionResult
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.memory_plan import Work
     from rnsdask.jobs.sources import Source
-    from rnsdask.rns.reduce import ReductionResult
     from rnsdask.store import StoreInfo
 
 

@@ -25,6 +25,11 @@ def axis_indices(axes: Any, ndim: int, *, allow_duplicate: bool = False) -> tupl
     return normalize_axis_tuple(integers, ndim, allow_duplicate=allow_duplicate)
 
 
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the `axes` of length 1."""
+    return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
+
+
 def _checked(axis: object, ndim: int, name: str) -> int:
     """One axis as an integer that NumPy's functions take, which overflow for those beyond C's."""
     integer = as_integer(axis, name)

@@ -4,17 +4,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
+from rnsdask.core.rows import Row
 from rnsdask.core.table import Table, table_at
 from rnsdask.core.wide_moduli import WideModuli
 
+P = ParamSpec("P")
+R = TypeVar("R")
 S = TypeVar("S", bound="NumberSystem")
+
+_LIMB_BITS = 32
 
 
 class NumberSystem(ABC):
@@ -33,8 +39,11 @@ class NumberSystem(ABC):
     words_are: str = "words"
     """Name of the words in errors."""
 
-    table_name: ClassVar[str]
-    """Name of the table of operations, such as ``rnsdask.rns.table:TABLE``; the table imports this value."""
+    table_name: ClassVar[str] = "rnsdask.core.generic:INTEGERS"
+    """Name of the table of rows, such as ``rnsdask.rns.table:TABLE``, which may import this value.
+
+    Without one, the system has all that follows from :meth:`encode` and :meth:`decode`.
+    """
 
     lacks: ClassVar[str] = "it has no such operation"
     """Why the table lacks an operation, as errors say it."""
@@ -68,19 +77,20 @@ class NumberSystem(ABC):
 
     @property
     def table(self) -> Table:
-        """The operations of the system, by name."""
+        """The rows of the system, by name."""
         return table_at(self.table_name)
 
-    def apply(self, row: str, *blocks: Any, **options: Any) -> Any:
-        """Apply an operation of the table to chunks of words, (rows, *shape) each."""
-        entry = self.table.get(row)
+    def apply(self, row: Row[P, R], *blocks: P.args, **options: P.kwargs) -> R:
+        """Apply a row to chunks of words, (rows, *shape) each."""
+        entry = self.table.get(row.name)
         if entry is None:
-            raise TypeError(f"{row} takes no numbers of {self!r}: {self.lacking(row)}")
-        return entry.function(*blocks, system=self, **options)
+            raise TypeError(f"{row.name} takes no numbers of {self!r}: {self.lacking(row)}")
+        result: R = entry.call(*blocks, system=self, **options)
+        return result
 
-    def lacking(self, row: str) -> str:
+    def lacking(self, row: Row[..., Any]) -> str:
         """Text of an error for an operation that the table lacks, with the way to a system that has it."""
-        ways = [way for table, way in self.ways_out.items() if row in table_at(table)]
+        ways = [way for table, way in self.ways_out.items() if row.name in table_at(table)]
         return "; ".join([self.lacks, *ways[:1]])
 
     @property
@@ -92,6 +102,11 @@ class NumberSystem(ABC):
     @abstractmethod
     def rows(self) -> int:
         """Words of a number."""
+
+    @property
+    def residue_moduli(self) -> ModuliSet | None:
+        """Moduli of the residues among the words; None where words are anything else."""
+        return None
 
     @property
     def words32(self) -> int:
@@ -121,6 +136,27 @@ class NumberSystem(ABC):
         bound = greatest if greatest < max(-low, high) else None
         return self if bound == self.bound else self.with_bound(bound)
 
+    def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:  # noqa: ARG002
+        """Rows and type of factors of products along axes, by the mode of overflow: Python ints."""
+        return 1, np.dtype(object)
+
+    def wrapped(self, value: int) -> int:
+        """Return the number of the range that stands for any integer, where results wrap."""
+        lowest, highest = self.value_range
+        return lowest + (value - lowest) % (highest - lowest + 1)
+
+    def wide_system(self, bits: int | None) -> Any:  # noqa: ARG002  (without residues)
+        """Return a signed RNS that holds numbers of so many bits, or as long as these; None without one."""
+        return None
+
+    def exact_system(self, row: Row[..., Any], other: Any) -> Any:  # noqa: ARG002  (where words have one size)
+        """Return the system that holds each result of a row of numbers of two systems, or None."""
+        return None
+
+    def identifying_words(self, words: Any) -> Any:
+        """Return words that unequal numbers differ in, of words (rows or more, *shape): maybe a view."""
+        return words[: self.rows]
+
     def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
         """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""
         return self, words
@@ -136,19 +172,28 @@ class NumberSystem(ABC):
     def decode(self, words: Any) -> NDArray[np.object_]:
         """Read words of NumPy or CuPy as Python ints, an object array of shape ``shape``."""
 
-    @abstractmethod
     def limbs_of(self, words: Any) -> Any:
         """Words (rows, N) of NumPy or CuPy as 32-bit limbs, uint32 (N, L), least significant first.
 
         In two's complement if :attr:`is_signed`, and as many as hold any number.
         """
+        count = max(end.bit_length() for end in self.value_range) // _LIMB_BITS + 1
+        size = count * _LIMB_BITS // 8
+        data = b"".join(value.to_bytes(size, "little", signed=self.is_signed) for value in self.decode(words))
+        return np.asarray(np.frombuffer(data, "<u4").astype(np.uint32).reshape(-1, count), like=words)
 
-    @abstractmethod
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
         """Words (rows, N) of NumPy's or CuPy's contiguous limbs (N, L), in two's complement if `signed`.
 
         ValueError if a number is out of range; it names the first, and its index as `locate` turns it.
         """
+        host = limbs if isinstance(limbs, np.ndarray) else limbs.get()
+        numbers = [int.from_bytes(row.astype("<u4").tobytes(), "little", signed=signed) for row in host]
+        lowest, highest = self.value_range
+        for i, value in enumerate(numbers):
+            if not lowest <= value <= highest:
+                raise self.out_of_range(f"value {abbreviate(value)} at flat index {locate(i)}", repr(self))
+        return np.asarray(self.encode(numbers), like=limbs)
 
     @property
     def is_signed(self) -> bool:
@@ -176,17 +221,18 @@ class NumberSystem(ABC):
                 f"numbers, got shape {shape}"
             )
 
-    @abstractmethod
     def same_numbers(self, other: "NumberSystem") -> bool:
         """Whether words of the other system mean the same numbers: what is known of their size may differ."""
+        return self == other
 
     def mismatch(self, other: Any) -> str:
         """Text of an error for operands in this system and in another one of its kind."""
         return f"operands are of different number systems: {self!r} and {other!r}"
 
-    @abstractmethod
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
         """The error of an exact result out of range, at a flat index of the array."""
+        bits = max(end.bit_length() for end in self.value_range) + self.is_signed
+        return RNSOverflowError.of_value(value, index, bits, self.is_signed)
 
     def check_wraps(self) -> None:
         """Raise ValueError if wrapping would reduce modulo moduli that the user did not give."""
@@ -218,9 +264,9 @@ class NumberSystem(ABC):
     def _encode_one(self, value: int) -> NDArray[Any]:
         return self.encode([value])
 
-    @abstractmethod
     def details(self) -> dict[str, str]:
         """Properties of the system for people: names and values, a few words each."""
+        return {}
 
     def out_of_range(self, what: str, owner: str = "the moduli set") -> ValueError:
         """The error of a number outside the range, named as in ``operand 5``."""

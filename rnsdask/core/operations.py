@@ -70,7 +70,7 @@ class Footprint(NamedTuple):
     passes: float = 0
 
 
-_BY_INTEGERS = 100
+BY_INTEGERS = 100
 """Words for each number where Python ints are made of all of them."""
 
 _POWER_TABLES = 3 * 2**26
@@ -101,22 +101,8 @@ FOOTPRINTS = {
 }
 """Footprints of jobs by the names of their commands."""
 
-STEPS = {
-    **dict.fromkeys(("floor_divide", "remainder"), Footprint(4, 60)),
-    **dict.fromkeys(("muladd", "mulsub"), Footprint(7, 30)),
-    **dict.fromkeys(("left_shift", "right_shift"), Footprint(3, 60)),
-    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "invert"), Footprint(1, 0)),
-    **dict.fromkeys(
-        ("gcd", "lcm", "isqrt", "bit_length", "bitwise_count", "is_even"), Footprint(4, _BY_INTEGERS)
-    ),
-    **dict.fromkeys(("mod_add", "mod_subtract", "mod_multiply", "mod_inverse"), Footprint(4, _BY_INTEGERS)),
-    **dict.fromkeys(("power", "pow"), Footprint(16, _BY_INTEGERS)),
-    **dict.fromkeys(("mod_power", "matmul"), Footprint(16, _BY_INTEGERS, passes=1)),
-}
-"""Footprints of the steps of expressions by their names."""
-
 STEP = Footprint(1, 30)
-"""Footprint of any other step of an expression."""
+"""Footprint of a step of an expression, where nothing else is known of it."""
 
 LONG_ROWS, LONG_PRODUCT = 2047, Footprint(5, 0)
-"""Limbs above which products are formed by transforms, and what those take beside the step's footprint."""
+"""Limbs above which products are formed by transforms, and what those take beside the row's footprint."""

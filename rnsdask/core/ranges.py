@@ -181,11 +181,3 @@ def bitwise_count(a: Range) -> Range:
 def truth(*_operands: Range) -> Range:
     """Range of a comparison's result."""
     return 0, 1
-
-
-RESULTS: dict[str, Callable[..., Range]] = {
-    **SUMS_OF_PRODUCTS,
-    **{function.__name__: function for function in (negative, absolute, maximum, minimum, gcd, lcm, isqrt)},
-    "where": partial(where, (0, 1)),
-}
-"""Ranges of results by the names of operations in the tables of number systems."""

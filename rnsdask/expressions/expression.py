@@ -11,8 +11,9 @@ import numpy as np
 
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.core.operations import LONG_PRODUCT, LONG_ROWS, STEP, STEPS
+from rnsdask.core.operations import LONG_PRODUCT, LONG_ROWS
 from rnsdask.core.overflow import errstate
+from rnsdask.core.rows import ROWS
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression
 from rnsdask.expressions.walk import Key, walk
@@ -87,7 +88,7 @@ class _Arrays:
         if name == "mulsub" and any(array.system.value_range[1] < 1 for array in self.numbers):
             return False  # 1, a factor of it here, is not in the range of -1 and 0
         try:
-            entry_of(name, *self.numbers)
+            entry_of(ROWS[name], *self.numbers)
         except TypeError:
             return False
         return True
@@ -113,7 +114,7 @@ class _Arrays:
             masks.append(mask)
         mask = reduce(operator.or_, masks) if masks else None
         made = [v for v in values if isinstance(v, Evaluation)]
-        passes = STEPS.get(name, STEP).passes + sum(v.passes for v in made)
+        passes = form.footprint.passes + sum(v.passes for v in made)
         return Evaluation(result, mask, *_memory(name, result, made), passes)
 
     def as_numbers(self, arrays: list[Any], needed: bool) -> list[Any]:
@@ -154,7 +155,7 @@ def _memory(name: str, result: Any, arguments: list[Evaluation]) -> tuple[int, i
     """
     words, waiting = _words_of(result), sum(argument.words for argument in arguments)
     rows = max([words, *(_words_of(argument.value) for argument in arguments)])
-    steps = [STEPS.get(name, STEP)]
+    steps = [FORMS[name].footprint]
     if rows > LONG_ROWS and name in _PRODUCTS:
         steps.append(LONG_PRODUCT)
     held = sum(step.arrays * rows + step.words for step in steps)

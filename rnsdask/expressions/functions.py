@@ -10,9 +10,10 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.core import ranges
-from rnsdask.core.operations import OPERATIONS
+from rnsdask.core import ranges, rows
+from rnsdask.core.operations import OPERATIONS, STEP, Footprint
 from rnsdask.core.ranges import Range
+from rnsdask.core.rows import ROWS, Row
 from rnsdask.lazy import functions, modular, number_theory
 from rnsdask.lazy.planning import elemwise
 
@@ -39,6 +40,8 @@ class Form:
     counted : int
         How many of the first arguments must be in the range of the moduli set, also if they are integers; a
         divisor need not. Without it all.
+    footprint : Footprint
+        Memory that a task of it takes.
     """
 
     arguments: tuple[str, ...]
@@ -47,6 +50,7 @@ class Form:
     result: str = NUMBERS
     least: int | None = None
     counted: int | None = None
+    footprint: Footprint = STEP
 
 
 def _logic(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
@@ -93,13 +97,27 @@ _INTEGER_SECOND = ("number", "integer")
 _FIRST = 1
 _NONE = 0
 
+_KINDS = {None: NUMBERS, np.dtype(np.bool_): BOOLEANS, np.dtype(np.int8): SIGNS, np.dtype(np.int64): SIGNS}
+
+
+def _of_row(row: Row[..., Any], of_arrays: Callable[..., Any], counted: int | None = None) -> Form:
+    """The form of a row: numbers as arguments, and what the row says of the results."""
+    assert row.result is not None
+    arguments = ("number",) * row.arity
+    return Form(arguments, of_arrays, row.result, _KINDS[row.gives], None, counted, row.footprint)
+
+
+_DIVISION: dict[str, Any] = {"counted": _FIRST, "footprint": rows.floor_divide.footprint}
+_POWER: dict[str, Any] = {"counted": _FIRST, "footprint": rows.power.footprint}
+_SHIFT: dict[str, Any] = {"counted": _FIRST, "footprint": rows.left_shift.footprint}
+
 _OPERATORS = {
-    "floor_divide": Form(("number",) * 2, operator.floordiv, ranges.floor_divide, counted=_FIRST),
-    "remainder": Form(("number",) * 2, operator.mod, ranges.remainder, counted=_FIRST),
-    "power": Form(_INTEGER_SECOND, operator.pow, ranges.power, counted=_FIRST),
-    "left_shift": Form(_INTEGER_SECOND, operator.lshift, ranges.left_shift, counted=_FIRST),
-    "right_shift": Form(_INTEGER_SECOND, operator.rshift, ranges.right_shift, counted=_FIRST),
-    "matmul": Form(("number",) * 2, _matmul, ranges.matmul),
+    "floor_divide": Form(("number",) * 2, operator.floordiv, ranges.floor_divide, **_DIVISION),
+    "remainder": Form(("number",) * 2, operator.mod, ranges.remainder, **_DIVISION),
+    "power": Form(_INTEGER_SECOND, operator.pow, ranges.power, **_POWER),
+    "left_shift": Form(_INTEGER_SECOND, operator.lshift, ranges.left_shift, **_SHIFT),
+    "right_shift": Form(_INTEGER_SECOND, operator.rshift, ranges.right_shift, **_SHIFT),
+    "matmul": Form(("number",) * 2, _matmul, ranges.matmul, footprint=rows.matmul.footprint),
     **{
         name: Form(("number",) * 2, partial(_relation, relation), ranges.truth, BOOLEANS, counted=_NONE)
         for name, relation in (
@@ -108,10 +126,10 @@ _OPERATORS = {
         )
     },
     **{
-        name: Form(("number",) * 2, getattr(functions, name), ranges.bitwise)
-        for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
+        row.name: _of_row(row, getattr(functions, row.name))
+        for row in (rows.bitwise_and, rows.bitwise_or, rows.bitwise_xor)
     },
-    "invert": Form(("number",), operator.invert, ranges.invert),
+    "invert": _of_row(rows.invert, operator.invert),
     **{
         f"logical_{name}": Form(
             ("Boolean",) * 2, partial(_logic, logic), ranges.truth, BOOLEANS, counted=_NONE
@@ -122,31 +140,25 @@ _OPERATORS = {
 }
 
 FUNCTIONS = {
-    **{
-        name: Form(("number",) * operation.arity, getattr(functions, name), ranges.SUMS_OF_PRODUCTS[name])
-        for name, operation in OPERATIONS.items()
-    },
-    "negative": Form(("number",), functions.negative, ranges.negative),
-    "abs": Form(("number",), functions.absolute, ranges.absolute),
+    **{name: _of_row(ROWS[name], getattr(functions, name)) for name in OPERATIONS},
+    "negative": _of_row(rows.negative, functions.negative),
+    "abs": _of_row(rows.absolute, functions.absolute),
     "maximum": Form(("number",) * 2, functions.maximum, ranges.maximum),
     "minimum": Form(("number",) * 2, functions.minimum, ranges.minimum),
     "clip": Form(("number",) * 3, functions.clip, ranges.clip),
-    "pow": Form(("number", "integer", "integer"), pow, ranges.power, least=2, counted=_FIRST),
+    "pow": Form(("number", "integer", "integer"), pow, ranges.power, least=2, **_POWER),
     "where": Form(("Boolean", "number", "number"), functions.where, ranges.where),
-    "sign": Form(("number",), functions.sign, ranges.sign, SIGNS),
-    "is_even": Form(("number",), _is_even, ranges.truth, BOOLEANS),
-    "gcd": Form(("number",) * 2, number_theory.gcd, ranges.gcd),
-    "lcm": Form(("number",) * 2, number_theory.lcm, ranges.lcm),
-    "isqrt": Form(("number",), number_theory.isqrt, ranges.isqrt),
+    "sign": _of_row(rows.sign, functions.sign),
+    "is_even": _of_row(rows.is_even, _is_even),
+    "gcd": _of_row(rows.gcd, number_theory.gcd),
+    "lcm": _of_row(rows.lcm, number_theory.lcm),
+    "isqrt": _of_row(rows.isqrt, number_theory.isqrt),
     **{
-        name: Form(("number",) * arity, getattr(modular, name), ranges.modular, counted=_FIRST)
-        for name, arity in (
-            *(("mod_add", 3), ("mod_subtract", 3), ("mod_multiply", 3), ("mod_power", 3)),
-            ("mod_inverse", 2),
-        )
+        row.name: _of_row(row, getattr(modular, row.name), _FIRST)
+        for row in (rows.mod_add, rows.mod_subtract, rows.mod_multiply, rows.mod_power, rows.mod_inverse)
     },
-    "bitwise_count": Form(("number",), functions.bitwise_count, ranges.bitwise_count, SIGNS),
-    "bit_length": Form(("number",), number_theory.bit_length, ranges.bit_length, SIGNS),
+    "bitwise_count": _of_row(rows.bitwise_count, functions.bitwise_count),
+    "bit_length": _of_row(rows.bit_length, number_theory.bit_length),
 }
 """The functions by their names in an expression."""
 

@@ -10,10 +10,14 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
-from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.fields.system import PrimeFields
+from rnsdask.rns import arithmetic, compare
+from rnsdask.rns.axis import rows_along
+from rnsdask.rns.blocks import column_of
 from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS
 
@@ -42,6 +46,27 @@ def reciprocal(value: int, moduli: ModuliSet) -> int:
         if value % p == 0:
             raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {p}")
     return int(gmpy2.invert(value, moduli.product))
+
+
+def apply(name: str, *blocks: Array, system: PrimeFields) -> Array:
+    """Apply one of :data:`.OPERATIONS` to a chunk (n, *shape) of each operand."""
+    return arithmetic.apply_to_blocks(name, *blocks, system=system.ring, mode="wrap")
+
+
+def differ(a: Array, b: Array, moduli: ModuliSet) -> Array:
+    """Boolean (*shape): where two chunks, which broadcast, have different elements."""
+    return compare.differ(a, b, RNS(moduli))
+
+
+def divide_by(words: Array, divisor: int, system: PrimeFields) -> Array:
+    """Quotients by an integer, as :func:`reciprocal` says."""
+    column = column_of(reciprocal(divisor, system.moduli), system.moduli, words.ndim - 1)
+    return apply("multiply", words, column, system=system)
+
+
+def check_divisor(system: PrimeFields, divisor: int) -> None:
+    """Raise ZeroDivisionError for a divisor whose element is 0 in a field."""
+    reciprocal(divisor, system.moduli)
 
 
 def power(words: Array, exponent: int, moduli: ModuliSet, locate: Locate = int) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.core import rows
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
 from rnsdask.fields import elimination
@@ -157,11 +158,11 @@ def _holds(
         part = primes(start, size)
         fields, residues = fields_of(part), modulo_primes(words, system, part)
         column = np.asarray(fields.column(denominator, 2), like=words)
-        expected = fields.apply("multiply", residues[..., free], column)
+        expected = fields.apply(rows.multiply, residues[..., free], column)
         if pivots:
             factors = np.asarray(fields.encode(numerators), like=words)
             expected = fields.apply(
-                "subtract", expected, fields.apply("matmul", residues[..., pivots], factors)
+                rows.subtract, expected, fields.apply(rows.matmul, residues[..., pivots], factors)
             )
         if expected.any():
             return False

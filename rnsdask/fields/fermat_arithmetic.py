@@ -1,14 +1,13 @@
 """Arithmetic of chunks of elements of Fermat fields, of digits (k, *shape). No Dask in here."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
@@ -17,7 +16,7 @@ from rnsdask.fields import fermat_fft
 from rnsdask.fields.fermat_fft import fermat_twiddles
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.ntt import multiplied
-from rnsdask.rns.axis import fold, reduced_shape, rows_along
+from rnsdask.rns.axis import fold, rows_along
 from rnsdask.rns.powers import invert_together
 
 # Elements of products of matrices that are computed together: their digits stay in cache.
@@ -28,156 +27,178 @@ _PRODUCTS = 2**14
 _FEW = 32
 
 
-@dataclass(frozen=True)
-class FermatElements:
-    """Arithmetic of chunks of elements of a Fermat field."""
+def apply(name: str, *blocks: Array, system: FermatField) -> Array:
+    """A sum of signed products (:data:`.operations.OPERATIONS`) of chunks, which broadcast."""
+    total: Array | None = None
+    for sign, factors in OPERATIONS[name].terms:
+        term = blocks[factors[0]]
+        for factor in factors[1:]:
+            term = _both(system, "multiply", term, blocks[factor])
+        joined = "add" if sign > 0 else "subtract"  # the first one is added to nothing
+        total = term if total is None else _both(system, joined, total, term)
+    assert total is not None
+    return total
 
-    field: FermatField
 
-    def apply(self, operation: str, blocks: Sequence[Array]) -> Array:
-        """A sum of signed products (:data:`.operations.OPERATIONS`) of chunks, which broadcast."""
-        total: Array | None = None
-        for sign, factors in OPERATIONS[operation].terms:
-            term = blocks[factors[0]]
-            for factor in factors[1:]:
-                term = self._both("multiply", term, blocks[factor])
-            name = "add" if sign > 0 else "subtract"  # the first one is added to nothing
-            total = term if total is None else self._both(name, total, term)
-        assert total is not None
-        return total
+def differ(a: Array, b: Array) -> Array:
+    """Boolean (*shape): where two chunks, which broadcast, have different elements."""
+    like = a if isinstance(b, np.ndarray) else b
+    return (np.asarray(a, like=like) != np.asarray(b, like=like)).any(axis=0)
 
-    def differ(self, a: Array, b: Array) -> Array:
-        """Boolean (*shape): where two chunks, which broadcast, have different elements."""
-        like = a if isinstance(b, np.ndarray) else b
-        return (np.asarray(a, like=like) != np.asarray(b, like=like)).any(axis=0)
 
-    def inverse(self, words: Array, locate: Locate = int) -> Array:
-        """Inverses of elements; ZeroDivisionError if one is 0, at the index that `locate` makes of it."""
-        matrix = as_matrix(words)
-        is_zero = ~matrix.any(axis=0)
-        if is_zero.any():
-            index = locate(int(is_zero.argmax()))
-            raise ZeroDivisionError(f"the element at flat index {index} is 0, so it has no inverse")
-        multiply = partial(self._both, "multiply")
-        return invert_together(matrix, multiply, self._invert_few, _FEW).reshape(words.shape)
+def inverse(words: Array, system: FermatField, locate: Locate = int) -> Array:
+    """Inverses of elements; ZeroDivisionError if one is 0, at the index that `locate` makes of it."""
+    matrix = as_matrix(words)
+    is_zero = ~matrix.any(axis=0)
+    if is_zero.any():
+        index = locate(int(is_zero.argmax()))
+        raise ZeroDivisionError(f"the element at flat index {index} is 0, so it has no inverse")
+    multiply = partial(_both, system, "multiply")
+    return invert_together(matrix, multiply, partial(_invert_few, system), _FEW).reshape(words.shape)
 
-    def _invert_few(self, words: Array) -> Array:
-        p = self.field.modulus
-        inverses = [int(gmpy2.invert(value, p)) for value in self.field.decode(words).tolist()]
-        return np.asarray(self.field.encode(inverses), like=words)
 
-    def reciprocal(self, value: int) -> int:
-        """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
-        p = self.field.modulus
-        if value % p == 0:
-            raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {self.field}")
-        return int(gmpy2.invert(value, p))
+def _invert_few(system: FermatField, words: Array) -> Array:
+    p = system.modulus
+    inverses = [int(gmpy2.invert(value, p)) for value in system.decode(words).tolist()]
+    return np.asarray(system.encode(inverses), like=words)
 
-    def power(self, words: Array, exponent: int, locate: Locate = int) -> Array:
-        """Powers by any integer, a negative one of the inverses; 0**0 is 1."""
-        if exponent < 0:
-            words = self.inverse(words, locate)
-        # x**p = x; and 0**k is 1 for k = 0 alone.
-        k = (abs(exponent) - 1) % (self.field.modulus - 1) + 1 if exponent else 0
-        base = as_matrix(words)
-        if k == 0:
-            return np.broadcast_to(self._one(words), words.shape)
-        result = base
-        for bit in bin(k)[3:]:
-            result = self._both("multiply", result, result)
-            if bit == "1":
-                result = self._both("multiply", result, base)
-        return result.reshape(words.shape)
 
-    def powers(self, words: Array, exponents: Array, locate: Locate = int) -> Array:
-        """Powers by an exponent for each element, machine integers (1, *shape), as :meth:`power`."""
-        shape = np.broadcast_shapes(words.shape[1:], exponents.shape[1:])
-        base = as_matrix(np.broadcast_to(words, (len(words), *shape)))
-        given = np.broadcast_to(exponents, (1, *shape)).reshape(1, -1)
-        negative = given < 0
-        one = self._one(base)
-        if negative.any():
-            base = np.where(negative, self.inverse(np.where(negative, base, one), locate), base)
-            # The magnitude of the least 64-bit integer is its own word, read without a sign.
-            given = given.astype(np.int64)
-            given = np.where(negative, -given, given)
-        given = given.astype(np.uint64)
-        result: Array = np.broadcast_to(one, base.shape)
-        for bit in reversed(range(int(given.max()).bit_length() if given.size else 0)):
-            square = self._both("multiply", result, result)
-            has_bit = given >> np.uint64(bit) & np.uint64(1) != 0
-            result = np.where(has_bit, self._both("multiply", square, base), square)
-        return result.reshape(len(words), *shape)
+def reciprocal(value: int, system: FermatField) -> int:
+    """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
+    p = system.modulus
+    if value % p == 0:
+        raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {system}")
+    return int(gmpy2.invert(value, p))
 
-    def sums_along(self, words: Array, axes: tuple[int, ...]) -> Array:
-        """Elements added along axes of the numbers, which keep length 1."""
-        return self._folded("add", 0, words, axes)
 
-    def products_along(self, words: Array, axes: tuple[int, ...]) -> Array:
-        """Elements multiplied along axes of the numbers, which keep length 1; 1 of none."""
-        return self._folded("multiply", 1, words, axes)
+def divide_by(words: Array, divisor: int, system: FermatField) -> Array:
+    """Quotients by an integer, as :func:`reciprocal` says."""
+    column = np.asarray(system.column(reciprocal(divisor, system), words.ndim - 1), like=words)
+    return _both(system, "multiply", words, column)
 
-    def _folded(self, operation: str, empty: int, words: Array, axes: tuple[int, ...]) -> Array:
-        shape = (len(words), *reduced_shape(words.shape[1:], axes))
-        if words.size == 0:
-            column = self.field.column(empty, len(shape) - 1)
-            return np.broadcast_to(np.asarray(column, like=words), shape)
-        rows = np.stack([rows_along(row, axes) for row in words])
-        return fold(rows, partial(self._both, operation)).reshape(shape)
 
-    def matmul(self, a: Array, b: Array) -> Array:
-        """Products of matrices (k, *batch, I, K) and (k, *batch, K, J), whose batches broadcast."""
-        batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
-        shape = (*batch, a.shape[-2], b.shape[-1])
-        terms = a.shape[-1]
-        total: Array = np.broadcast_to(
-            np.zeros_like(a, shape=(len(a), *(1,) * len(shape)), order="C"), (len(a), *shape)
-        )
-        step = max(1, _PRODUCTS // max(1, math.prod(shape)))
-        for start in range(0, terms if math.prod(shape) else 0, step):
-            part = slice(start, start + step)
-            products = self._both("multiply", a[..., part, None], b[..., None, part, :])
-            sums = self.sums_along(products, (products.ndim - 3,))
-            total = self._both("add", total, sums.reshape(len(a), *shape))
-        return total
+def check_divisor(system: FermatField, divisor: int) -> None:
+    """Raise ZeroDivisionError for a divisor whose element is 0."""
+    reciprocal(divisor, system)
 
-    def multiply_by_root(self, words: Array, exponent: int) -> Array:
-        """Elements times a power of the radix, by any integer: its order is 2 k."""
-        matrix = as_matrix(words)
-        out = self._empty(matrix)
-        times = exponent % (2 * self.field.digits)
-        kernels_of(matrix).fermat_multiply_by_root(matrix, times, self.field.constants, out)
-        return out.reshape(words.shape)
 
-    def transform(self, words: Array, axis: int, inverse: bool, negacyclic: bool) -> Array:
-        """Number-theoretic transforms along an axis of the numbers."""
-        return fermat_fft.transform(words, self.field.constants, axis, inverse, negacyclic)
+def power(words: Array, exponent: int, system: FermatField, locate: Locate = int) -> Array:
+    """Powers by any integer, a negative one of the inverses; 0**0 is 1."""
+    if exponent < 0:
+        words = inverse(words, system, locate)
+    # x**p = x; and 0**k is 1 for k = 0 alone.
+    k = (abs(exponent) - 1) % (system.modulus - 1) + 1 if exponent else 0
+    base = as_matrix(words)
+    if k == 0:
+        return np.broadcast_to(_one(system, words), words.shape)
+    result = base
+    for bit in bin(k)[3:]:
+        result = _both(system, "multiply", result, result)
+        if bit == "1":
+            result = _both(system, "multiply", result, base)
+    return result.reshape(words.shape)
 
-    def twiddled(self, words: Array, length: int, first: int, inverse: bool, negacyclic: bool) -> Array:
-        """Contiguous matrices (k, B, I, K) by the :func:`.fermat_fft` of transforms of a length."""
-        factors = fermat_twiddles(self.field.constants, length, words.shape[3], inverse, negacyclic)
-        return multiplied(words, factors, first, partial(self._both, "multiply"))
 
-    def _both(self, operation: str, a: Array, b: Array) -> Array:
-        """An operation of the kernels on two chunks, which broadcast."""
-        shape = np.broadcast_shapes(a.shape[1:], b.shape[1:])
-        like = a if isinstance(b, np.ndarray) else b
-        operands = [self._operand(np.asarray(x, like=like), shape) for x in (a, b)]
-        out = np.empty_like(like, shape=(len(a), math.prod(shape)), order="C")
-        if out.size:
-            kernels_of(out).fermat_apply(operation, operands, self.field.constants, out)
-        return out.reshape(len(a), *shape)
+def powers(words: Array, exponents: Array, system: FermatField, locate: Locate = int) -> Array:
+    """Powers by an exponent for each element, machine integers (1, *shape), as :meth:`power`."""
+    shape = np.broadcast_shapes(words.shape[1:], exponents.shape[1:])
+    base = as_matrix(np.broadcast_to(words, (len(words), *shape)))
+    given = np.broadcast_to(exponents, (1, *shape)).reshape(1, -1)
+    negative = given < 0
+    one = _one(system, base)
+    if negative.any():
+        base = np.where(negative, inverse(np.where(negative, base, one), system, locate), base)
+        # The magnitude of the least 64-bit integer is its own word, read without a sign.
+        given = given.astype(np.int64)
+        given = np.where(negative, -given, given)
+    given = given.astype(np.uint64)
+    result: Array = np.broadcast_to(one, base.shape)
+    for bit in reversed(range(int(given.max()).bit_length() if given.size else 0)):
+        square = _both(system, "multiply", result, result)
+        has_bit = given >> np.uint64(bit) & np.uint64(1) != 0
+        result = np.where(has_bit, _both(system, "multiply", square, base), square)
+    return result.reshape(len(words), *shape)
 
-    @staticmethod
-    def _operand(words: Array, shape: tuple[int, ...]) -> Array:
-        """Words as kernels take them: (k, 1) of one element, else (k, N)."""
-        if words.size == len(words):
-            return words.reshape(len(words), 1)
-        return as_matrix(np.broadcast_to(words, (len(words), *shape)))
 
-    def _one(self, words: Array) -> Array:
-        return np.asarray(self.field.column(1, words.ndim - 1), like=words)
+def sums_along(words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
+    """Elements added along axes of the numbers, which keep length 1."""
+    return _folded("add", 0, words, system, axes)
 
-    @staticmethod
-    def _empty(matrix: Array) -> Array:
-        return np.empty_like(matrix, shape=matrix.shape, order="C")
+
+def products_along(words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
+    """Elements multiplied along axes of the numbers, which keep length 1; 1 of none."""
+    return _folded("multiply", 1, words, system, axes)
+
+
+def _folded(operation: str, empty: int, words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
+    shape = (len(words), *reduced_shape(words.shape[1:], axes))
+    if words.size == 0:
+        column = system.column(empty, len(shape) - 1)
+        return np.broadcast_to(np.asarray(column, like=words), shape)
+    rows = np.stack([rows_along(row, axes) for row in words])
+    return fold(rows, partial(_both, system, operation)).reshape(shape)
+
+
+def matmul(a: Array, b: Array, system: FermatField) -> Array:
+    """Products of matrices (k, *batch, I, K) and (k, *batch, K, J), whose batches broadcast."""
+    batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
+    shape = (*batch, a.shape[-2], b.shape[-1])
+    terms = a.shape[-1]
+    total: Array = np.broadcast_to(
+        np.zeros_like(a, shape=(len(a), *(1,) * len(shape)), order="C"), (len(a), *shape)
+    )
+    step = max(1, _PRODUCTS // max(1, math.prod(shape)))
+    for start in range(0, terms if math.prod(shape) else 0, step):
+        part = slice(start, start + step)
+        products = _both(system, "multiply", a[..., part, None], b[..., None, part, :])
+        sums = sums_along(products, system, (products.ndim - 3,))
+        total = _both(system, "add", total, sums.reshape(len(a), *shape))
+    return total
+
+
+def multiply_by_root(words: Array, exponent: int, system: FermatField) -> Array:
+    """Elements times a power of the radix, by any integer: its order is 2 k."""
+    matrix = as_matrix(words)
+    out = _empty(matrix)
+    times = exponent % (2 * system.digits)
+    kernels_of(matrix).fermat_multiply_by_root(matrix, times, system.constants, out)
+    return out.reshape(words.shape)
+
+
+def transform(words: Array, system: FermatField, axis: int, inverse: bool, negacyclic: bool) -> Array:
+    """Number-theoretic transforms along an axis of the numbers."""
+    return fermat_fft.transform(words, system.constants, axis, inverse, negacyclic)
+
+
+def twiddled(
+    words: Array, system: FermatField, length: int, first: int, inverse: bool, negacyclic: bool
+) -> Array:
+    """Contiguous matrices (k, B, I, K) by the :func:`.fermat_fft` of transforms of a length."""
+    factors = fermat_twiddles(system.constants, length, words.shape[3], inverse, negacyclic)
+    return multiplied(words, factors, first, partial(_both, system, "multiply"))
+
+
+def _both(system: FermatField, operation: str, a: Array, b: Array) -> Array:
+    """An operation of the kernels on two chunks, which broadcast."""
+    shape = np.broadcast_shapes(a.shape[1:], b.shape[1:])
+    like = a if isinstance(b, np.ndarray) else b
+    operands = [_operand(np.asarray(x, like=like), shape) for x in (a, b)]
+    out = np.empty_like(like, shape=(len(a), math.prod(shape)), order="C")
+    if out.size:
+        kernels_of(out).fermat_apply(operation, operands, system.constants, out)
+    return out.reshape(len(a), *shape)
+
+
+def _operand(words: Array, shape: tuple[int, ...]) -> Array:
+    """Words as kernels take them: (k, 1) of one element, else (k, N)."""
+    if words.size == len(words):
+        return words.reshape(len(words), 1)
+    return as_matrix(np.broadcast_to(words, (len(words), *shape)))
+
+
+def _one(system: FermatField, words: Array) -> Array:
+    return np.asarray(system.column(1, words.ndim - 1), like=words)
+
+
+def _empty(matrix: Array) -> Array:
+    return np.empty_like(matrix, shape=matrix.shape, order="C")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.fields.convolution import Plan, as_runs, blocks, expanded, padded, plan_for, wanted
 from rnsdask.fields.fermat_field import FermatField
 
@@ -21,16 +22,16 @@ def longest_transform(field: FermatField) -> int:
     return (field.modulus - 1) & (1 - field.modulus)
 
 
-def convolve(x: Array, y: Array, field: FermatField, first: int = 0, stop: int | None = None) -> Array:
+def convolve(x: Array, y: Array, system: FermatField, first: int = 0, stop: int | None = None) -> Array:
     """Convolutions modulo p, as :func:`.convolution.convolve` has them, of digits (k, *batch, A)."""
     if x.shape[-1] < y.shape[-1]:
         x, y = y, x
     short, stop = y.shape[-1], x.shape[-1] + y.shape[-1] - 1 if stop is None else stop
     if short <= _SHORT:
-        return _by_sums(x, y, field, first, stop)
+        return _by_sums(x, y, system, first, stop)
     start = max(0, first - short + 1)  # of the elements that what is wanted takes
     x = x[..., start:stop]
-    return _by_transforms(x, y, field, _plan(field, x.shape[-1], short, first - start, stop - start))
+    return _by_transforms(x, y, system, _plan(system, x.shape[-1], short, first - start, stop - start))
 
 
 def _plan(field: FermatField, longer: int, short: int, first: int, stop: int) -> Plan:
@@ -52,7 +53,7 @@ def convolve_cyclic(x: Array, y: Array, field: FermatField, negacyclic: bool = F
     found = convolve(x, y, field)
     after = length - 1
     parts = found[..., :after], found[..., length:]
-    folded = field.apply("subtract" if negacyclic else "add", *parts)
+    folded = field.apply(rows.subtract if negacyclic else rows.add, *parts)
     return np.concatenate([folded, found[..., after:length]], axis=-1)
 
 
@@ -78,7 +79,7 @@ def _by_sums(x: Array, y: Array, field: FermatField, first: int, stop: int) -> A
         if low < high and out.size:
             place = (..., slice(low + j - first, high + j - first))
             terms = x[..., low:high], y[..., j : j + 1], out[place]
-            out[place] = field.apply("fma", *terms)
+            out[place] = field.apply(rows.fma, *terms)
     return out
 
 
@@ -95,7 +96,7 @@ def _cyclic_products(x: Array, y: Array, field: FermatField, negacyclic: bool) -
     """Products of transforms of runs (k, runs, N), of which one may serve for all."""
 
     def transformed(part: Array, inverse: bool = False) -> Array:
-        found: Array = field.apply("transform", part, axis=1, inverse=inverse, negacyclic=negacyclic)
+        found: Array = field.apply(rows.transform, part, axis=1, inverse=inverse, negacyclic=negacyclic)
         return found
 
     if x.shape[1] < y.shape[1]:
@@ -106,5 +107,5 @@ def _cyclic_products(x: Array, y: Array, field: FermatField, negacyclic: bool) -
     for start in range(0, x.shape[1], step):
         part = np.s_[:, start : start + step]
         other = transformed(y[part]) if one is None else one
-        out[part] = transformed(field.apply("multiply", transformed(x[part]), other), inverse=True)
+        out[part] = transformed(field.apply(rows.multiply, transformed(x[part]), other), inverse=True)
     return out

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.core import rows
 from rnsdask.core.place import Place
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.polynomial_values import derivatives
@@ -27,45 +28,45 @@ def _degrees(words: Array) -> NDArray[np.int32]:
     return degrees
 
 
-def resultants(f: Array, g: Array, field: FermatField) -> Array:
+def resultants(f: Array, g: Array, system: FermatField) -> Array:
     """Resultants (k, *batch), 0 where a polynomial is 0."""
     x, y, batch = stacks(f, g)
     found = np.zeros_like(x, shape=x.shape[:2], order="C")
-    for pairs in _sequences(x, y, field):
-        values = field.apply("multiply", pairs.numerator, field.apply("inverse", pairs.denominator))
-        found[:, np.asarray(pairs.where, like=x)] = _negated(values, field) if pairs.negative else values
+    for pairs in _sequences(x, y, system):
+        values = system.apply(rows.multiply, pairs.numerator, system.apply(rows.inverse, pairs.denominator))
+        found[:, np.asarray(pairs.where, like=x)] = _negated(values, system) if pairs.negative else values
     return found.reshape(len(x), *batch)
 
 
-def common_divisors(f: Array, g: Array, field: FermatField) -> Array:
+def common_divisors(f: Array, g: Array, system: FermatField) -> Array:
     """Greatest common divisors (k, *batch, max(A, C)), monic; that of zeros is 0."""
     x, y, batch = stacks(f, g)
     found = np.zeros_like(x, shape=(*x.shape[:2], max(x.shape[-1], y.shape[-1])), order="C")
-    for pairs in _sequences(x, y, field, wants_zero=True):
-        inverses = field.apply("inverse", pairs.f[..., pairs.m :])
-        monic = field.apply("multiply", pairs.f, inverses)
+    for pairs in _sequences(x, y, system, wants_zero=True):
+        inverses = system.apply(rows.inverse, pairs.f[..., pairs.m :])
+        monic = system.apply(rows.multiply, pairs.f, inverses)
         found[:, np.asarray(pairs.where, like=x), : pairs.m + 1] = monic
     return found.reshape(len(x), *batch, found.shape[-1])
 
 
-def discriminants(f: Array, field: FermatField) -> Array:
+def discriminants(f: Array, system: FermatField) -> Array:
     """Discriminants (k, *batch), 0 of constants: R(f, f') (-1)^(m (m - 1) / 2) / c of the degree m."""
     x = f.reshape(len(f), -1, f.shape[-1])
     degrees = np.maximum(_degrees(x), 0)
     if x.shape[-1] == 1 or not x.shape[1]:
         return np.zeros_like(f[..., 0])
     # Degrees are far below p, so that none is 0 in the field.
-    found = resultants(x, derivatives(x, field), field)
+    found = resultants(x, derivatives(x, system), system)
     leading = np.take_along_axis(x, np.asarray(degrees[None, :, None].astype(np.int64), like=x), axis=-1)
-    one = np.asarray(field.column(1, 2), like=x)
-    inverses = field.apply("inverse", np.where(leading.any(axis=0), leading, one))[..., 0]
-    found = field.apply("multiply", found, inverses)
+    one = np.asarray(system.column(1, 2), like=x)
+    inverses = system.apply(rows.inverse, np.where(leading.any(axis=0), leading, one))[..., 0]
+    found = system.apply(rows.multiply, found, inverses)
     is_negative = np.asarray(degrees % 4 >= 2, like=x)
-    signed: Array = np.where(is_negative, _negated(found, field), found)
+    signed: Array = np.where(is_negative, _negated(found, system), found)
     return signed.reshape(f.shape[:-1])
 
 
-def divided(f: Array, g: Array, field: FermatField, place: Place) -> Array:
+def divided(f: Array, g: Array, system: FermatField, place: Place) -> Array:
     """Quotients and remainders, one after another: (k, *batch, A + max(C - 1, 1)).
 
     ZeroDivisionError if a divisor is 0, naming its index in the array and the field.
@@ -74,11 +75,11 @@ def divided(f: Array, g: Array, field: FermatField, place: Place) -> Array:
     degrees = _degrees(y)
     if (degrees < 0).any():
         index = index_at(int((degrees < 0).argmax()), batch, place)
-        raise ZeroDivisionError(f"the divisor{f' at index {index}' if index else ''} is 0 modulo {field}")
+        raise ZeroDivisionError(f"the divisor{f' at index {index}' if index else ''} is 0 modulo {system}")
     quotients, remainders = np.zeros_like(x, order="C"), x.copy(order="C")
     for degree in np.unique(degrees[degrees < x.shape[-1]]).tolist():
         where = np.asarray((degrees == degree).nonzero()[0], like=x)
-        operands = x[:, where], y[:, where, : degree + 1], degree, field
+        operands = x[:, where], y[:, where, : degree + 1], degree, system
         is_long = min(degree, x.shape[-1] - degree) >= _LONG[backend_name(x)]
         quotients[:, where], remainders[:, where] = (long_divided if is_long else _divided)(*operands)
     found = packed(quotients, remainders, y.shape[-1])
@@ -88,20 +89,20 @@ def divided(f: Array, g: Array, field: FermatField, place: Place) -> Array:
 def _divided(x: Array, y: Array, degree: int, field: FermatField) -> tuple[Array, Array]:
     """Quotients and remainders (k, B, A) by divisors of one degree, coefficient by coefficient."""
     quotients, rest = np.zeros_like(x, order="C"), x.copy(order="C")
-    inverses = field.apply("inverse", y[..., degree:])
+    inverses = field.apply(rows.inverse, y[..., degree:])
     for k in range(x.shape[-1] - 1, degree - 1, -1):
-        factors = field.apply("multiply", rest[..., k : k + 1], inverses)
+        factors = field.apply(rows.multiply, rest[..., k : k + 1], inverses)
         quotients[..., k - degree : k - degree + 1] = factors
         if degree:
             part = np.s_[..., k - degree : k]
-            products = field.apply("multiply", factors, y[..., :degree])
-            rest[part] = field.apply("subtract", rest[part], products)
+            products = field.apply(rows.multiply, factors, y[..., :degree])
+            rest[part] = field.apply(rows.subtract, rest[part], products)
     rest[..., degree:] = 0
     return quotients, rest
 
 
 def _negated(words: Array, field: FermatField) -> Array:
-    negated: Array = field.apply("subtract", np.zeros_like(words), words)
+    negated: Array = field.apply(rows.subtract, np.zeros_like(words), words)
     return negated
 
 
@@ -153,7 +154,7 @@ class _Pairs:
 
     def _finish(self, nonzero: bool) -> None:
         if nonzero:
-            power = self._field.apply("power", self.g[..., 0], exponent=self.m)
+            power = self._field.apply(rows.power, self.g[..., 0], exponent=self.m)
             self.numerator = self._times(self.numerator, power)
             one = np.asarray(self._field.column(1, 2), like=self.f)
             self.f, self.m = np.broadcast_to(one, (*self.f.shape[:2], 1)), 0
@@ -169,7 +170,9 @@ class _Pairs:
         self.negative ^= bool(n & d & 1)
         if d > 2:
             rest = _divided(f, g, n, self._field)[1][..., :n]
-            self.numerator = self._times(self.numerator, self._field.apply("power", top[..., 0], exponent=d))
+            self.numerator = self._times(
+                self.numerator, self._field.apply(rows.power, top[..., 0], exponent=d)
+            )
         elif d == 2:
             square = self._times(top, top)
             linear = self._times(f[..., m:], top)
@@ -185,11 +188,11 @@ class _Pairs:
         self.f, self.g, self.m = g, rest, n
 
     def _times(self, x: Array, y: Array) -> Array:
-        product: Array = self._field.apply("multiply", x, y)
+        product: Array = self._field.apply(rows.multiply, x, y)
         return product
 
     def _less(self, x: Array, y: Array) -> Array:
-        difference: Array = self._field.apply("subtract", x, y)
+        difference: Array = self._field.apply(rows.subtract, x, y)
         return difference
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
+from rnsdask.core import rows
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.place import ALONE, Place
@@ -173,7 +174,7 @@ def interpolated(points: Array, values: Array, system: RNS, place: Place) -> Int
     def image(x: Array, y: Array, fields: PrimeFields) -> Array:
         found = polynomial_values.interpolated(x, y, fields, ALONE)
         words = np.asarray(fields.encode(scale), like=found)
-        product: Array = fields.apply("multiply", found, words)
+        product: Array = fields.apply(rows.multiply, found, words)
         return product
 
     found = lifted(image, (points, values), system, bound, length, avoid=whole)
@@ -302,7 +303,7 @@ def _checked_power(name: str, base: int, exponent: int) -> int:
 
 def _times(words: Array, value: int, fields: PrimeFields) -> Array:
     column = np.asarray(fields.column(value, words.ndim - 1), like=words)
-    found: Array = fields.apply("multiply", words, column)
+    found: Array = fields.apply(rows.multiply, words, column)
     return found
 
 

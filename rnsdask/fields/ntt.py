@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import transform_constants, twiddle_factors, twist_factors
+from rnsdask.core import rows
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields.system import FiniteFields
 from rnsdask.rns import arithmetic
@@ -167,8 +168,9 @@ class FourStep:
         # psi**C is a root of order 2K, so that the columns of a negacyclic transform are negacyclic.
         found = self._transformed(matrices, 2, self.negacyclic and not self.inverse)
         first = index * self.part
-        how = {"length": self.length, "first": first, "inverse": self.inverse, "negacyclic": self.negacyclic}
-        return self._chunk(self.system.apply("twiddled", found, **how).swapaxes(2, 3), words)
+        how: dict[str, Any] = {"inverse": self.inverse, "negacyclic": self.negacyclic}
+        twiddled = self.system.apply(rows.twiddled, found, length=self.length, first=first, **how)
+        return self._chunk(twiddled.swapaxes(2, 3), words)
 
     def rows(self, words: Array) -> Array:
         """Transforms of rows."""
@@ -176,9 +178,9 @@ class FourStep:
         return self._transformed(lines, lines.ndim - 2, self.negacyclic and self.inverse)
 
     def _transformed(self, words: Array, axis: int, negacyclic: bool) -> Array:
-        how = {"axis": axis, "inverse": self.inverse, "negacyclic": negacyclic}
-        found: Array = self.system.apply("transform", words, **how)
-        return found
+        return self.system.apply(
+            rows.transform, words, axis=axis, inverse=self.inverse, negacyclic=negacyclic
+        )
 
     def ordered(self, words: Array) -> Array:
         """Values of all rows in the order of the transform."""

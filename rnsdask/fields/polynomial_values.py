@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, backend_name
+from rnsdask.core import rows
 from rnsdask.core.place import Place
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.polynomials import index_at, inverse_series, window
@@ -46,7 +47,7 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
     rule (M. Paterson and L. Stockmeyer, 1973).
     """
     batch = np.broadcast_shapes(f.shape[1:-1], points.shape[1:-1])
-    rows, length, count = len(f), f.shape[-1], points.shape[-1]
+    n, length, count = len(f), f.shape[-1], points.shape[-1]
     is_shared = math.prod(points.shape[1:-1]) == 1
     polynomials = math.prod(f.shape[1:-1])
     # The powers of separate points for each polynomial would outnumber its coefficients.
@@ -54,19 +55,19 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
     size = -(-length // groups)
     padded = np.zeros_like(f, shape=(*f.shape[:-1], groups * size), order="C")
     padded[..., :length] = f
-    padded = padded.reshape(rows, polynomials * groups, size) if is_shared else padded
-    step = max(1, _WORDS // (rows * size))
+    padded = padded.reshape(n, polynomials * groups, size) if is_shared else padded
+    step = max(1, _WORDS // (n * size))
     parts = []
     for start in range(0, count, step):
         x = points[..., start : start + step]
         if not is_shared:
             parts.append(_by_horner(padded[..., None], x, fields, batch))
             continue
-        x = x.reshape(rows, -1)
+        x = x.reshape(n, -1)
         table = powers(x, size + 1, fields)
-        values = fields.apply("matmul", padded, table[:, :size])
-        values = values.reshape(rows, *f.shape[1:-1], groups, x.shape[-1])
-        power = table[:, size].reshape(rows, *(1,) * len(batch), -1)
+        values = fields.apply(rows.matmul, padded, table[:, :size])
+        values = values.reshape(n, *f.shape[1:-1], groups, x.shape[-1])
+        power = table[:, size].reshape(n, *(1,) * len(batch), -1)
         parts.append(_by_horner(values, power, fields, batch))
     return np.concatenate(parts, axis=-1)
 
@@ -76,7 +77,7 @@ def _by_horner(coefficients: Array, x: Array, fields: FiniteFields, batch: tuple
     shape = (len(x), *batch, x.shape[-1])
     total = np.broadcast_to(coefficients[..., -1, :], shape)
     for k in range(coefficients.shape[-2] - 2, -1, -1):
-        total = fields.apply("fma", total, x, coefficients[..., k, :])
+        total = fields.apply(rows.fma, total, x, coefficients[..., k, :])
     return total
 
 
@@ -87,10 +88,10 @@ def powers(points: Array, count: int, fields: FiniteFields) -> Array:
     known, power = 1, points[:, None]
     while known < count:
         more = min(known, count - known)
-        table[:, known : known + more] = fields.apply("multiply", table[:, :more], power)
+        table[:, known : known + more] = fields.apply(rows.multiply, table[:, :more], power)
         known += more
         if known < count:
-            power = fields.apply("multiply", power, power)
+            power = fields.apply(rows.multiply, power, power)
     return table
 
 
@@ -130,14 +131,14 @@ def interpolated(points: Array, values: Array, fields: FiniteFields, place: Plac
     slopes = derivatives(tree[-1][..., 0, : points.shape[-1] + 1], fields)
     slopes = values_at(slopes, points, fields)
     _check_different(slopes, fields, place)
-    factors = fields.apply("multiply", values, fields.apply("inverse", slopes))
+    factors = fields.apply(rows.multiply, values, fields.apply(rows.inverse, slopes))
     batch = np.broadcast_shapes(points.shape[1:-1], values.shape[1:-1])
     found = np.zeros_like(points, shape=(len(points), *batch, tree[0].shape[-2], 1), order="C")
     found[..., : points.shape[-1], 0] = factors
     for level in tree[:-1]:
         crossed = (found[..., 0::2, :], level[..., 1::2, :]), (found[..., 1::2, :], level[..., 0::2, :])
         length = found.shape[-1] + level.shape[-1] - 1
-        found = fields.apply("add", *(window(x, y, fields, 0, length) for x, y in crossed))
+        found = fields.apply(rows.add, *(window(x, y, fields, 0, length) for x, y in crossed))
     return found[..., 0, : points.shape[-1]]
 
 
@@ -146,13 +147,13 @@ def _product_tree(points: Array, fields: FiniteFields, place: int) -> list[Array
 
     With `place` 1 they are those of 1 - x_i t. Leaves are added up to a power of two, the polynomials 1.
     """
-    rows, *batch, count = points.shape
+    n, *batch, count = points.shape
     leaves = 1 << (count - 1).bit_length()
-    level = np.zeros_like(points, shape=(rows, *batch, leaves, 2), order="C")
+    level = np.zeros_like(points, shape=(n, *batch, leaves, 2), order="C")
     one, zero = (np.asarray(fields.column(k, points.ndim - 1), like=points) for k in (1, 0))
     level[..., 0] = one
     level[..., :count, 1 - place] = one
-    level[..., :count, place] = fields.apply("subtract", zero, points)
+    level[..., :count, place] = fields.apply(rows.subtract, zero, points)
     tree = [level]
     while tree[-1].shape[-2] > 1:
         x, y = tree[-1][..., 0::2, :], tree[-1][..., 1::2, :]
@@ -164,7 +165,7 @@ def derivatives(f: Array, fields: FiniteFields) -> Array:
     """Derivatives (rows, *batch, A - 1)."""
     factors = np.asarray(fields.encode(list(range(1, f.shape[-1]))), like=f)
     factors = factors.reshape(len(f), *(1,) * (f.ndim - 2), f.shape[-1] - 1)
-    return fields.apply("multiply", f[..., 1:], factors)
+    return fields.apply(rows.multiply, f[..., 1:], factors)
 
 
 def _check_different(slopes: Array, fields: Any, place: Place) -> None:

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core import rows
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.fields import arithmetic
@@ -19,7 +20,7 @@ from rnsdask.rns.system import RNS
 
 def window(x: Array, y: Array, fields: FiniteFields, first: int, stop: int) -> Array:
     """Coefficients `first` to `stop` of products of polynomials (rows, *batch, A) and (rows, *batch, C)."""
-    found: Array = fields.apply("window", x, y, first=first, stop=stop)
+    found: Array = fields.apply(rows.window, x, y, first=first, stop=stop)
     return found
 
 
@@ -35,7 +36,7 @@ def inverse_series(q: Array, length: int, fields: FiniteFields, found: Array | N
     found = q[..., :1] if found is None else found
     while (known := found.shape[-1]) < length:
         more = min(2 * known, length)
-        error = fields.apply("subtract", zero, window(q[..., :more], found, fields, known, more))
+        error = fields.apply(rows.subtract, zero, window(q[..., :more], found, fields, known, more))
         found = np.concatenate([found, window(found, error, fields, 0, more - known)], axis=-1)
     return found
 
@@ -46,15 +47,15 @@ def divide_series(x: Array, y: Array, degree: int, fields: FiniteFields) -> tupl
     With coefficients in the opposite order the quotient is the power series x / y (V. Strassen, 1973).
     """
     count = x.shape[-1] - degree
-    inverses = fields.apply("inverse", y[..., degree])[..., None]
-    monic = fields.apply("multiply", y[..., degree::-1][..., :count], inverses)
-    scaled = fields.apply("multiply", x[..., : degree - 1 if degree else None : -1], inverses)
+    inverses = fields.apply(rows.inverse, y[..., degree])[..., None]
+    monic = fields.apply(rows.multiply, y[..., degree::-1][..., :count], inverses)
+    scaled = fields.apply(rows.multiply, x[..., : degree - 1 if degree else None : -1], inverses)
     series = window(scaled, inverse_series(monic, count, fields), fields, 0, count)
     quotients, remainders = np.zeros_like(x, order="C"), np.zeros_like(x, order="C")
     quotients[..., :count] = series[..., ::-1]
     if degree:
         products = window(quotients[..., : min(count, degree)], y[..., :degree], fields, 0, degree)
-        remainders[..., :degree] = fields.apply("subtract", x[..., :degree], products)
+        remainders[..., :degree] = fields.apply(rows.subtract, x[..., :degree], products)
     return quotients, remainders
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Place
 from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
@@ -28,9 +29,9 @@ def inverses(f: Array, length: int, fields: FiniteFields, place: Place) -> Array
     constants = f[..., :1]
     if where := first_equal(constants, 0, fields, place):
         raise ZeroDivisionError(f"inverse_series: the constant term{where} is 0, which has no inverse")
-    scale = fields.apply("inverse", constants)
-    monic = fields.apply("multiply", f, scale)
-    found: Array = fields.apply("multiply", inverse_series(monic, length, fields), scale)
+    scale = fields.apply(rows.inverse, constants)
+    monic = fields.apply(rows.multiply, f, scale)
+    found: Array = fields.apply(rows.multiply, inverse_series(monic, length, fields), scale)
     return found
 
 
@@ -61,8 +62,8 @@ def _integrals(f: Array, fields: FiniteFields) -> Array:
     length = f.shape[-1]
     found = np.zeros_like(f, shape=(*f.shape[:-1], length + 1), order="C")
     if length:
-        factors = fields.apply("inverse", _numbers(1, length + 1, f, fields))
-        found[..., 1:] = fields.apply("multiply", f, factors)
+        factors = fields.apply(rows.inverse, _numbers(1, length + 1, f, fields))
+        found[..., 1:] = fields.apply(rows.multiply, f, factors)
     return found
 
 
@@ -87,7 +88,7 @@ def exponentials(f: Array, length: int, fields: FiniteFields, place: Place) -> A
         inverse = inverse_series(found, known, fields, inverse)
         slopes = logarithmic_derivatives(to_length(found, more), fields, inverse)
         series = _integrals(slopes, fields)
-        error = fields.apply("subtract", f[..., known:more], series[..., known:])
+        error = fields.apply(rows.subtract, f[..., known:more], series[..., known:])
         found = np.concatenate([found, window(found, error, fields, 0, more - known)], axis=-1)
     return found
 
@@ -110,10 +111,10 @@ def compositions(f: Array, g: Array, length: int, fields: FiniteFields) -> Array
         power = window(power, g, fields, 0, length)
     table = _with_batch(table, batch, 2)
     grouped = _with_batch(to_length(f, groups * size), batch, 1)
-    values = fields.apply("matmul", grouped.reshape(len(f), *batch, groups, size), table)
+    values = fields.apply(rows.matmul, grouped.reshape(len(f), *batch, groups, size), table)
     total = values[..., -1, :]
     for k in range(groups - 2, -1, -1):
-        total = fields.apply("add", window(total, power, fields, 0, length), values[..., k, :])
+        total = fields.apply(rows.add, window(total, power, fields, 0, length), values[..., k, :])
     return total
 
 

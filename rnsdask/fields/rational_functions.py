@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Place
 from rnsdask.fields.polynomial_values import check_points, first_marked, is_nonzero, values_at
@@ -48,7 +49,7 @@ def rational_interpolated(
     last = degrees.denominator - nonzero[..., ::-1].argmax(axis=-1)
     last = np.broadcast_to(last, denominators.shape[:-1])[..., None]
     leading = np.take_along_axis(denominators, last, axis=-1)
-    monic: Array = fields.apply("multiply", found, fields.apply("inverse", leading))
+    monic: Array = fields.apply(rows.multiply, found, fields.apply(rows.inverse, leading))
     return monic
 
 
@@ -66,7 +67,7 @@ def _least_pairs(
     x, y = pairs  # what (1, 0) and (0, 1) leave at all points, and their coefficients
     x[..., : count + 1] = one
     y[..., count + a + 1] = one[..., 0]
-    y[..., :count] = fields.apply("subtract", zero, values)
+    y[..., :count] = fields.apply(rows.subtract, zero, values)
     marks = is_nonzero(x[..., 0], fields)
     excess, other = (np.full_like(marks, -degree, dtype=np.int64) for degree in degrees)
     equal = np.zeros_like(marks, shape=is_nonzero(points, fields).shape, order="C")
@@ -76,9 +77,9 @@ def _least_pairs(
         mask = takes[..., None]
         x, y = np.where(mask, x, y), np.where(mask, y, x)
         excess, other = np.where(takes, excess, other) + 1, np.where(takes, other, excess)
-        y = fields.apply("mulsub", y[..., 1:], x[..., :1], x[..., 1:], y[..., :1])
+        y = fields.apply(rows.mulsub, y[..., 1:], x[..., :1], x[..., 1:], y[..., :1])
         point, later = points[..., k : k + 1], points[..., k + 1 :]
-        distances = fields.apply("subtract", later, point)
+        distances = fields.apply(rows.subtract, later, point)
         equal[..., k + 1 :] |= ~is_nonzero(distances, fields)
         x = _times_linear(x[..., 1:], distances, point, a, fields)
     check_points(equal, fields, place)
@@ -91,6 +92,6 @@ def _times_linear(x: Array, distances: Array, point: Array, a: int, fields: Fini
     coefficients = x[..., later:]
     moved = np.roll(coefficients, 1, axis=-1)
     moved[..., 0] = moved[..., a + 1] = 0
-    products = fields.apply("multiply", coefficients, point)
-    left = fields.apply("multiply", x[..., :later], distances)
-    return np.concatenate([left, fields.apply("subtract", moved, products)], axis=-1)
+    products = fields.apply(rows.multiply, coefficients, point)
+    left = fields.apply(rows.multiply, x[..., :later], distances)
+    return np.concatenate([left, fields.apply(rows.subtract, moved, products)], axis=-1)

@@ -21,6 +21,7 @@ from rnsdask.core.primes import is_prime, root_of_unity
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
+from rnsdask.rns.system import RNS
 
 
 class FiniteFields(NumberSystem):
@@ -171,6 +172,16 @@ class PrimeFields(FiniteFields):
     def check_words(self, words: Any) -> None:
         """Check the type and the shape of an array of residues: :func:`.check_residue_array`."""
         check_residue_array(words, self.moduli)
+
+    @property
+    def residue_moduli(self) -> ModuliSet:
+        """The primes."""
+        return self.moduli
+
+    @cached_property
+    def ring(self) -> RNS:
+        """The integers modulo M, as residues: sums and products of elements are theirs."""
+        return RNS(self.moduli)
 
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the primes are the same, in the same order."""

@@ -26,13 +26,15 @@ from rnsdask.backend import (
     to_backend,
 )
 from rnsdask.constants import MAX_EXPONENT, product_bounds
-from rnsdask.core.errors import IntervalOverflowError, brief
+from rnsdask.core.errors import IntervalOverflowError, ReplacedIntervalOverflowError, brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import layout
 from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.compare import compare as compare_residues
 from rnsdask.rns.convert import residues_to_ints
+from rnsdask.rns.divide import is_even as is_even_residue
 from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.order import are_near_top
 from rnsdask.rns.system import RNS
@@ -50,7 +52,7 @@ _MANY_MODULI = 32
 _EVALUATE = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y}
 
 
-def check_algorithm(algorithm: int | str | None) -> None:
+def check_algorithm(_: Any, algorithm: int | str | None = None, **__: Any) -> None:
     """Raise ValueError unless `algorithm` names one, or is None for the product's choice."""
     known = algorithm is None or (type(algorithm) in (int, str) and algorithm in INTERVAL_RNS_ALGORITHMS)
     if not known:
@@ -71,6 +73,7 @@ def apply(
     mode: str,
     algorithm: int | str | None = None,
     locate: Locate = int,
+    source: WideModuli | None = None,
 ) -> Array:
     """Apply "add", "subtract" or "multiply" to a chunk of each operand.
 
@@ -87,7 +90,7 @@ def apply(
         out[rows] = 0
         out[rows, outside] = 1
     elif mode == "raise" and outside.size:
-        raise _error(name, operands, moduli, int(outside[0]), locate)
+        raise _error(name, operands, moduli, int(outside[0]), locate, source)
     return out.reshape(len(out), *shape)
 
 
@@ -103,15 +106,24 @@ def _compute(
     return kernels.interval_rns_add(x, y, moduli, name == "subtract", algorithm, layout.ACCURACY, out)
 
 
-def _error(name: str, operands: Any, moduli: ModuliSet, index: int, locate: Locate) -> IntervalOverflowError:
+def _error(
+    name: str, operands: Any, moduli: ModuliSet, index: int, locate: Locate, source: WideModuli | None
+) -> IntervalOverflowError:
     columns = (x[:, [index if x.shape[1] > 1 else 0]] for x in operands)
     value = _EVALUATE[name](*(to_ints(column, moduli)[0] for column in columns))
-    return overflow_error(value, locate(index), moduli)
+    return overflow_error(value, locate(index), moduli, source)
 
 
-def overflow_error(value: int, index: int, moduli: ModuliSet) -> IntervalOverflowError:
+def overflow_error(
+    value: int, index: int, moduli: ModuliSet, source: WideModuli | None = None
+) -> IntervalOverflowError:
     """The error of an exact result: a number has the bits of a magnitude below M, and one of its sign."""
-    return IntervalOverflowError.of_value(value, index, moduli.bits + 1, signed=True)
+    return error_type(source).of_value(value, index, moduli.bits + 1, signed=True)
+
+
+def error_type(source: WideModuli | None) -> type[IntervalOverflowError]:
+    """Error of an overflow: results that wrap are no way out where the moduli replaced a source."""
+    return IntervalOverflowError if source is None else ReplacedIntervalOverflowError
 
 
 def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:
@@ -170,6 +182,17 @@ def to_ints(columns: Array, moduli: ModuliSet) -> Any:
     magnitudes = residues_to_ints(layout.residues_of(columns, moduli), moduli)
     signs = to_backend(layout.is_negative(columns, moduli), "cpu")
     return np.where(signs, -magnitudes, magnitudes)
+
+
+def sign(x: Array, moduli: ModuliSet) -> Array:
+    """Sign of each number (n + 6, *shape): int8 (*shape)."""
+    nonzero = layout.nonzero(x, moduli).astype(np.int8)
+    return np.where(layout.is_negative(x, moduli), -nonzero, nonzero)
+
+
+def is_even(x: Array, moduli: ModuliSet) -> Array:
+    """Whether each number (n + 6, *shape) is even: Boolean (*shape)."""
+    return is_even_residue(layout.residues_of(x, moduli), RNS(moduli))
 
 
 def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:

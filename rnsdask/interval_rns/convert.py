@@ -15,6 +15,7 @@ from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import compare, to_ints
 from rnsdask.rns.convert import ints_to_residues, limbs_to_ints
+from rnsdask.rns.decimal import residues_to_decimal
 from rnsdask.rns.evaluation import interval_evaluation
 from rnsdask.rns.system import RNS
 
@@ -63,9 +64,19 @@ def residues_of_columns(columns: Array, system: RNS, locate: Locate = int) -> Ar
     """Residues (n, *shape) of the numbers in another system; ValueError if it does not hold one."""
     moduli = system.moduli
     check_range(columns, moduli, system, repr(moduli), locate)
-    residues = layout.residues_of(columns, moduli)
-    negative = layout.is_negative(columns, moduli)
+    return residues_modulo(columns, moduli)
+
+
+def residues_modulo(columns: Array, moduli: ModuliSet) -> Array:
+    """Residues (n, *shape) of numbers of either sign modulo their own moduli."""
+    residues, negative = layout.residues_of(columns, moduli), layout.is_negative(columns, moduli)
     return np.where(negative, layout.complement(residues, moduli), residues)
+
+
+def to_decimal(columns: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+    """Limbs of 9 decimal digits of magnitudes, and which numbers are negative."""
+    limbs, _ = residues_to_decimal(layout.residues_of(columns, moduli), moduli)
+    return limbs, layout.is_negative(columns, moduli)
 
 
 def limbs_of_columns(columns: Array, moduli: ModuliSet) -> Array:

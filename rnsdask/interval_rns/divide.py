@@ -8,12 +8,13 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
+from rnsdask.core.rows import Part
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import absolute, apply, compare, negative, overflow_error, to_ints
 from rnsdask.interval_rns.convert import columns_of_ints
 from rnsdask.rns import divide
 from rnsdask.rns.blocks import matrices
-from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
 
 
@@ -64,7 +65,12 @@ def floor_divide(
 
 
 def divide_by_integer(
-    columns: Array, divisor: int, moduli: ModuliSet, parts: Sequence[Part], locate: Locate = int
+    columns: Array,
+    divisor: int,
+    moduli: ModuliSet,
+    parts: Sequence[Part],
+    locate: Locate = int,
+    source: WideModuli | None = None,
 ) -> Array:
     """Divide by an integer of any size, as :func:`floor_divide`.
 
@@ -79,11 +85,19 @@ def divide_by_integer(
         minus_one, zero = (np.asarray(_column(value, moduli, ndim), like=columns) for value in (-1, 0))
         found["quotient"] = np.where(away, minus_one, zero)
     if "remainder" in parts and bool(away.any()):
-        found["remainder"] = np.where(away, _far_remainders(columns, divisor, away, moduli, locate), columns)
+        far = _far_remainders(columns, divisor, away, moduli, locate, source)
+        found["remainder"] = np.where(away, far, columns)
     return np.concatenate([found[part] for part in parts])
 
 
-def _far_remainders(columns: Array, divisor: int, away: Array, moduli: ModuliSet, locate: Locate) -> Array:
+def _far_remainders(
+    columns: Array,
+    divisor: int,
+    away: Array,
+    moduli: ModuliSet,
+    locate: Locate,
+    source: WideModuli | None,
+) -> Array:
     """Columns of x + d where `away` holds, d being beyond the range and of the other sign; any elsewhere.
 
     With T = M - 1, the magnitude |d| - |x| is T - (|x| - e), for e = |d| - T; it is in range from |x| = e on.
@@ -97,7 +111,7 @@ def _far_remainders(columns: Array, divisor: int, away: Array, moduli: ModuliSet
     if bool(outside.any()):
         index = int(outside.reshape(-1).argmax())
         value = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0] + divisor
-        raise overflow_error(value, locate(index), moduli)
+        raise overflow_error(value, locate(index), moduli, source)
     above = apply("subtract", sizes, _column(least, moduli, ndim), moduli, "wrap")
     remainders = apply("subtract", _column(top, moduli, ndim), above, moduli, "wrap")
     return negative(remainders, moduli) if divisor < 0 else remainders

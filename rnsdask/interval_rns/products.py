@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate, Place
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import absolute, compare, to_ints
 from rnsdask.interval_rns.convert import columns_of_ints
@@ -47,18 +49,27 @@ def factors_of(columns: Array, moduli: ModuliSet) -> Array:
     return products.with_signs(layout.residues_of(columns, moduli), zero, negative)
 
 
-def finish(factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+def axis_factors(columns: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
+    """Factors of single numbers multiplied along axes, which keep length 1."""
+    return products.factors_along(factors_of(columns, moduli), moduli, axes)
+
+
+def finish(
+    factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int, source: WideModuli | None = None
+) -> Array:
     """Columns of the products that factors stand for."""
     flags = factors[-1]
     negative = (flags & np.uint32(NEGATIVE)) != 0
     outside = (flags & np.uint32(BEYOND | ZERO)) == BEYOND
-    error = partial(products.overflow_of, factors, RNS(moduli), IntervalRNS(moduli), locate)
+    error = partial(products.overflow_of, factors, RNS(moduli), IntervalRNS(moduli, source), locate)
     return with_overflow(layout.evaluated(factors[:-1], moduli, negative), outside, mode, error)
 
 
 @dataclass(frozen=True)
 class IntervalProducts(AxisProducts):
     """Running products along an axis; the system is that of the magnitudes."""
+
+    source: WideModuli | None = None
 
     @property
     def rows(self) -> int:
@@ -71,16 +82,30 @@ class IntervalProducts(AxisProducts):
 
     def finish(self, found: Array, place: Place) -> Array:
         """Columns of products, and with ``"flag"`` a mask."""
-        return finish(found, self.system.moduli, self.mode, place.flat_index)
+        return finish(found, self.system.moduli, self.mode, place.flat_index, self.source)
 
 
-def power(columns: Array, exponent: int, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+def running_products(
+    moduli: ModuliSet, axis: int, mode: str, source: WideModuli | None = None
+) -> IntervalProducts:
+    """Products of all numbers up to each one along an axis."""
+    return IntervalProducts(RNS(moduli), axis, mode, source)
+
+
+def power(
+    columns: Array,
+    exponent: int,
+    moduli: ModuliSet,
+    mode: str,
+    locate: Locate = int,
+    source: WideModuli | None = None,
+) -> Array:
     """Powers of a chunk (n + 6, *shape); with ``"flag"`` one row more, 1 where the exact one is out of range.
 
     Where it is, the result is the sign of the exact power with its magnitude modulo M. With ``"raise"``, an
     error names the index that `locate` makes of that in the chunk.
     """
-    powers.check_exponent(exponent)
+    check_exponent(exponent)
     system = RNS(moduli)
     outside = np.zeros_like(columns[0], dtype=np.bool_)
     if mode != "wrap":
@@ -94,17 +119,23 @@ def power(columns: Array, exponent: int, moduli: ModuliSet, mode: str, locate: L
     )
     negative = layout.is_negative(columns, moduli) & bool(exponent % 2)
     result = layout.evaluated(sizes, moduli, negative)
-    return with_overflow(result, outside, mode, partial(_overflow, columns, exponent, moduli, locate))
+    error = partial(_overflow, columns, exponent, IntervalRNS(moduli, source), locate)
+    return with_overflow(result, outside, mode, error)
 
 
-def _overflow(columns: Array, exponents: Array | int, moduli: ModuliSet, locate: Locate, index: int) -> Any:
-    base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
+def _overflow(columns: Array, exponents: Array | int, system: IntervalRNS, locate: Locate, index: int) -> Any:
+    base = to_ints(columns.reshape(len(columns), -1)[:, [index]], system.moduli)[0]
     exponent = exponents if isinstance(exponents, int) else int(exponents.reshape(-1)[index])
-    return powers.overflow_error(base, exponent, locate(index), IntervalRNS(moduli))
+    return powers.overflow_error(base, exponent, locate(index), system)
 
 
 def power_by_array(
-    columns: Array, exponents: Array, moduli: ModuliSet, mode: str, locate: Locate = int
+    columns: Array,
+    exponents: Array,
+    moduli: ModuliSet,
+    mode: str,
+    locate: Locate = int,
+    source: WideModuli | None = None,
 ) -> Array:
     """Powers of a chunk by an exponent for each number, integers (1, *shape), as :func:`power`."""
     shape = np.broadcast_shapes(columns.shape[1:], exponents.shape[1:])
@@ -115,7 +146,8 @@ def power_by_array(
     outside = powered[-1] != 0
     negative = layout.is_negative(columns, moduli) & (exponents % 2 == 1)
     result = layout.evaluated(powered[:-1], moduli, negative)
-    return with_overflow(result, outside, mode, partial(_overflow, columns, exponents, moduli, locate))
+    error = partial(_overflow, columns, exponents, IntervalRNS(moduli, source), locate)
+    return with_overflow(result, outside, mode, error)
 
 
 def inverse(columns: Array, moduli: ModuliSet, locate: Locate = int) -> Array:

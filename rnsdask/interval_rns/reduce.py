@@ -8,18 +8,21 @@ import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, key_constants
+from rnsdask.core import generic
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.order import Ordering
+from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns import sort
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.number_theory import decide_lengths, lengths_of
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.reduce import reduce_chunk
 from rnsdask.rns.system import RNS
 
 
-def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> ReductionResult:
+def reduce_columns(columns: Array, moduli: ModuliSet, operation: str) -> ReductionResult:
     """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none.
 
     A maximum or minimum names the smallest flat index that holds it.
@@ -30,10 +33,12 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
     if operation in ("bound", "gcd"):  # of magnitudes
-        return reduce_chunk(REDUCTIONS[operation], layout.residues_of(matrix, moduli), RNS(moduli))
+        return reduce_chunk(layout.residues_of(matrix, moduli), RNS(moduli), operation)
     if operation == "sum":
         return _sum(matrix, moduli)
-    return _extremum(matrix, moduli, operation == "min")
+    if operation in ("max", "min"):
+        return _extremum(matrix, moduli, operation == "min")
+    return generic.reduce(matrix, IntervalRNS(moduli), operation)
 
 
 def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResult:
@@ -46,7 +51,7 @@ def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResu
         residues = residues[:, candidates[0] :][:, :1]
     else:
         residues = kernels.gather(residues, candidates)
-    found = reduce_chunk(REDUCTIONS["min" if minimum != negative else "max"], residues, RNS(moduli))
+    found = reduce_chunk(residues, RNS(moduli), "min" if minimum != negative else "max")
     assert found.index is not None
     fallbacks = int(candidates.size) if candidates.size > 1 else 0
     value = -found.value if negative else found.value
@@ -67,13 +72,13 @@ def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
         else:
             parts = (kernels_of(columns).gather(residues, part) for part in batches(indices, len(columns)))
         for part in parts:
-            found = reduce_chunk(REDUCTIONS["sum"], part, system)
+            found = reduce_chunk(part, system, "sum")
             total += sign * found.value
             fallbacks += found.exact_fallbacks
     return ReductionResult(total, None, columns.shape[1], fallbacks, backend_name(columns))
 
 
-def ordering(columns: Array, moduli: ModuliSet) -> sort.Ordering:
+def ordering(columns: Array, moduli: ModuliSet) -> Ordering:
     """Sort keys of columns (n + 6, *shape).
 
     Half the key U of a magnitude, rounded down, is the key of a number of either sign: 2**63 and this, or for
@@ -94,7 +99,7 @@ def ordering(columns: Array, moduli: ModuliSet) -> sort.Ordering:
         top = (~below).astype(np.uint32)
         return np.concatenate([np.where(below, ~magnitudes, magnitudes), top[None]])
 
-    return sort.Ordering(keys, slack, layout.signed_residues_of(matrix, moduli), digits)
+    return Ordering(keys, slack, layout.signed_residues_of(matrix, moduli), digits)
 
 
 def bit_length(columns: Array, system: IntervalRNS) -> Array:

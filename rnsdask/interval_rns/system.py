@@ -1,6 +1,6 @@
 """The number system of signed integers with stored intervals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import IntervalOverflowError, ReplacedIntervalOverflowError, RNSOverflowError
+from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
@@ -16,7 +16,9 @@ from rnsdask.core.table import INTERVAL_RNS_TABLE, POSITIONAL_TABLE, PRIME_FIELD
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import arithmetic, convert, layout
 from rnsdask.interval_rns.convert import columns_of_limbs, limbs_of_columns
+from rnsdask.interval_rns.wide_system import wide_system
 from rnsdask.rns.convert import flat_values
+from rnsdask.rns.system import RNS
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,22 +119,36 @@ class IntervalRNS(NumberSystem):
 
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
         """The error of an exact result out of range, at a flat index of the array."""
-        return arithmetic.overflow_error(value, index, self.moduli)
+        return arithmetic.overflow_error(value, index, self.moduli, self.source)
 
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> RNSOverflowError:
         """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
-        return IntervalOverflowError(index, length + 1, self.moduli.bits, True, negative, at_least)
+        error = arithmetic.error_type(self.source)
+        return error(index, length + 1, self.moduli.bits, True, negative, at_least)
 
-    def naming_ways_out(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a function; its overflow error names no wrapped results if moduli replaced the residues'."""
-        try:
-            return function(*arguments, **options)
-        except IntervalOverflowError as error:
-            if self.source is None:
-                raise
-            raise ReplacedIntervalOverflowError(*error.args) from None
+    @property
+    def residue_moduli(self) -> ModuliSet:
+        """The moduli."""
+        return self.moduli
+
+    def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:  # noqa: ARG002
+        """Residues of a magnitude and a row of flags, for signs are there in each mode."""
+        return len(self.moduli) + 1, self.word_dtype
+
+    def wrapped(self, value: int) -> int:
+        """The integer's sign, with its magnitude modulo M."""
+        magnitude = abs(value) % self.moduli.product
+        return -magnitude if value < 0 else magnitude
+
+    def wide_system(self, bits: int | None) -> RNS:
+        """The moduli and more: :func:`.wide_system.wide_system`."""
+        return wide_system(self.moduli, self.moduli.bits if bits is None else bits)
+
+    def identifying_words(self, words: Any) -> Any:
+        """Residues of numbers of either sign."""
+        return layout.signed_residues_of(words, self.moduli)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"moduli": self.moduli, "source": self.source}

@@ -6,35 +6,24 @@ those of its magnitude modulo M. Stored intervals tell how few moduli a base ext
 """
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
-import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
-from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.core.coprime import greedy_coprime
-from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import overflow_error
 from rnsdask.interval_rns.convert import check_range
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.interval_rns.wide_system import rounded, wide_system
 from rnsdask.rns.blocks import column_of, matrices, with_overflow
 from rnsdask.rns.compare import compare, sign
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
-
-# Bounds are rounded up to a multiple of this number of bits, so that constants are computed for few of them.
-_STEP = 32
-
-
-def rounded(bits: int) -> int:
-    """The next of the numbers of bits that systems are made for."""
-    return -(-bits // _STEP) * _STEP
 
 
 def magnitude_bits(columns: Array, moduli: ModuliSet) -> int:
@@ -62,28 +51,6 @@ def change_moduli(columns: Array, moduli: ModuliSet, targets: ModuliSet, locate:
     return layout.evaluated(magnitudes, targets, layout.is_negative(columns, moduli))
 
 
-def wide_system(moduli: ModuliSet, bits: int) -> RNS:
-    """A signed system whose first moduli are those given, for numbers below ``2**bits`` in magnitude.
-
-    A ValueError says if too few other integers up to 2**32 have no common factor with these.
-    """
-    return RNS(_wide_moduli(moduli, rounded(max(bits + 2 - moduli.bits, 1))), True)
-
-
-@lru_cache(CACHED_SETS)
-def _wide_moduli(moduli: ModuliSet, missing: int) -> ModuliSet:
-    """The moduli and others, of the greatest ones, whose product has at least `missing` bits more."""
-    product, wanted = gmpy2.mpz(moduli.product), gmpy2.mpz(1) << moduli.bits + missing - 1
-    added, whole = [], product
-    for candidate in greedy_coprime(MODULUS_MAX, -1, 1):
-        if gmpy2.gcd(product, candidate) == 1:
-            added.append(candidate)
-            whole *= candidate
-            if whole >= wanted:
-                return ModuliSet([*moduli, *added])
-    raise ValueError(f"too few integers up to 2**32 have no common factor with the moduli of {moduli!r}")
-
-
 def widened(columns: Array, moduli: ModuliSet, wide: RNS) -> Array:
     """Residues (w, *shape) in a wide system of the numbers of a chunk (n + 6, *shape)."""
     magnitudes = extended_magnitudes(columns, moduli, wide.moduli)
@@ -92,7 +59,14 @@ def widened(columns: Array, moduli: ModuliSet, wide: RNS) -> Array:
     )
 
 
-def narrowed(residues: Array, wide: RNS, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+def narrowed(
+    residues: Array,
+    wide: RNS,
+    moduli: ModuliSet,
+    mode: str,
+    locate: Locate = int,
+    source: WideModuli | None = None,
+) -> Array:
     """Columns of the numbers of residues (w, *shape) in a wide system."""
     negative = sign(residues, wide) < 0
     own = residues[: len(moduli)]
@@ -103,7 +77,7 @@ def narrowed(residues: Array, wide: RNS, moduli: ModuliSet, mode: str, locate: L
     outside = _outside(residues, wide, moduli.product - 1)
 
     def error(index: int) -> Exception:
-        return overflow_error(wide.decode_at(residues, index), locate(index), moduli)
+        return overflow_error(wide.decode_at(residues, index), locate(index), moduli, source)
 
     return with_overflow(columns, outside, mode, error)
 
@@ -117,7 +91,14 @@ def _outside(residues: Array, wide: RNS, greatest: int) -> Array:
     return (low < 0) | (high > 0)
 
 
-def apply(name: str, blocks: Sequence[Array], moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+def apply(
+    name: str,
+    *blocks: Array,
+    moduli: ModuliSet,
+    mode: str,
+    locate: Locate = int,
+    source: WideModuli | None = None,
+) -> Array:
     """Apply one of :data:`.OPERATIONS` to a chunk of each operand, in a system that holds the exact results.
 
     The intervals tell how many moduli that takes. Parameters and results are those of
@@ -131,4 +112,4 @@ def apply(name: str, blocks: Sequence[Array], moduli: ModuliSet, mode: str, loca
     prototype: Any = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
     out = np.empty_like(prototype, shape=(wide.rows, math.prod(shape)), order="C")
     kernels_of(out).apply(name, operands, wide.moduli, out)
-    return narrowed(out.reshape(wide.rows, *shape), wide, moduli, mode, locate)
+    return narrowed(out.reshape(wide.rows, *shape), wide, moduli, mode, locate, source)

@@ -22,7 +22,7 @@ from rnsdask.core.files import naming_file, new_file
 from rnsdask.core.messages import size_text
 from rnsdask.core.moduli import to_text
 from rnsdask.core.places import local_path
-from rnsdask.rns.reduce import ReductionResult
+from rnsdask.core.reductions import ReductionResult
 from rnsdask.store import StoreInfo, fingerprint
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 

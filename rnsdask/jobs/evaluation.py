@@ -10,7 +10,7 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.core import layout
+from rnsdask.core import layout, rows
 from rnsdask.core.errors import ExpressionError, JobError, with_article
 from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.core.layout import RESIDUE_DTYPE
@@ -304,7 +304,7 @@ def _extended(
         if not hasattr(operand.array, "extend"):
             raise ExpressionError(
                 f"extend=True is for residues, and {name} holds none: "
-                f"{operand.array.system.lacking('residues_modulo')}"
+                f"{operand.array.system.lacking(rows.residues_modulo)}"
             )
     signed = {system.value_range[0] < 0 for system in systems}
     if len(signed) > 1:

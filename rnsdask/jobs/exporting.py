@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.backend.cpu import format_decimal, format_hexadecimal
 from rnsdask.constants import DECIMAL_BASE
-from rnsdask.core import layout
+from rnsdask.core import layout, rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.moduli import ModuliSet
@@ -102,8 +102,8 @@ class Numbers:
 
 def _decimal(words: Words, system: NumberSystem) -> Any:
     """Decimal limbs of words, and which numbers are negative."""
-    if "to_decimal" in system.table:
-        return system.apply("to_decimal", words)
+    if rows.to_decimal.name in system.table:
+        return system.apply(rows.to_decimal, words)
     return decimal_limbs(system.decode(words).ravel().tolist())
 
 

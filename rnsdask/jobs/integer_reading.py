@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend.cpu import parse_decimal_lines, parse_lines
 from rnsdask.constants import DECIMAL_DIGITS
+from rnsdask.core import rows
 from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
@@ -93,7 +94,7 @@ class Batch:
         """Convert to words of a system, (rows, integers); ValueError if one is out of its range."""
         words: NDArray[np.uint32]
         if self.decimal:
-            words = system.apply("from_decimal", self.limbs, signed=self.signed)
+            words = system.apply(rows.from_decimal, self.limbs, signed=self.signed)
             return words
         limbs, signed = self.limbs, self.signed
         if system.is_signed and not signed:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from rnsdask.arrays.integer_array import IntegerArray
-    from rnsdask.rns.reduce import ReductionResult
+    from rnsdask.core.reductions import ReductionResult
 
 
 def reduce(

@@ -12,7 +12,7 @@ from rnsdask import store
 from rnsdask.arrays import creation
 from rnsdask.backend import naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
-from rnsdask.core import layout
+from rnsdask.core import layout, rows
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -57,7 +57,7 @@ class Source:
         array = self.array(**options)
         if hasattr(array, method):
             return array
-        raise JobError(f"{self.path}: {method}: {self.info.system.lacking('residues_modulo')}")
+        raise JobError(f"{self.path}: {method}: {self.info.system.lacking(rows.residues_modulo)}")
 
 
 def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:

@@ -18,6 +18,7 @@ import dask.array as da
 from rnsdask import store
 from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
+from rnsdask.core import rows
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
 from rnsdask.core.operations import FOOTPRINTS
@@ -128,21 +129,21 @@ def _beside(array: FieldArray, axis: int) -> int:
 
 def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     """Describe the job by its longest chunk, and the most tasks of a pass."""
-    rows, lines, chunk = array.system.words32, _beside(array, axis), array.words.chunksize[axis + 1]
+    words, lines, chunk = array.system.words32, _beside(array, axis), array.words.chunksize[axis + 1]
     length = array.shape[axis]
     tasks = math.prod(array.words.numblocks[1:])
     if block < length:
         batch = tasks // array.words.numblocks[axis + 1]
         tasks = max(tasks, batch * (length // block) ** 2)
     # What of the axis waits to be joined to a block, and to chunks again.
-    held = 0 if chunk == length else (block + 2 * chunk) * lines * rows * RESIDUE_DTYPE.itemsize
+    held = 0 if chunk == length else (block + 2 * chunk) * lines * words * RESIDUE_DTYPE.itemsize
     direct = source.info.has_chunk_files
     # Where roots of unity move digits: factors of the passes and of their twist, and what they are made of.
-    has_factors = "multiply_by_root" in array.system.table
-    constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if has_factors else 0
+    has_factors = rows.multiply_by_root.name in array.system.table
+    constants = 4 * block * words * RESIDUE_DTYPE.itemsize if has_factors else 0
     how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
     how["room"] = room_of([source.info])
-    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), **FOOTPRINTS["ntt"]._asdict(), **how)
+    return Work("ntt", words, lines * max(block, chunk), max(1, tasks), **FOOTPRINTS["ntt"]._asdict(), **how)
 
 
 def write_transform(

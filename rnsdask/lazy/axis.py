@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
+from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -18,7 +19,7 @@ from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 
 
-@by_table("extrema")
+@by_table(rows.extrema)
 def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: SplitEvery) -> tuple[Numbers, Any]:
     """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
 
@@ -30,20 +31,20 @@ def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: Split
         places = map_chunks(_unpack_places, packed[system.rows :], dtype=np.int64)
         best = packed[: system.rows]
     else:
-        best, places = system.apply("extrema", words, axes=axes, minimum=minimum)
+        best, places = system.apply(rows.extrema, words, axes=axes, minimum=minimum)
     return made_like((x,), best, system, "raise"), places
 
 
 def _extrema_lazily(
     words: da.Array, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: SplitEvery
 ) -> da.Array:
-    """Residues, and two words of the place along the axis, the lower one first: uint32 (n + 2, *reduced).
+    """Residues, and two words of the place along the axis, the lower one first: (n + 2, *reduced).
 
     If several axes are reduced, the place is 0.
     """
     check_sizes(words)
     options: dict[str, Any] = {"system": system, "axes": axes, "minimum": minimum}
-    rows = {"rows": system.rows + 2, "dtype": np.uint32}
+    rows = {"rows": system.rows + 2, "dtype": system.word_dtype}
     partials = reduce_chunks(_extrema_block, words, axes, located=True, **rows, **options)
     combine = partial(_combine_extrema, **options)
     return combine_tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
@@ -53,9 +54,9 @@ def _extrema_block(
     block: Any, *, system: NumberSystem, axes: tuple[int, ...], minimum: bool, place: Place
 ) -> Any:
     block_there = to_backend(block, "auto")
-    found, places = system.apply("extrema", block_there, axes=axes, minimum=minimum)
+    found, places = system.apply(rows.extrema, block_there, axes=axes, minimum=minimum)
     places = places + place.location[axes[0]][0] if len(axes) == 1 else np.zeros_like(places)
-    words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(np.uint32)
+    words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(found.dtype)
     return _like(np.concatenate([found, words]), block)
 
 
@@ -72,7 +73,7 @@ def _combine_extrema(
     axes: tuple[int, ...],
     minimum: bool,
 ) -> Any:
-    found, places = system.apply("extrema", blocks[: system.rows], axes=axes, minimum=minimum)
+    found, places = system.apply(rows.extrema, blocks[: system.rows], axes=axes, minimum=minimum)
     if len(axes) == 1:
         words = np.take_along_axis(blocks[system.rows :], places[None], axis=1 + axes[0])
     else:
@@ -84,12 +85,12 @@ def _unpack_places(words: Any) -> Any:
     return words[:1].astype(np.int64) + (words[1:].astype(np.int64) << 32)
 
 
-@by_table("sums")
+@by_table(rows.sums)
 def sums(x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
     """Exact sums along axes of the numbers, which keep length 1: an object array (*reduced)."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
-        return system.apply("sums", words, axes=axes)
+        return system.apply(rows.sums, words, axes=axes)
     check_sizes(words)
     partials = reduce_chunks(_sums_block, words, axes, system=system, axes=axes)
     totals = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)
@@ -97,7 +98,7 @@ def sums(x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
 
 
 def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
-    return system.apply("sums", to_backend(block, "auto"), axes=axes)[None]
+    return system.apply(rows.sums, to_backend(block, "auto"), axes=axes)[None]
 
 
 def divisors(x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
@@ -123,12 +124,12 @@ def mean(total: Any, count: int) -> Any:
     return _quotients(total, count)
 
 
-@by_table("moments")
+@by_table(rows.moments)
 def variance(x: Numbers, axes: tuple[int, ...], count: int, ddof: int, split_every: SplitEvery) -> Any:
     """Variance along axes, which keep length 1, of `count` numbers each: an object array of fractions."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
-        return _variances(system.apply("moments", words, axes=axes), count=count, ddof=ddof)[0]
+        return _variances(system.apply(rows.moments, words, axes=axes), count=count, ddof=ddof)[0]
     check_sizes(words)
     partials = reduce_chunks(_moments_block, words, axes, rows=2, system=system, axes=axes)
     totals = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-moments", split_every)
@@ -149,7 +150,7 @@ def _fractions(numerators: NDArray[np.object_], denominator: int) -> NDArray[np.
 
 
 def _moments_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
-    return system.apply("moments", to_backend(block, "auto"), axes=axes)
+    return system.apply(rows.moments, to_backend(block, "auto"), axes=axes)
 
 
 def _variances(totals: NDArray[np.object_], *, count: int, ddof: int) -> NDArray[np.object_]:

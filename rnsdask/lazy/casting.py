@@ -13,6 +13,7 @@ from dask.utils import funcname
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, empty_like_chunks
+from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_set, set_overflow
@@ -183,7 +184,7 @@ def _of_kind(made: Any, kind: np.dtype[Any]) -> Any:
     """Return what a function made, of the type that it should have; numbers as Python ints."""
     if is_number_array(made):
         found: Any = type(made).__name__
-        if kind.hasobject and has("compare", made):
+        if kind.hasobject and has(rows.compare, made):
             return made.system.decode(made.words)
     else:
         found = getattr(made, "dtype", type(made).__name__)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem
@@ -139,10 +140,10 @@ def _residues_and_moduli(name: str, x: Any, moduli: ModuliSet | None) -> tuple[A
         if not hasattr(x, "ndim"):
             raise TypeError(f"residues must be an array, got {type(x).__name__}")
         return x, moduli
-    entry_of("residues_modulo", x, name=name)
+    entry_of(rows.residues_modulo, x, name=name)
     if moduli not in (None, x.system.moduli):
         raise TypeError(f"the array's moduli set is {x.system.moduli!r}, not {moduli!r}")
-    return mapped("residues_modulo", (x.words,), x.system, result=RNS(x.system.moduli)), x.system.moduli
+    return mapped(rows.residues_modulo, (x.words,), x.system, result=RNS(x.system.moduli)), x.system.moduli
 
 
 # ---- other systems ----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, backend_name
+from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
@@ -166,7 +167,7 @@ def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> i
 
     Of transforms in chunks those are a transformed operand, and the three arrays of a transform's step.
     """
-    if a.system.overflows or hasattr(a.system, "moduli") or a.system != b.system:
+    if a.system.overflows or a.system.residue_moduli is not None or a.system != b.system:
         return 0
     x, y, k, lengths = _lined_up(a, b, axis, mode)
     if not _goes_in_chunks(x, y, k, mode, a.system):
@@ -178,13 +179,12 @@ def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> i
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
     """Convolve arrays of known lengths and of one system."""
     if not a.system.overflows:
-        return (_convolve_fields if hasattr(a.system, "moduli") else _convolve_fermat)(
-            a, b, mode, axis, overflow=overflow
-        )
+        of_elements = _convolve_fermat if a.system.residue_moduli is None else _convolve_fields
+        return of_elements(a, b, mode, axis, overflow=overflow)
     if not a.system.extends:
-        if not has("convolve", a):
-            refuse("convolve", a, "matmul")
-        bits = entry_of("convolve", a, b).bits
+        if not has(rows.convolve, a):
+            refuse("convolve", a, rows.matmul)
+        bits = entry_of(rows.convolve, a, b).bits
         return through_rns(_convolve, bits, overflows=True)(a, b, mode, axis, overflow=overflow)
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
@@ -208,8 +208,8 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
         "mode": mode,
         "axis": k,
     }
-    rows = system.rows + (overflows == "flag")
-    words = _map(_convolve_block, x, y, window, rows=rows, options=options)
+    count = system.rows + (overflows == "flag")
+    words = _map(_convolve_block, x, y, window, rows=count, options=options)
     return made_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
 
 

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.core import ranges
+from rnsdask.core import ranges, rows
 from rnsdask.core.errors import abbreviate, bits_text, brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.ranges import Range
+from rnsdask.core.rows import Part, Row
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy.elementwise import apply, entry_of, finished, has, mapped, ranges_of
 from rnsdask.lazy.growing import check_shift, extends, grown, grows
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import (
     Numbers,
@@ -23,12 +23,12 @@ from rnsdask.lazy.operands import (
     integer_of,
     is_lazy_integer,
     is_number_array,
+    made_like,
     prepare,
     scalar,
     with_machine_integers,
 )
 from rnsdask.positional.bits import LONGEST_SHIFT
-from rnsdask.rns.divide import Part
 from rnsdask.rns.promotion import MOST_BITS
 
 _NAMES: dict[tuple[Part, ...], str] = {("quotient",): "floor_divide", ("remainder",): "remainder"}
@@ -43,7 +43,7 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     """
     dividend, divisor = with_arrays(dividend, divisor)
     by_array = is_number_array(divisor)
-    row = "floor_divide" if by_array else "floor_divide_by"
+    row = rows.floor_divide if by_array else rows.floor_divide_by
     entry = entry_of(row, dividend, divisor, name=name or _NAMES.get(parts, "divmod"))
     if grows(*filter(is_number_array, (dividend, divisor))):
         dividend, divisor = _extended(dividend, divisor, parts)
@@ -64,7 +64,6 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     words = mapped(row, blocks, system, count=len(parts), **options)
     return [
         finished(
-            row,
             (dividend, divisor),
             words[i * n : (i + 1) * n],
             system.holding(_RESULTS[part](*known)) if system.extends else system,
@@ -103,18 +102,15 @@ def _range_of_divisor(divisor: Operand, system: NumberSystem) -> Range:
 def divide(a: Operand, b: Operand) -> Any:
     """Quotient ``a / b`` in each field; ZeroDivisionError if one is divided by what is 0 in one."""
     a, b = with_arrays(a, b)
-    reciprocal = entry_of("reciprocal", a, b, name="divide")
+    entry_of(rows.divide_by, a, b, name="divide")
     if is_number_array(a) and 0 in a.words.shape[1:]:  # nothing is divided, so that b may be 0
-        return apply("multiply", a, b)
+        return apply(rows.multiply, a, b)
     if is_number_array(b):
-        return apply("multiply", a, apply("inverse", b))
+        return apply(rows.multiply, a, apply(rows.inverse, b))
     if is_lazy_integer(b):
-        return apply("multiply", a, LazyInts.of(map_values(_reciprocal, b, system=a.system, dtype=object)))
-    return apply("multiply", a, reciprocal.function(scalar(b), system=a.system))
-
-
-def _reciprocal(integer: Any, system: NumberSystem) -> ScalarInt:
-    return ScalarInt(system.table["reciprocal"].function(integer_of(integer), system=system))
+        words = mapped(rows.divide_by, (a.words,), a.system, integer=("divisor", b))
+        return made_like((a,), words, a.system, "raise")
+    return apply(rows.divide_by, a, divisor=scalar(b))
 
 
 # ---- shifts -----------------------------------------------------------------------------------------------
@@ -123,40 +119,40 @@ def _reciprocal(integer: Any, system: NumberSystem) -> ScalarInt:
 def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
     """Products with powers of two, as :func:`.functions.left_shift` says."""
     check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) <<")
-    if has("left_shift", x) and is_number_array(x):
-        return _shifted("left_shift", x, bits, overflow)
-    _check_shifts("left_shift", x)
+    if has(rows.left_shift, x) and is_number_array(x):
+        return _shifted(rows.left_shift, x, bits, overflow)
+    _check_shifts(rows.left_shift, x)
     # A product of residues with a power of two, which must be in the range itself.
     if not is_lazy_integer(bits):
         bits = _shift(bits)
     if extends(overflow, x):
         check_shift(bits)
-        return apply("multiply", x, _power_of_two(bits, MOST_BITS), overflow=overflow)
+        return apply(rows.multiply, x, _power_of_two(bits, MOST_BITS), overflow=overflow)
     most = x.system.moduli.bits
     if not is_lazy_integer(bits) and bits > most:
         raise x.system.out_of_range(f"the factor of a shift by {bits_text(bits)}")
-    return apply("multiply", x, _power_of_two(bits, most), overflow=overflow)
+    return apply(rows.multiply, x, _power_of_two(bits, most), overflow=overflow)
 
 
 def right_shift(x: Operand, bits: Any) -> Any:
     """Quotients by powers of two, rounded down, as :func:`.functions.right_shift` says."""
     check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) >>")
-    if has("right_shift", x) and is_number_array(x):
-        return _shifted("right_shift", x, bits, None)
-    _check_shifts("right_shift", x)
+    if has(rows.right_shift, x) and is_number_array(x):
+        return _shifted(rows.right_shift, x, bits, None)
+    _check_shifts(rows.right_shift, x)
     # No number is longer than the range, so that all further shifts give the same.
     most = max(end.bit_length() for end in x.system.value_range)
     return divided(x, _power_of_two(bits, most), ("quotient",), "right_shift")[0]
 
 
-def _check_shifts(name: str, x: Operand) -> None:
+def _check_shifts(row: Row[..., Any], x: Operand) -> None:
     """Raise TypeError unless residues can be shifted, by products or quotients."""
-    if not has("floor_divide_by", x) or not is_number_array(x):
-        entry_of(name, x)
+    if not has(rows.floor_divide_by, x) or not is_number_array(x):
+        entry_of(row, x)
 
 
-def _shifted(row: str, x: Numbers, bits: Any, overflow: str | None) -> Any:
-    entry, mode, system, integer = x.system.table[row], overflow_mode(overflow), x.system, None
+def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:
+    entry, mode, system, integer = x.system.table[row.name], overflow_mode(overflow), x.system, None
     blocks: tuple[Any, ...] = (x.words,)
     if is_lazy_integer(bits):
         integer = ("counts", bits)
@@ -168,7 +164,7 @@ def _shifted(row: str, x: Numbers, bits: Any, overflow: str | None) -> Any:
     else:
         blocks = with_machine_integers(x, bits, "numbers of bits")
     words = mapped(row, blocks, system, mode=mode, integer=integer)
-    return finished(row, (x,), words, system, mode if entry.overflows else "raise", entry)
+    return finished((x,), words, system, mode if entry.overflows else "raise", entry)
 
 
 def _shift(bits: Any) -> int:

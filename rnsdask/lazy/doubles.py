@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
@@ -49,7 +50,7 @@ def to_floats(x: Numbers, dtype: np.dtype[Any]) -> Any:
     """
     if dtype not in _FLOATS:
         raise TypeError(f"astype rounds to float32 or float64, got {dtype}")
-    entry_of("bit_length", x, name=f"astype({dtype})")
+    entry_of(rows.bit_length, x, name=f"astype({dtype})")
     return map_chunks(_round_block, x.words, dtype=dtype, located=True, system=x.system, kind=dtype)
 
 
@@ -122,7 +123,7 @@ def log2(x: Any) -> Any:
     TypeError
         If `x` is not an array of numbers that have a size.
     """
-    entry_of("bit_length", x, name="log2")
+    entry_of(rows.bit_length, x, name="log2")
     return map_chunks(_log2_block, x.words, dtype=np.float64, system=x.system)
 
 

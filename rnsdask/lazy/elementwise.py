@@ -8,12 +8,13 @@ import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.core import ranges
+from rnsdask.core import ranges, rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.ranges import Range
+from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.growing import grown
@@ -40,8 +41,8 @@ from rnsdask.rns.compare import RELATIONS, choose
 # ---- tables -----------------------------------------------------------------------------------------------
 
 
-def entry_of(row: str, *operands: Operand, name: str | None = None) -> Any:
-    """Return a row of the table of the number system that the arrays among some operands are in.
+def entry_of(row: Row[..., Any], *operands: Operand, name: str | None = None) -> Any:
+    """Return what the table of the number system that the arrays among some operands are in has for a row.
 
     An error calls the operation `name`, or else as the row: TypeError if there is no array, arrays are of
     several systems, or the table of theirs has no such row.
@@ -50,19 +51,19 @@ def entry_of(row: str, *operands: Operand, name: str | None = None) -> Any:
     if not arrays:
         kinds = ", ".join(type(operand).__name__ for operand in operands)
         raise TypeError(
-            f"{name or row} takes at least one array of numbers, got {kinds}; rd.from_ints makes one"
+            f"{name or row.name} takes at least one array of numbers, got {kinds}; rd.from_ints makes one"
         )
     check_one_kind(*arrays)
-    entry = arrays[0].system.table.get(row)
-    return refuse(name or row, arrays[0], row) if entry is None else entry
+    entry = arrays[0].system.table.get(row.name)
+    return refuse(name or row.name, arrays[0], row) if entry is None else entry
 
 
-def has(row: str, *operands: Operand) -> bool:
+def has(row: Row[..., Any], *operands: Operand) -> bool:
     """Whether the table of the number system of all arrays among some operands has a row."""
-    return all(row in operand.system.table for operand in operands if is_number_array(operand))
+    return all(row.name in operand.system.table for operand in operands if is_number_array(operand))
 
 
-def refuse(name: str, x: Numbers, row: str) -> NoReturn:
+def refuse(name: str, x: Numbers, row: Row[..., Any]) -> NoReturn:
     """Raise the TypeError of an operation that a number system lacks, for its table has no such row."""
     raise TypeError(f"{name} takes no {type(x).__name__}: {x.system.lacking(row)}")
 
@@ -91,26 +92,26 @@ def run_entry(
     **options: Any,
 ) -> Array:
     """Apply an entry to a chunk; with `integer`, the last block is the integer of the option of that name."""
-    entry = system.table[operation]
+    entry: Entry = system.table[operation]
     if integer is not None:
         *words, last = blocks
         blocks, options = tuple(words), {**options, integer: integer_of(last)}
     if entry.located:
         options["locate"] = place.flat_index
-    found: Array = entry.function(*blocks, system=system, **options)
-    return found if entry.gives is None else found[None]
+    found: Array = entry.call(*blocks, system=system, **options)
+    return found if entry.row.gives is None else found[None]
 
 
 def _choose_greater(a: Array, b: Array, *, system: NumberSystem, sign: int) -> Array:
-    order = system.apply("compare", a, b)[None]
+    order = system.apply(rows.compare, a, b)[None]
     return choose(sign * order >= 0, a, b)
 
 
 def _relate(a: Array, b: Array, *, relation: str, system: NumberSystem) -> Array:
-    if relation in ("==", "!=") and "differ" in system.table:
-        different: Array = system.apply("differ", a, b)
+    if relation in ("==", "!=") and rows.differ.name in system.table:
+        different: Array = system.apply(rows.differ, a, b)
         return (different if relation == "!=" else ~different)[None]
-    return RELATIONS[relation](system.apply("compare", a, b), 0)[None]
+    return RELATIONS[relation](system.apply(rows.compare, a, b), 0)[None]
 
 
 def _relate_integer(a: Array, integer: Any, *, relation: str, system: NumberSystem) -> Array:
@@ -124,7 +125,7 @@ def _relate_integer(a: Array, integer: Any, *, relation: str, system: NumberSyst
 
 
 def mapped(
-    row: str,
+    row: Row[..., Any],
     blocks: Sequence[Any],
     system: NumberSystem,
     *,
@@ -140,7 +141,7 @@ def mapped(
     yet; the function gives `count` numbers for each, of the system `result`, if it is another one. Return
     words (rows, *shape), with ``"flag"`` and a row of flags; or plain values (*shape).
     """
-    entry = system.table[row]
+    entry: Entry = system.table[row.name]
     if entry.overflows:
         options["mode"] = mode
     if integer is not None:
@@ -148,24 +149,20 @@ def mapped(
         blocks = (*map(as_lazy, blocks), lazy)
     elif entry.check is not None:
         entry.check(system, **options)
-    rows = (
-        None
-        if entry.gives is not None
-        else count * (result or system).rows + (entry.overflows and mode == "flag")
-    )
+    words = count * (result or system).rows + (entry.overflows and mode == "flag")
     return map_chunks(
         run_entry,
         *blocks,
-        rows=rows,
-        dtype=entry.gives,
+        rows=words if row.gives is None else None,
+        dtype=row.gives,
         located=entry.located,
-        operation=row,
+        operation=row.name,
         system=system,
         **options,
     )
 
 
-def apply(row: str, *values: Operand, overflow: str | None = None, **options: Any) -> Any:
+def apply(row: Row[..., Any], *values: Operand, overflow: str | None = None, **options: Any) -> Any:
     """Apply an operation to arrays of numbers and integers, as :func:`.functions.add` says of a sum.
 
     The operands are extended for all results where their systems are to grow. What is known of their sizes
@@ -174,27 +171,27 @@ def apply(row: str, *values: Operand, overflow: str | None = None, **options: An
     values = with_arrays(*values)
     entry = entry_of(row, *values)
     given = values  # a sign that operands get does not widen what is known of them
-    if entry.overflows and (results := ranges.RESULTS.get(row)):
-        values, overflow = grown(results, overflow, *values)
+    if entry.overflows and row.result is not None:
+        values, overflow = grown(row.result, overflow, *values)
     operands = prepare(*values)
     system, wanted = operands.system, overflow_mode(overflow, operands.system)
     known = ranges_of(given, system) if system.extends or entry.ranged else ()
-    mode, system, result = _plan(row, entry, system, known, wanted, options)
+    mode, system, result = _plan(entry, system, known, wanted, options)
     if entry.ranged and mode != "wrap":
-        if not OPERATIONS[row].is_sum:  # keys decide sums, without bounds
+        if not OPERATIONS[row.name].is_sum:  # keys decide sums, without bounds
             known = measured_ranges(given, system)
-            mode, *_ = _plan(row, entry, system, known, wanted, options)
+            mode, *_ = _plan(entry, system, known, wanted, options)
         options["ranges"] = known
     words = mapped(row, operands.blocks, system, mode=mode, **options)
-    return words if entry.gives is not None else finished(row, values, words, result, wanted, entry)
+    return words if row.gives is not None else finished(values, words, result, wanted, entry)
 
 
-def finished(row: str, values: Sequence[Operand], words: Any, system: Any, mode: str, entry: Entry) -> Any:
+def finished(values: Sequence[Operand], words: Any, system: Any, mode: str, entry: Entry) -> Any:
     """The array of some words like the operands; with the mode ``"flag"`` a pair of it and the flags."""
     result = made_like(values, words, system, mode if entry.overflows else "raise")
     if mode == "flag":
         return result if entry.overflows else (result, filled_like(words, 0, np.bool_))
-    return result if row in OPERATIONS or not system.grows else fitted(result)
+    return result if entry.row.name in OPERATIONS or not system.grows else fitted(result)
 
 
 def ranges_of(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
@@ -222,7 +219,6 @@ def range_of(value: Operand, system: NumberSystem) -> Range:
 
 
 def _plan(
-    row: str,
     entry: Entry,
     system: Any,
     known: tuple[Range, ...],
@@ -233,7 +229,7 @@ def _plan(
     if not system.extends:
         return mode, system, system
     if entry.plan is None:
-        return _plan_by_ranges(row, entry.ranged, system, known, mode)
+        return _plan_by_ranges(entry.row, entry.ranged, system, known, mode)
     system = system.holding(*known)
     mode, bound = entry.plan(system, known, mode, **options)
     return mode, system, _with_result(system, bound)
@@ -241,13 +237,13 @@ def _plan(
 
 @lru_cache(CACHED_SETS)
 def _plan_by_ranges(
-    row: str, is_ranged: bool, system: Any, known: tuple[Range, ...], mode: str
+    row: Row[..., Any], is_ranged: bool, system: Any, known: tuple[Range, ...], mode: str
 ) -> tuple[str, Any, Any]:
     """Plan an operation by the range of its results, if that follows from the ranges of its operands."""
     system = system.with_bound(None) if is_ranged else system.holding(*known)
-    if row not in ranges.RESULTS:
+    if row.result is None:
         return mode, system, system.with_bound(None)
-    (low, high), (lowest, highest) = ranges.RESULTS[row](*known), system.value_range
+    (low, high), (lowest, highest) = row.result(*known), system.value_range
     is_safe = lowest <= low and high <= highest
     # Where a result out of range raises, a bound of the others holds for every result.
     held = mode == "raise" or is_safe
@@ -260,7 +256,7 @@ def _with_result(system: Any, bound: int | None) -> Any:
     return system.with_bound(None if bound is None or bound >= system.value_range[1] else bound)
 
 
-def apply_exactly(row: str, a: Operand, b: Operand, overflow: str | None) -> Any:
+def apply_exactly(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None) -> Any:
     """Sums, differences or products in as many bits as hold each: arrays may differ in bits and signs."""
     a, b = with_arrays(a, b)
     entry, arrays = entry_of(row, a, b), [value for value in (a, b) if is_number_array(value)]
@@ -272,30 +268,31 @@ def apply_exactly(row: str, a: Operand, b: Operand, overflow: str | None) -> Any
         found = on_one_processor([array.words for array in arrays])
         shape = broadcast_shape([tuple(words.shape[1:]) for words in found])
         blocks, given = tuple(with_axes(words, len(shape)) for words in found), (a.system, b.system)
-    system, mode = given[0].table["exact"].function(row, *given), overflow_mode(overflow)
+    system, mode = given[0].exact_system(row, given[1]), overflow_mode(overflow)
     words = mapped(row, blocks, system, mode=mode, given=given)
-    return finished(row, (a, b), words, system, mode, entry)
+    return finished((a, b), words, system, mode, entry)
 
 
 def absolute(x: Operand, overflow: str | None) -> Any:
     """Absolute value of each number, as :func:`.functions.absolute` says."""
-    entry_of("compare", x, name="absolute")
+    entry_of(rows.compare, x, name="absolute")
     if x.system.is_signed:
-        return apply("absolute", x, overflow=overflow)
+        return apply(rows.absolute, x, overflow=overflow)
     mode, result = overflow_mode(overflow, x.system), made_like((x,), x.words, x.system, "raise")
     return (result, filled_like(x.words, 0, np.bool_)) if mode == "flag" else result
 
 
 def choose_greater(name: str, a: Operand, b: Operand) -> Any:
     """The greater of two numbers at each place for the name ``"maximum"``, for ``"minimum"`` the lesser."""
+    result = {"maximum": ranges.maximum, "minimum": ranges.minimum}[name]
     sign = 1 if name == "maximum" else -1
     a, b = with_arrays(a, b)
-    entry = entry_of("compare", a, b, name=name)
+    entry = entry_of(rows.compare, a, b, name=name)
     operands = prepare(a, b)
     known = ranges_of((a, b), operands.system)
     system = operands.system.holding(*measured_ranges((a, b), operands.system))
     words = map_chunks(_choose_greater, *operands.blocks, rows=system.rows, system=system, sign=sign)
-    return finished(name, (a, b), words, system.holding(ranges.RESULTS[name](*known)), "raise", entry)
+    return finished((a, b), words, system.holding(result(*known)), "raise", entry)
 
 
 def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
@@ -313,8 +310,8 @@ def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
 def relate(a: Numbers, relation: str, b: Operand) -> Any:
     """Compare an array with an array or any integer: a Boolean array, true where ``a relation b`` holds."""
     is_equality = relation in ("==", "!=")
-    entry_of("differ" if is_equality and has("differ", a, b) else "compare", a, b, name=relation)
-    if has("compare", a):
+    entry_of(rows.differ if is_equality and has(rows.differ, a, b) else rows.compare, a, b, name=relation)
+    if has(rows.compare, a):
         if is_lazy_integer(b):
             how: dict[str, Any] = {"dtype": np.bool_, "relation": relation, "system": a.system}
             return map_chunks(_relate_integer, as_lazy(a.words), b, **how)
@@ -328,12 +325,12 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
 
 def compare(a: Numbers, b: Operand, name: str = "compare") -> Any:
     """Order of the numbers of an array and an array or any integer: int8 of -1, 0 and +1."""
-    entry_of("compare", a, b, name=name)
+    entry_of(rows.compare, a, b, name=name)
     if not is_number_array(b) and not is_lazy_integer(b) and (side := _side_of(scalar(b), a.system)):
         return filled_like(a.words, -side, np.int8)
     operands = prepare(a, b)
     system = operands.system.holding(*measured_ranges((a, b), operands.system))
-    return mapped("compare", operands.blocks, system)
+    return mapped(rows.compare, operands.blocks, system)
 
 
 def _side_of(value: int, system: NumberSystem) -> int:

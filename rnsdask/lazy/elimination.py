@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 
+from rnsdask.core import rows
 from rnsdask.fields import elimination, polynomial_determinants
 from rnsdask.lazy.chunks import as_lazy, by_tasks, rechunked
 from rnsdask.lazy.elementwise import entry_of
@@ -170,8 +171,8 @@ def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
 
     Of polynomials a last axis has the coefficients.
     """
-    if not hasattr(x.system, "moduli"):
-        entry_of("residues_modulo" if x.system.overflows else "inverse", x, name=name)
+    if x.system.residue_moduli is None:
+        entry_of(rows.residues_modulo if x.system.overflows else rows.inverse, x, name=name)
         way = "; x.lift() makes integers, whose determinant modulo p is this one" if name == "det" else ""
         raise TypeError(
             f"{name} takes integers or elements of prime fields, got those of {x.system!r}, which have no "

@@ -6,6 +6,7 @@ from typing import Any
 import dask.array as da
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import ALONE, Place
 from rnsdask.fields.fermat_field import FermatField
@@ -32,11 +33,11 @@ def check_fields(name: str, value: Any) -> None:
 
 def multiply_by_root(x: Numbers, exponent: Any) -> Any:
     """Each element times a power of the radix, as :meth:`.FieldArray.multiply_by_root` says."""
-    if not has("multiply_by_root", x):
+    if not has(rows.multiply_by_root, x):
         raise TypeError(
             f"multiply_by_root takes elements of a FermatField, whose digits it moves, got {x.system!r}"
         )
-    return apply("multiply_by_root", x, exponent=as_integer(exponent, "exponent") % (2 * x.system.digits))
+    return apply(rows.multiply_by_root, x, exponent=as_integer(exponent, "exponent") % (2 * x.system.digits))
 
 
 def checked_words(words: Any, system: FermatField) -> Any:
@@ -63,8 +64,8 @@ def reduce_along(name: str, x: Numbers, axes: tuple[int, ...], split_every: Spli
 
 
 def _reduce_block(block: Array, *, operation: str, system: FiniteFields, axes: tuple[int, ...]) -> Array:
-    found: Array = system.apply(f"{operation}_along", block, axes=axes)
-    return found
+    row = {"sum": rows.sum_along, "prod": rows.prod_along}[operation]
+    return system.apply(row, block, axes=axes)
 
 
 def _combine_parts(

@@ -3,8 +3,10 @@
 import builtins
 from typing import Any
 
+from rnsdask.core import rows
 from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.rows import Part, Row
 from rnsdask.lazy import divide as division
 from rnsdask.lazy import elementwise
 from rnsdask.lazy.elementwise import apply, entry_of, has
@@ -12,18 +14,19 @@ from rnsdask.lazy.integer_operands import are_integers, sides_of, with_arrays
 from rnsdask.lazy.operands import Operand, ends_of, is_lazy_integer, is_number_array
 from rnsdask.lazy.promotion import fitted
 from rnsdask.rns.compare import RELATIONS
-from rnsdask.rns.divide import Part
 
 
-def _of_bits(name: str, a: Operand, b: Operand, overflow: str | None, bits: str | None) -> Any:
+def _of_bits(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None, bits: str | None) -> Any:
     """Apply an operation whose result may have bits of its own."""
     if bits is None:
-        return apply(name, a, b, overflow=overflow)
-    if bits != "exact" or not has("exact", a, b):
-        raise (ValueError if has("exact", a, b) else TypeError)(
+        return apply(row, a, b, overflow=overflow)
+    systems = [operand.system for operand in (a, b) if is_number_array(operand)]
+    have_bits = all(system.exact_system(row, system) is not None for system in systems)
+    if bits != "exact" or not have_bits:
+        raise (ValueError if have_bits else TypeError)(
             f"bits must be None, or 'exact' for PositionalArrays, got {brief(bits)}"
         )
-    return elementwise.apply_exactly(name, a, b, overflow)
+    return elementwise.apply_exactly(row, a, b, overflow)
 
 
 def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
@@ -62,7 +65,7 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None
         If operands do not fit one another, an item of a list is not an integer or out of range (the message
         names its position), or `overflow` is not a mode.
     """
-    return _of_bits("add", a, b, overflow, bits)
+    return _of_bits(rows.add, a, b, overflow, bits)
 
 
 def subtract(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
@@ -70,19 +73,19 @@ def subtract(a: Operand, b: Operand, *, overflow: str | None = None, bits: str |
 
     With ``bits="exact"`` the result is signed.
     """
-    return _of_bits("subtract", a, b, overflow, bits)
+    return _of_bits(rows.subtract, a, b, overflow, bits)
 
 
 def multiply(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
     """Product ``a * b``, as :func:`add`; with ``bits="exact"`` in the sum of the operands' bits."""
-    return _of_bits("multiply", a, b, overflow, bits)
+    return _of_bits(rows.multiply, a, b, overflow, bits)
 
 
 def negative(a: Operand, *, overflow: str | None = None) -> Any:
     """Opposite number ``-a``, as :func:`add`; in an unsigned array only 0 has one."""
-    if has("negative", a):
-        return apply("negative", a, overflow=overflow)
-    return apply("subtract", 0, a, overflow=overflow)
+    if has(rows.negative, a):
+        return apply(rows.negative, a, overflow=overflow)
+    return apply(rows.subtract, 0, a, overflow=overflow)
 
 
 def square(a: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
@@ -118,7 +121,7 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """
     if not is_number_array(x):
         raise TypeError(f"clip takes an array of numbers, got {type(x).__name__}")
-    entry_of("compare", x, name="clip")
+    entry_of(rows.compare, x, name="clip")
     x, min, max = with_arrays(x, min, max)  # noqa: A001
     low, high = _range_of(x, x.system)
     for end, name, farther in ((min, "maximum", builtins.max), (max, "minimum", builtins.min)):
@@ -144,17 +147,17 @@ def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
 
 def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> Any:
     """``a * b + c`` in one pass, as :func:`add`; only the final result must be in range."""
-    return apply("fma", a, b, c, overflow=overflow)
+    return apply(rows.fma, a, b, c, overflow=overflow)
 
 
 def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
     """``a * b - c * d`` in one pass, as :func:`add`; only the final result must be in range."""
-    return apply("mulsub", a, b, c, d, overflow=overflow)
+    return apply(rows.mulsub, a, b, c, d, overflow=overflow)
 
 
 def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
     """``a * b + c * d`` in one pass, as :func:`add`; only the final result must be in range."""
-    return apply("muladd", a, b, c, d, overflow=overflow)
+    return apply(rows.muladd, a, b, c, d, overflow=overflow)
 
 
 def sign(x: Operand) -> Any:
@@ -175,7 +178,7 @@ def sign(x: Operand) -> Any:
     TypeError
         If `x` is not an array of numbers.
     """
-    return apply("sign", x)
+    return apply(rows.sign, x)
 
 
 def maximum(a: Operand, b: Operand) -> Any:
@@ -239,7 +242,7 @@ def relate(a: Any, relation: str, b: Operand) -> Any:
 
     Integers, also those of lists and of arrays in memory, may be of any size.
     """
-    sides = sides_of(b, a) if are_integers(b) and has("compare", a) else None
+    sides = sides_of(b, a) if are_integers(b) and has(rows.compare, a) else None
     if sides is not None:  # which integers alone may be out of range
         found = relate(a, relation, sides[0])
         return (found & (sides[1] == 0)) | ((sides[1] != 0) & RELATIONS[relation](0, sides[1]))
@@ -276,17 +279,17 @@ def bitwise_and(a: Operand, b: Operand) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or are of another type.
     """
-    return apply("bitwise_and", a, b)
+    return apply(rows.bitwise_and, a, b)
 
 
 def bitwise_or(a: Operand, b: Operand) -> Any:
     """Bits that are 1 in one of two numbers or both, as :func:`bitwise_and`."""
-    return apply("bitwise_or", a, b)
+    return apply(rows.bitwise_or, a, b)
 
 
 def bitwise_xor(a: Operand, b: Operand) -> Any:
     """Bits that are 1 in one of two numbers alone, as :func:`bitwise_and`."""
-    return apply("bitwise_xor", a, b)
+    return apply(rows.bitwise_xor, a, b)
 
 
 def invert(x: Operand) -> Any:
@@ -294,7 +297,7 @@ def invert(x: Operand) -> Any:
 
     Returns an array like `x`. Raises TypeError if `x` is no PositionalArray.
     """
-    return apply("invert", x)
+    return apply(rows.invert, x)
 
 
 def bitwise_count(x: Operand) -> Any:
@@ -310,7 +313,7 @@ def bitwise_count(x: Operand) -> Any:
     TypeError
         If `x` is no PositionalArray.
     """
-    return apply("bitwise_count", x)
+    return apply(rows.bitwise_count, x)
 
 
 def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:

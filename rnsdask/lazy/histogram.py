@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.cluster.limits import check_bytes
+from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
@@ -66,7 +67,7 @@ def histogram(
     ValueError
         If there is no bin, or edges decrease.
     """
-    entry_of("ordering", a, name="histogram")
+    entry_of(rows.ordering, a, name="histogram")
     for name, value in (("density", density), ("weights", weights)):
         if value is not None and value is not False:
             raise TypeError(f"histogram gives exact counts and takes no {name}; divide the counts by hand")

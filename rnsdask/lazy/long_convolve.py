@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from rnsdask.core import rows
 from rnsdask.fields.fermat_convolution import has_cyclic_transform
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import rechunked
@@ -26,14 +27,14 @@ def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tup
     chunk = chunk_length(length, max(max(array.words.chunks[axis + 1]) for array in (x, y)))
     twisted = negacyclic and is_whole
     f, g = (ntt(_padded(array, axis, length, chunk), axis, twisted) for array in (x, y))
-    found = intt(apply("multiply", f, g), axis, twisted)
+    found = intt(apply(rows.multiply, f, g), axis, twisted)
     if not mode.endswith("cyclic"):
         return _part(found, axis, *window)
     if is_whole:
         return found
     # Of the full product, of less than twice as many elements, what goes beyond the length comes back.
     low, high = _part(found, axis, 0, count), _part(found, axis, count, 2 * count - 1)
-    return apply("subtract" if negacyclic else "add", low, _padded(high, axis, count, chunk))
+    return apply(rows.subtract if negacyclic else rows.add, low, _padded(high, axis, count, chunk))
 
 
 def transform_length(field: FermatField, lengths: tuple[int, int], mode: str) -> int:

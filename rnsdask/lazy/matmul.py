@@ -7,6 +7,7 @@ import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
 
+from rnsdask.core import rows
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.lazy.chunks import as_lazy
@@ -69,7 +70,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
                 f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
                 "(* multiplies by a number)"
             )
-    entry_of("matmul", a, b)
+    entry_of(rows.matmul, a, b)
     find_lengths(a, b)
     if not a.words.ndim == b.words.ndim == 2:
         return _product(a, b, overflow=overflow)
@@ -82,7 +83,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     return result[0], mask[0] if isinstance(mask, da.Array) else bool(mask[0])
 
 
-@by_table("matmul")
+@by_table(rows.matmul)
 def _product(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Product of arrays of known lengths, which are not both vectors."""
     terms = int(a.words.shape[-1])
@@ -180,7 +181,7 @@ def _words(x: Any, y: Any, systems: Systems, mode: str) -> Any:
 
 def _multiply(x: Any, y: Any, system: Any) -> Any:
     """Product of matrices of words, modulo M or p."""
-    return system.apply("matmul", x, y)
+    return system.apply(rows.matmul, x, y)
 
 
 def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str) -> da.Array:
@@ -230,7 +231,7 @@ def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: 
 
 def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
     if not system.overflows:
-        total = reduce(partial(system.apply, "add"), (part.residues for part in blocks.flat))
+        total = reduce(partial(system.apply, rows.add), (part.residues for part in blocks.flat))
         return boxed(Product(total, 0), blocks.ndim)
     return boxed(products.add(blocks.ravel().tolist(), system), blocks.ndim)
 

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.rows import Row
 from rnsdask.lazy.elementwise import entry_of, mapped
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import (
@@ -43,17 +45,17 @@ def mod_add(a: Operand, b: Operand, m: Operand) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or a modulus is negative.
     """
-    return _apply("mod_add", (a, b), m)
+    return _apply(rows.mod_add, (a, b), m)
 
 
 def mod_subtract(a: Operand, b: Operand, m: Operand) -> Any:
     """Difference ``(a - b) % m``, as :func:`mod_add`."""
-    return _apply("mod_subtract", (a, b), m)
+    return _apply(rows.mod_subtract, (a, b), m)
 
 
 def mod_multiply(a: Operand, b: Operand, m: Operand) -> Any:
     """Product ``(a * b) % m``, as :func:`mod_add`."""
-    return _apply("mod_multiply", (a, b), m)
+    return _apply(rows.mod_multiply, (a, b), m)
 
 
 def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
@@ -76,10 +78,10 @@ def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
         If one of several exponents in a PositionalArray is negative, naming its index.
     """
     if is_number_array(exponent):
-        return _apply("mod_power", (a, exponent), m)
+        return _apply(rows.mod_power, (a, exponent), m)
     if is_array(exponent):
-        return _apply("mod_power_by_array", (a,), m, exponents=exponent)
-    return _apply("mod_power_by_integer", (a,), m, exponent=as_integer(exponent, "exponent"))
+        return _apply(rows.mod_power_by_array, (a,), m, exponents=exponent)
+    return _apply(rows.mod_power_by_integer, (a,), m, exponent=as_integer(exponent, "exponent"))
 
 
 def mod_inverse(a: Operand, m: Operand) -> Any:
@@ -90,15 +92,15 @@ def mod_inverse(a: Operand, m: Operand) -> Any:
     ZeroDivisionError
         If a number and its modulus have a common factor, naming the index of the first such number.
     """
-    return _apply("mod_inverse", (a,), m)
+    return _apply(rows.mod_inverse, (a,), m)
 
 
 def _apply(
-    row: str, values: tuple[Operand, ...], m: Operand, *, exponents: Any = None, **options: Any
+    row: Row[..., Any], values: tuple[Operand, ...], m: Operand, *, exponents: Any = None, **options: Any
 ) -> Any:
     *others, m = with_arrays(*values, m)
     values = tuple(others)
-    entry_of(row, *values, m, name="mod_power" if row.startswith("mod_power") else row)
+    entry_of(row, *values, m, name="mod_power" if row.name.startswith("mod_power") else None)
     if not is_number_array(m) and not is_lazy_integer(m):
         modulus = scalar(m)
         if modulus == 0:

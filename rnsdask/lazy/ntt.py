@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex
 import dask.array as da
 
 from rnsdask.backend import Array, naming_gpu_memory, to_backend
+from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.place import Place
 from rnsdask.fields.ntt import FourStep
@@ -157,7 +158,7 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
     else:
         if len(chunks) > 1:
             words = rechunked(words, {k + 1: -1})
-        words = mapped("transform", (words,), system, axis=k, **how)
+        words = mapped(rows.transform, (words,), system, axis=k, **how)
     if len(chunks) > 1:
         words = rechunked(words, {k + 1: chunks})
     return made_like((f,), words, system, "raise")

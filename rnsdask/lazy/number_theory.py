@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rnsdask.core import rows
 from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.operands import Operand
 
@@ -30,12 +31,12 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or `overflow` is no mode.
     """
-    return apply("gcd", a, b, overflow=overflow)
+    return apply(rows.gcd, a, b, overflow=overflow)
 
 
 def lcm(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     """Least common multiple of two numbers, as :func:`gcd` and ``numpy.lcm``: at least 0, and 0 of a 0."""
-    return apply("lcm", a, b, overflow=overflow)
+    return apply(rows.lcm, a, b, overflow=overflow)
 
 
 def isqrt(x: Operand) -> Any:
@@ -59,7 +60,7 @@ def isqrt(x: Operand) -> Any:
         If a number is negative, naming the flat index of the first, in its chunk; for a Dask array when it is
         computed.
     """
-    return apply("isqrt", x)
+    return apply(rows.isqrt, x)
 
 
 def bit_length(x: Operand) -> Any:
@@ -80,4 +81,4 @@ def bit_length(x: Operand) -> Any:
     TypeError
         If `x` is not an array of numbers.
     """
-    return apply("bit_length", x)
+    return apply(rows.bit_length, x)

@@ -10,6 +10,7 @@ from typing import Any
 import dask.array as da
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.place import Place
 from rnsdask.fields import polynomial_values, rational_functions
 from rnsdask.fields.system import FiniteFields
@@ -200,20 +201,20 @@ def _degrees(
 
 
 def _resultants(f: Array, g: Array, *, system: FiniteFields) -> Array:
-    found: Array = system.apply("resultants", f, g)
+    found: Array = system.apply(rows.resultants, f, g)
     return found[..., None]
 
 
 def _discriminants(f: Array, *, system: FiniteFields) -> Array:
-    found: Array = system.apply("discriminants", f)
+    found: Array = system.apply(rows.discriminants, f)
     return found[..., None]
 
 
 def _common_divisors(f: Array, g: Array, *, system: FiniteFields) -> Array:
-    found: Array = system.apply("common_divisors", f, g)
+    found: Array = system.apply(rows.common_divisors, f, g)
     return found
 
 
 def _divided(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:
-    found: Array = system.apply("divided", f, g, place=place)
+    found: Array = system.apply(rows.divided, f, g, place=place)
     return found

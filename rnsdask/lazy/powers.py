@@ -2,6 +2,8 @@
 
 from typing import Any, SupportsIndex
 
+from rnsdask.core import rows
+from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy.elementwise import apply, entry_of, has, mapped
@@ -49,17 +51,16 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
         If an argument is not of these types, or an exponent is negative; of a lazy one when it is computed.
     """
     check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
-    entry_of("power", x)
+    entry_of(rows.power, x)
     x, overflow = _extended(x, exponent, overflow)
     if not is_lazy_integer(exponent) and not is_array(exponent):
-        return apply("power", x, overflow=overflow, exponent=as_integer(exponent, "exponent"))
+        return apply(rows.power, x, overflow=overflow, exponent=as_integer(exponent, "exponent"))
     mode, system = overflow_mode(overflow, x.system), x.system
     if is_array(exponent):
-        row, blocks = "power_by_array", with_machine_integers(x, exponent, "exponents")
-        words = mapped(row, blocks, system, mode=mode)
+        blocks = with_machine_integers(x, exponent, "exponents")
+        words = mapped(rows.power_by_array, blocks, system, mode=mode)
     else:
-        row = "power"
-        words = mapped(row, (x.words,), system, mode=mode, integer=("exponent", exponent))
+        words = mapped(rows.power, (x.words,), system, mode=mode, integer=("exponent", exponent))
     return made_like((x,), words, system.with_bound(None), mode)
 
 
@@ -77,7 +78,7 @@ def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str
         (x,), overflow = grown(lambda base: of_powers(base, most), overflow, x)
     else:
         k = as_integer(exponent, "exponent")
-        powers.check_exponent(k)
+        check_exponent(k)
         (x,), overflow = grown(lambda base: of_power(base, k), overflow, x)
     return x, overflow
 
@@ -109,13 +110,13 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
         If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
         first number of its chunk. With an array of exponents, the first one of an exponent.
     """
-    if has("mod_power", x):
+    if has(rows.mod_power, x):
         return mod_power(x, exponent, modulus)
     check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
     return _power_modulo(x, exponent, as_integer(modulus, "modulus"))
 
 
-@by_table("power_modulo")
+@by_table(rows.power_modulo)
 def _power_modulo(x: Numbers, exponent: Any, m: int) -> Any:
     if grows(x):
         (x,), _ = grown(lambda _: (min(m, 0), max(m, 0)), None, x)
@@ -123,10 +124,10 @@ def _power_modulo(x: Numbers, exponent: Any, m: int) -> Any:
     powers.check_modulus(m, system)
     if is_array(exponent):
         blocks = with_machine_integers(x, exponent, "exponents")
-        words = mapped("power_modulo_by_array", blocks, system, modulus=m)
+        words = mapped(rows.power_modulo_by_array, blocks, system, modulus=m)
     else:
         k = as_integer(exponent, "exponent")
-        words = mapped("power_modulo", (x.words,), system, modulus=m, exponent=k)
+        words = mapped(rows.power_modulo, (x.words,), system, modulus=m, exponent=k)
     return fitted(made_like((x,), words, system.with_bound(abs(m) - 1), "raise"))
 
 
@@ -156,4 +157,4 @@ def inverse(x: Numbers) -> Any:
         If a number has a common factor with a modulus, naming both; for a Dask array when it is computed,
         and then the first number of its chunk.
     """
-    return apply("inverse", x)
+    return apply(rows.inverse, x)

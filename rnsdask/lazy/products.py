@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, check_backend, to_backend
+from rnsdask.core import rows
 from rnsdask.core.coprime import product
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
@@ -64,10 +65,9 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     checked = "wrap" if bound is not None and mode == "raise" else mode
     options: dict[str, Any] = {"system": system, "mode": checked}
     if isinstance(words, da.Array):
-        rows = system.apply("factor_rows", mode=checked)
-        factors = reduce_chunks(
-            _axis_factors_block, words, axes, rows=rows, dtype=np.uint32, axes=axes, **options
-        )
+        count, dtype = system.factor_layout(checked)
+        parts: dict[str, Any] = {"rows": count, "dtype": dtype, "axes": axes, **options}
+        factors = reduce_chunks(_axis_factors_block, words, axes, **parts)
         merge = partial(_combine_factors, system=system, axes=axes)
         factors = combine_tree(factors, merge, tuple(a + 1 for a in axes), "rns-axis-prod", split_every)
     else:
@@ -90,14 +90,14 @@ def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
             first, second, last = (made_like((x,), words, x.system, "raise") for words in parts)
             if length % 2:
                 single.append(last)
-            x = apply("multiply", first, second, overflow="extend")
+            x = apply(rows.multiply, first, second, overflow="extend")
         for last in single:
-            x = apply("multiply", last, x, overflow="extend")
+            x = apply(rows.multiply, last, x, overflow="extend")
     return x
 
 
 def _axis_factors_block(block: Any, *, system: Any, mode: str, axes: tuple[int, ...]) -> Any:
-    return system.apply("axis_factors", block, mode=mode, axes=axes)
+    return system.apply(rows.axis_factors, block, mode=mode, axes=axes)
 
 
 def _combine_factors(
@@ -107,11 +107,11 @@ def _combine_factors(
     system: Any,
     axes: tuple[int, ...],
 ) -> Any:
-    return system.apply("join_axis_factors", blocks, axes=axes)
+    return system.apply(rows.join_axis_factors, blocks, axes=axes)
 
 
 def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
-    return system.apply("axis_products", factors, mode=mode, locate=place.flat_index)
+    return system.apply(rows.axis_products, factors, mode=mode, locate=place.flat_index)
 
 
 def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
@@ -122,15 +122,15 @@ def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
     if mode == "extend":
         integers = system.decode(as_matrix(words)).tolist()
         return int(product(integers)) if integers else 1
-    return system.apply("factors", words, mode=mode)
+    return system.apply(rows.factors, words, mode=mode)
 
 
 def _combined(a: Any, b: Any, *, system: NumberSystem) -> Any:
-    return a * b if isinstance(a, int) else system.apply("join_factors", a, b)
+    return a * b if isinstance(a, int) else system.apply(rows.join_factors, a, b)
 
 
 def _result(factors: Any, system: NumberSystem, mode: str) -> Any:
-    return factors if mode == "extend" else system.apply("product", factors, mode=mode)
+    return factors if mode == "extend" else system.apply(rows.product, factors, mode=mode)
 
 
 def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str) -> np.ndarray[Any, Any]:

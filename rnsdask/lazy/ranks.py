@@ -22,6 +22,7 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
+from rnsdask.core import rows
 from rnsdask.core.errors import RNSError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -34,21 +35,13 @@ from rnsdask.rns.sort import RankSummary, combine_summaries, taken
 
 def sorted_indices(words: Array, system: NumberSystem, axis: int, descending: bool = False) -> Array:
     """Flat indices (*shape) of words (rows, *shape), sorted along an axis; equal numbers by index."""
-    return sort.sorted_indices(system.apply("ordering", words), words.shape[1:], axis, descending)
-
-
-def telling_rows(words: Array, system: NumberSystem) -> Array:
-    """The first rows of words, which tell unequal numbers apart: a view, or words of their own."""
-    if "telling_rows" not in system.table:
-        return words[: system.rows]
-    rows: Array = system.apply("telling_rows", words)
-    return rows
+    return sort.sorted_indices(system.apply(rows.ordering, words), words.shape[1:], axis, descending)
 
 
 def places(a: Array, v: Array, system: NumberSystem, side: str) -> Array:
     """Positions at which words (rows, m) keep sorted ones (rows, N) sorted: int64 (m,)."""
     sorter = partial(sorted_indices, system=system, axis=0)
-    return sort.search(a, v, partial(system.apply, "compare"), sorter, side)
+    return sort.search(a, v, lambda x, y: system.apply(rows.compare, x, y), sorter, side)
 
 
 # Words behind a number's: the lower and the upper one of its index.
@@ -71,7 +64,7 @@ def chunks_together(count: int) -> int:
 
 
 def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
-    """The words of sorted numbers with their indices, uint32 (rows + 2, N), in chunks of `words`."""
+    """The words of sorted numbers with their indices, (rows + 2, N), in chunks of `words`."""
     ends = (0, *accumulate(words.chunks[1]))
     count = words.numblocks[1]
     together = chunks_together(count)
@@ -104,7 +97,7 @@ def indices_of(packed: Any) -> Any:
 
 def with_indices(words: Array, indices: Array) -> Array:
     """Words (rows + 2, k) with the indices (k,) in the last two rows."""
-    halves = np.stack([indices & 0xFFFFFFFF, indices >> 32]).astype(np.uint32)
+    halves = np.stack([indices & 0xFFFFFFFF, indices >> 32]).astype(words.dtype)
     return np.concatenate([words, halves])
 
 
@@ -179,7 +172,7 @@ def _come_before(block: Any, number: Any, system: NumberSystem, start: int) -> A
     """Boolean (N,): numbers of a chunk that come before one, (rows + 2, 1) or None for the very first."""
     if number is None:
         return np.zeros_like(block[0], dtype=np.bool_)
-    order = system.apply("compare", block, number[:-INDEX_ROWS])
+    order = system.apply(rows.compare, block, number[:-INDEX_ROWS])
     come_before = order < 0
     earlier = max(int(indices_of(number)[0]) - start, 0)  # of equal numbers
     come_before[:earlier] |= order[:earlier] == 0

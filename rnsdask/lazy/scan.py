@@ -8,8 +8,11 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import check_backend, to_backend
+from rnsdask.core import rows
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
+from rnsdask.core.rows import Row
+from rnsdask.core.scan import Scan
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.growing import grown, of_powers, of_sums
 from rnsdask.lazy.map import map_chunks, reduce_chunks
@@ -18,27 +21,27 @@ from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 from rnsdask.rns.products import bound_of_products
-from rnsdask.rns.scan import Scan
 
 
-@by_table("cumsum")
+@by_table(rows.cumsum)
 def running_sums(x: Numbers, axis: int, backend: str) -> Any:
     """Sums of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumsum` says."""
     terms = x.words.shape[1 + axis]
     if not math.isnan(terms):
         (x,), _ = grown(lambda known: of_sums(known, int(terms)), None, x)
     bound = None if x.system.bound is None else x.system.bound * x.words.shape[1 + axis]
-    return _scanned(x, "cumsum", axis, backend, bound)
+    return _scanned(x, rows.cumsum, axis, backend, bound)
 
 
-@by_table("cumprod")
+@by_table(rows.cumprod)
 def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) -> Any:
     """Products of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumprod` says."""
     terms = x.words.shape[1 + axis]
     (x,), overflow = grown(lambda known: of_powers(known, int(terms)), overflow, x)
     system, mode = x.system, overflow_mode(overflow, x.system)
     bound = bound_of_products(system, x.words.shape[1 + axis]) if system.extends else None
-    how = system.apply("cumprod", axis=axis, mode="wrap" if bound is not None and mode == "raise" else mode)
+    needed = "wrap" if bound is not None and mode == "raise" else mode
+    how = system.apply(rows.cumprod, axis=axis, mode=needed)
     return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), mode)
 
 
@@ -47,17 +50,17 @@ def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:
     return (_running_minima if minimum else _running_maxima)(x, axis, backend)
 
 
-@by_table("cummax")
+@by_table(rows.cummax)
 def _running_maxima(x: Numbers, axis: int, backend: str) -> Any:
-    return _scanned(x, "cummax", axis, backend, x.system.bound)
+    return _scanned(x, rows.cummax, axis, backend, x.system.bound)
 
 
-@by_table("cummin")
+@by_table(rows.cummin)
 def _running_minima(x: Numbers, axis: int, backend: str) -> Any:
-    return _scanned(x, "cummin", axis, backend, x.system.bound)
+    return _scanned(x, rows.cummin, axis, backend, x.system.bound)
 
 
-def _scanned(x: Numbers, row: str, axis: int, backend: str, bound: int | None) -> Any:
+def _scanned(x: Numbers, row: Row[..., Any], axis: int, backend: str, bound: int | None) -> Any:
     how = x.system.apply(row, axis=axis, line=x.words.ndim == 2)
     return made_like((x,), scan(x.words, how, backend), x.system.with_bound(bound), "raise")
 
@@ -73,8 +76,9 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
         return how.results(words, None, ALONE)
     check_backend(backend)
     check_sizes(words)
+    layout: dict[str, Any] = {"rows": how.rows, "dtype": how.system.word_dtype}
     if words.numblocks[how.axis + 1] == 1:
-        return map_chunks(_scan_lone_block, words, rows=how.rows, located=True, how=how)
+        return map_chunks(_scan_lone_block, words, located=True, **layout, how=how)
     name = type(how).__name__
     totals = reduce_chunks(_total_block, words, backend=backend, how=how)
     # In a tree: with one task of all totals, Dask would run reads of overlapping chunks in a poor order.
@@ -82,7 +86,7 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
     chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
     prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
     pairs = (recompute(words), rechunked(prefixes, {how.axis + 1: 1}))
-    return map_chunks(_scan_block, *pairs, rows=how.rows, located=True, matched=True, how=how)
+    return map_chunks(_scan_block, *pairs, located=True, matched=True, **layout, how=how)
 
 
 def _total_block(block: Any, *, how: Scan[Any], backend: str) -> np.ndarray[Any, Any]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import indexing, shape
@@ -22,7 +23,7 @@ from rnsdask.lazy.operands import (
     is_number_array,
     made_alike,
 )
-from rnsdask.lazy.ranks import places, telling_rows
+from rnsdask.lazy.ranks import places
 from rnsdask.lazy.sort import sorted_along
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.sort import taken
@@ -59,7 +60,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         If `a` has several axes, the side is another one, `sorter` has another shape, or moduli or ranges
         differ.
     """
-    entry_of("ordering", a, name="searchsorted")
+    entry_of(rows.ordering, a, name="searchsorted")
     if side not in ("left", "right"):
         raise ValueError(f"side must be 'left' or 'right', got {side!r:.40}")
     if a.words.ndim != 2:
@@ -99,7 +100,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     TypeError, ValueError
         As :func:`searchsorted`.
     """
-    entry_of("ordering", x, name="isin")
+    entry_of(rows.ordering, x, name="isin")
     if is_number_array(values):
         find_lengths(values)
         check_one_kind(x, values)
@@ -221,7 +222,7 @@ def _search_block(words: Any, wanted: Any, system: NumberSystem, side: str) -> A
     found = places(words, numbers, system, "left")
     is_before = found < words.shape[1]
     (candidates,) = is_before.nonzero()
-    rows = telling_rows(words, system), telling_rows(numbers, system)
-    pair = taken(rows[0], found[candidates]), taken(rows[1], candidates)
+    differing = system.identifying_words(words), system.identifying_words(numbers)
+    pair = taken(differing[0], found[candidates]), taken(differing[1], candidates)
     is_before[candidates] = (pair[0] == pair[1]).all(axis=0)
     return is_before

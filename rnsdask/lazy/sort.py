@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
@@ -85,7 +86,7 @@ def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
 
 def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
     """The words to sort, and the axis of the numbers to sort along, from 0."""
-    entry_of("ordering", x, name=function)
+    entry_of(rows.ordering, x, name=function)
     find_lengths(x)
     words = x.words
     if axis is None:
@@ -100,7 +101,7 @@ def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool =
             packed = ranks.sorted_words(words, system)
             if indices:
                 return map_chunks(_index_block, packed, dtype=np.int64)
-            return map_chunks(_number_block, packed, rows=system.rows)
+            return map_chunks(_number_block, packed, rows=system.rows, dtype=system.word_dtype)
         words = rechunked(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
     options: dict[str, Any] = {"system": system, "axis": axis}
     if indices:
@@ -152,7 +153,7 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     ValueError
         If there are no numbers along the axes; AxisError, a ValueError, if the axis is out of range.
     """
-    entry_of("ordering", x, name="median")
+    entry_of(rows.ordering, x, name="median")
     find_lengths(x)
     words = x.words
     lengths = words.shape[1:]

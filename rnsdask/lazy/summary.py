@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
+from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy.map import reduce_chunks
 from rnsdask.lazy.operands import Numbers
@@ -60,7 +61,7 @@ def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArr
     found = _NOTHING
     if 0 not in block.shape:
         lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
-        lengths = to_backend(np.bincount(system.apply("bit_length", block).ravel()), "cpu")
+        lengths = to_backend(np.bincount(system.apply(rows.bit_length, block).ravel()), "cpu")
         found = Summary(
             total.count, lowest.value, highest.value, total.value, tuple(map(int, lengths.tolist()))
         )

@@ -7,6 +7,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import check_backend, to_backend
+from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import as_scalars
@@ -22,10 +23,7 @@ from rnsdask.rns.sort import positions, taken
 
 def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> sort.Selection:
     """The selection of the numbers of a chunk of one axis, whose indices begin at `offset`."""
-    if "select" not in system.table:
-        return sort.selection_by(system.apply("ordering", words), words, system, k, offset)
-    found: sort.Selection = system.apply("select", words, k=k, offset=offset)
-    return found
+    return sort.selection_by(system.apply(rows.ordering, words), words, system, k, offset)
 
 
 def select(

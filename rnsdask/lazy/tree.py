@@ -15,15 +15,16 @@ from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.workers import chunks_by_worker
+from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
+from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
 # each level that it saves is a way to the scheduler and back for every reduction.
@@ -173,13 +174,13 @@ def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
 def reduce_words(operation: str, words: Array, system: NumberSystem) -> ReductionResult:
     """Reduce the words of numbers in memory, NumPy or CuPy, of any system that has reductions."""
     check_operation(operation)
-    found: ReductionResult = system.apply("reduce", words, operation=operation)
+    found: ReductionResult = system.apply(rows.reduce, words, operation=operation)
     return found
 
 
 def moved_to_reduce(block: Array, system: NumberSystem, backend: str) -> Array:
     """Move a chunk to the processor that reduces it; it may stay where it is if none was chosen."""
-    if backend == "auto" and not system.table["reduce"].moves:
+    if backend == "auto" and not system.table[rows.reduce.name].moves:
         return block
     return to_backend(block, backend)
 

@@ -9,6 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
 from rnsdask.lazy.chunks import as_lazy, rechunked
@@ -25,13 +26,13 @@ class ProductTree:
     """Products of all numbers of an array in a balanced tree, as :func:`product_tree` makes it."""
 
     def __init__(self, x: Numbers) -> None:
-        entry_of("product_tree", x)
+        entry_of(rows.product_tree, x)
         self._x = x
         self._is_lazy = isinstance(x.words, da.Array)
         if self._is_lazy:
             check_sizes(x.words)
         else:
-            self._tree: trees.Tree = x.system.apply("product_tree", x.words)
+            self._tree: trees.Tree = x.system.apply(rows.product_tree, x.words)
 
     @property
     def product(self) -> Any:
@@ -136,7 +137,7 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
     -----
     D. Bernstein, "Scaled remainder trees" (2004).
     """
-    entry_of("product_tree", x, name="remainder_tree")
+    entry_of(rows.product_tree, x, name="remainder_tree")
     return ProductTree(x).remainders(value)
 
 
@@ -176,12 +177,12 @@ def batch_gcd(x: Numbers) -> Any:
     >>> rd.batch_gcd(x).tolist()
     [5, 1, 5, 1]
     """
-    entry_of("product_tree", x, name="batch_gcd")
+    entry_of(rows.product_tree, x, name="batch_gcd")
     return ProductTree(x).common_divisors()
 
 
 def _root_block(block: Any, *, system: Any, cofactors: bool, place: Place) -> np.ndarray[Any, Any]:
-    tree = system.apply("product_tree", block, locate=place.flat_index)
+    tree = system.apply(rows.product_tree, block, locate=place.flat_index)
     return boxed(tree.root(cofactors), block.ndim)
 
 
@@ -200,5 +201,5 @@ def _fractions(roots: np.ndarray[Any, Any], *lazy: Any, value: int | None) -> np
 def _leaves_block(
     block: Any, fraction: np.ndarray[Any, Any], *, system: Any, divisors: bool, place: Place
 ) -> Any:
-    tree = system.apply("product_tree", block, locate=place.flat_index)
+    tree = system.apply(rows.product_tree, block, locate=place.flat_index)
     return tree.leaves(fraction.item(), divisors=divisors)

@@ -9,6 +9,7 @@ from dask.array.utils import meta_from_array
 from dask.base import tokenize
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import ranks, shape
@@ -16,7 +17,7 @@ from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
-from rnsdask.lazy.ranks import sorted_indices, telling_rows
+from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.lazy.search import shaped
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken
@@ -49,7 +50,7 @@ def unique(
     TypeError
         If `x` is not an array of numbers.
     """
-    entry_of("ordering", x, name="unique")
+    entry_of(rows.ordering, x, name="unique")
     find_lengths(x)
     words = x.words
     flat = shape.reshape(words, -1)
@@ -65,7 +66,7 @@ def unique(
 def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, Array, Array]:
     """Words (rows, N) of the distinct numbers, where they are first, the inverse, and counts."""
     order = sorted_indices(words, system, 0)
-    begins = begin_groups(telling_rows(words, system), order)
+    begins = begin_groups(system.identifying_words(words), order)
     (starts,) = begins.nonzero()
     inverse = np.empty_like(order)
     inverse[order] = groups_of(begins)
@@ -81,7 +82,7 @@ def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> 
     packed = ranks.sorted_words(words, system)
     chunks = words.chunks[1]
     ones = ((1,) * len(chunks),)
-    last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones)
+    last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones, dtype=packed.dtype)
     previous = rechunked(da.concatenate([last[:, :1], last[:, :-1]], axis=1), {1: 1})
     begins = map_chunks(
         _begins_block, packed, previous, dtype=np.bool_, matched=True, located=True, system=system
@@ -111,8 +112,9 @@ def _indices_block(packed: Any) -> Any:
 
 def _begins_block(packed: Any, previous: Any, *, system: NumberSystem, place: Place) -> Any:
     """Mark the starts of runs of equal numbers; the number before the first one is in another chunk."""
-    rows = telling_rows(np.concatenate([previous, packed], axis=1), system)
-    begins = begin_groups(rows, np.arange(rows.shape[1], dtype=np.int64, like=rows))[1:]
+    differing = system.identifying_words(np.concatenate([previous, packed], axis=1))
+    indices = np.arange(differing.shape[1], dtype=np.int64, like=differing)
+    begins = begin_groups(differing, indices)[1:]
     if place.location[0][0] == 0:
         begins[:1] = True
     return begins[None]

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
+from rnsdask.core.rows import Row
 from rnsdask.core.table import ThroughRNS
 from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped
 from rnsdask.lazy.operands import common_system, is_number_array, made_alike
@@ -24,7 +26,7 @@ class Residues:
     system: RNS
 
 
-def by_table(row: str) -> Callable[[F], F]:
+def by_table(row: Row[..., Any]) -> Callable[[F], F]:
     """Decorate the Dask half of an operation that has a row in the table of its operands' system.
 
     It is called with residues of more moduli where the row says so.
@@ -66,12 +68,12 @@ def through_rns(
         made_alike(*arrays)
         system: NumberSystem = common_system(*arrays)
         mode = overflow_mode(options.pop("overflow", None), system) if overflows else "raise"
-        wide = system.apply("wide_system", bits=None if bits is None else bits(*args, **options))
+        wide = system.wide_system(None if bits is None else bits(*args, **options))
 
         def widened(value: Any) -> Any:
             if not is_number_array(value):
                 return value
-            words = mapped("widened", (value.words,), system, result=wide, wide=wide)
+            words = mapped(rows.widened, (value.words,), system, result=wide, wide=wide)
             return Residues(words, wide.holding(system.value_range))
 
         with errstate(overflow="raise"):
@@ -91,7 +93,7 @@ def of_residues(name: str, function: Function, *arrays: Any) -> Any:
     TypeError
         If the numbers are no residues, nor are brought to such.
     """
-    entry_of("residues_modulo", *arrays, name=name)
+    entry_of(rows.residues_modulo, *arrays, name=name)
     return (function if arrays[0].system.extends else through_rns(function))(*arrays)
 
 
@@ -102,7 +104,7 @@ def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if not is_number_array(result):
         return result
-    words = mapped("narrowed", (result.words,), system, mode=mode, wide=result.system)
+    words = mapped(rows.narrowed, (result.words,), system, mode=mode, wide=result.system)
     if mode == "flag":
         return array_type(words[:-1], system), words[-1] != 0
     return array_type(words, system)

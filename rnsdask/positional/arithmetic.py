@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.errors import NumberError
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
+from rnsdask.core.rows import Part
 from rnsdask.positional.divide import divmod_
 from rnsdask.positional.divide import gcd as common_divisors
 from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
 from rnsdask.positional.operands import Operands, limbs_of, resized, trimmed
 from rnsdask.positional.system import Positional
-from rnsdask.rns.axis import fold_along, reduced_shape
+from rnsdask.rns.axis import fold_along
 from rnsdask.rns.blocks import with_overflow
 from rnsdask.rns.compare import choose
-from rnsdask.rns.divide import Part
 from rnsdask.rns.products import BEYOND, NEGATIVE, ZERO, joined_flags, overflow_of, with_signs
 
 _WRAPPING = {"multiply": multiply, "fma": multiply_add}
@@ -51,6 +53,28 @@ def apply(
         return system.overflow_error(OPERATIONS[name].evaluate(*numbers), locate(index))
 
     return with_overflow(words, outside, mode, error)
+
+
+def apply_to_blocks(
+    name: str,
+    *blocks: Array,
+    system: Positional,
+    mode: str = "raise",
+    locate: Locate = int,
+    given: Sequence[Positional] | None = None,
+) -> Array:
+    """Apply an operation as :func:`apply` does, as a row of the table; `given` are systems of the blocks."""
+    return apply(name, blocks, given or (system,) * len(blocks), system, mode, locate)
+
+
+def absolute(x: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
+    """Absolute values, as :func:`apply`; only the lowest signed number's can be out of range."""
+    zero = np.zeros((len(x), *(1,) * (x.ndim - 1)), np.uint32)
+    is_negative = x[-1:] >> np.uint32(31) != 0
+    # Only numbers below 0 can have no opposite.
+    opposite = apply("subtract", (zero, x), (system, system), system, mode, locate)
+    chosen = choose(is_negative, opposite[: len(x)], x)
+    return np.concatenate([chosen, opposite[len(x) :]]) if mode == "flag" else chosen
 
 
 def _results(
@@ -97,30 +121,20 @@ def _sum(
     return operands.shaped(out), operands.shaped(flags != 0)
 
 
-def result_system(name: str, x: Positional, y: Positional) -> Positional:
-    """The fewest bits that hold each sum, difference or product of two operands."""
-    signed = x.signed or y.signed
-    if name == "multiply":
-        return Positional(x.bits + y.bits, signed)
-    # A number without a sign takes one bit more where there are signs.
-    widest = max(s.bits + (signed and not s.signed) for s in (x, y))
-    return Positional(widest + 1, signed or name == "subtract")
-
-
 # ---- powers -----------------------------------------------------------------------------------------------
 
 
-def power(x: Array, exponents: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
+def power(x: Array, exponent: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
     """Powers of numbers by one exponent that is not negative or by machine integers (1, *shape); 0**0 is 1.
 
     From the highest bit of an exponent on, so that what lies between is no greater than the power: if it is
     out of range, so is the power. A negative exponent of an array is a ValueError that names its index.
     """
-    if isinstance(exponents, int):
+    if isinstance(exponent, int):
         by_number: Array = np.ones((1,) * x.ndim, np.bool_)
-        longest = exponents.bit_length()
+        longest = exponent.bit_length()
     else:
-        by_number = np.asarray(exponents, like=x)
+        by_number = np.asarray(exponent, like=x)
         longest = int(by_number.max()).bit_length() if by_number.size else 0
     shape = np.broadcast_shapes(x.shape[1:], by_number.shape[1:])
     if by_number.dtype.kind == "i":
@@ -132,10 +146,10 @@ def power(x: Array, exponents: Array | int, system: Positional, mode: str, locat
     for k in range(longest - 1, -1, -1):
         words, beyond = multiply_checked(words, words, bits, signed)
         outside |= beyond
-        if isinstance(exponents, int) and not exponents >> k & 1:
+        if isinstance(exponent, int) and not exponent >> k & 1:
             continue
         products, beyond = multiply_checked(words, x, bits, signed)
-        if not isinstance(exponents, int):
+        if not isinstance(exponent, int):
             taken = (by_number >> by_number.dtype.type(k) & by_number.dtype.type(1)) != 0
             products, beyond = np.where(taken, products, words), beyond & taken[0]
         words = products
@@ -144,11 +158,11 @@ def power(x: Array, exponents: Array | int, system: Positional, mode: str, locat
     words, outside = flat.reshape(words.shape), outside | beyond.reshape(shape)
 
     def error(index: int) -> Exception:
-        exponent = exponents if isinstance(exponents, int) else int(_at(by_number, index, shape)[0, 0])
+        k = exponent if isinstance(exponent, int) else int(_at(by_number, index, shape)[0, 0])
         base = _number_at(x, index, shape, system)
         # The power itself may be too long to compute.
-        length = max((abs(base).bit_length() - 1) * exponent, system.bits)
-        negative = base < 0 and exponent % 2 == 1
+        length = max((abs(base).bit_length() - 1) * k, system.bits)
+        negative = base < 0 and k % 2 == 1
         return system.overflow_of_length(length, negative, locate(index), at_least=True)
 
     return with_overflow(words, outside, mode, error)
@@ -175,6 +189,21 @@ def _number_at(words: Array, index: int, shape: tuple[int, ...], system: Positio
 
 
 # ---- division ---------------------------------------------------------------------------------------------
+
+
+def floor_divide(
+    x: Array, y: Array, system: Positional, parts: Sequence[Part], locate: Locate = int
+) -> Array:
+    """Quotients and remainders of numbers of one system, as :func:`divided`."""
+    return divided(x, y, (system, system), system, parts, locate)
+
+
+def divide_by_integer(
+    x: Array, divisor: int, system: Positional, parts: Sequence[Part], locate: Locate = int
+) -> Array:
+    """Quotients and remainders by an integer of any size, as :func:`divided`."""
+    given = Positional(max(1, divisor.bit_length() + (divisor < 0)), divisor < 0)
+    return divided(x, given.column(divisor, x.ndim - 1), (system, given), system, parts, locate)
 
 
 def divided(
@@ -257,6 +286,23 @@ def factors_along(factors: Array, system: Positional, axes: tuple[int, ...]) -> 
     if len(factors) == system.rows:
         one = _wrapped(one, system)
     return one
+
+
+def axis_factors(words: Array, system: Positional, axes: tuple[int, ...], mode: str) -> Array:
+    """Factors of single numbers multiplied along axes, which keep length 1."""
+    return factors_along(factors_of(words, system, mode), system, axes)
+
+
+def factors_of_chunk(words: Array, system: Positional, mode: str) -> Array:
+    """Factors (rows, 1) of the product of all numbers, in NumPy."""
+    return to_backend(axis_factors(as_matrix(words), system, (0,), mode), "cpu")
+
+
+def result_of(factors: Array, system: Positional, mode: str) -> Any:
+    """The product that factors (rows, 1) stand for, an int; with ``"flag"`` a pair of it and a bool."""
+    words = finish(factors, system, mode)
+    value = system.decode_at(words[: system.rows], 0)
+    return (value, bool(words[-1, 0])) if mode == "flag" else value
 
 
 def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) -> Array:

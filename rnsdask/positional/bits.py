@@ -27,6 +27,11 @@ LOGIC: dict[str, Callable[[Any, Any], Any]] = {
 """The operations of two operands, of which canonical limbs make canonical ones."""
 
 
+def is_even(x: Array) -> Array:
+    """Whether each number (k, *shape) is even: Boolean (*shape)."""
+    return x[0] % 2 == 0
+
+
 def logic(name: str, x: Array, y: Array) -> Array:
     """One of `LOGIC` of two blocks (k, *shape), which broadcast."""
     like = y if backend_name(y) == "cuda" else x

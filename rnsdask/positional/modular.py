@@ -278,6 +278,11 @@ def mod_power_by_array(x: Array, m: Array, exponents: Array, signed: bool, locat
     return operands.shaped(by_each_exponent(power, result, np.broadcast_to(given[0], operands.count)))
 
 
+def mod_power_by_integer(x: Array, m: Array, exponent: int, signed: bool, locate: Locate = int) -> Array:
+    """``x**exponent`` modulo m by one integer, as :func:`mod_power`."""
+    return mod_power(x, exponent, m, signed, locate)
+
+
 def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
     """The inverses of x modulo m; ZeroDivisionError of a common factor, naming the first number's index."""
     operands, (a,), modulus = _prepared((x,), m, signed, locate)

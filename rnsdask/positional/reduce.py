@@ -10,21 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core import generic
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS
+from rnsdask.core.order import Ordering
 from rnsdask.core.place import Place
+from rnsdask.core.reductions import REDUCTIONS, ReductionResult
+from rnsdask.core.scan import Scan
 from rnsdask.positional import arithmetic
 from rnsdask.positional.bits import count
 from rnsdask.positional.divide import remainder
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.operands import from_integers, limb_beyond, limbs_of, resized, to_integers
 from rnsdask.positional.system import Positional
-from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.rns.axis import rows_along
 from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.convert import limbs_to_ints
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, common_divisor
-from rnsdask.rns.scan import Fold, Scan, better
-from rnsdask.rns.sort import Ordering
+from rnsdask.rns.reduce import common_divisor
+from rnsdask.rns.scan import Fold, better
 
 
 def compare(x: Array, y: Array, system: Positional) -> Array:
@@ -81,7 +85,7 @@ def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
 _SUM_BLOCK = 2**31
 
 
-def reduce_words(operation: str, words: Array, system: Positional) -> ReductionResult:
+def reduce_words(words: Array, system: Positional, operation: str) -> ReductionResult:
     """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
     matrix = as_matrix(words)
     if matrix.shape[1] == 0:
@@ -94,9 +98,11 @@ def reduce_words(operation: str, words: Array, system: Positional) -> ReductionR
     elif operation == "bound":
         longest = int(count(matrix, system, "length").max())
         value = min(2**longest - 1, max(map(abs, system.value_range)))
-    else:
+    elif operation in ("max", "min"):
         index = _place(matrix, system, operation == "min")
         value = system.decode_at(matrix, index)
+    else:
+        return generic.reduce(matrix, system, operation)
     return ReductionResult(value, index, matrix.shape[1], 0, backend_name(matrix))
 
 

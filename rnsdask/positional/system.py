@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import kernels_of
+from rnsdask.core import rows
 from rnsdask.core.errors import PrecisionOverflowError, abbreviate, bits_text
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
+from rnsdask.core.rows import Row
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
@@ -153,6 +155,19 @@ class Positional(NumberSystem):
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the bits and the range are the same."""
         return isinstance(other, Positional) and (self.bits, self.signed) == (other.bits, other.signed)
+
+    def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:
+        """Limbs and a row of flags, unless results wrap."""
+        return self.rows + (mode != "wrap"), self.word_dtype
+
+    def exact_system(self, row: Row[..., Any], other: "Positional") -> "Positional":
+        """The fewest bits that hold each sum, difference or product of numbers of two systems."""
+        signed = self.signed or other.signed
+        if row is rows.multiply:
+            return Positional(self.bits + other.bits, signed)
+        # A number without a sign takes one bit more where there are signs.
+        widest = max(s.bits + (signed and not s.signed) for s in (self, other))
+        return Positional(widest + 1, signed or row is rows.subtract)
 
     def mismatch(self, other: "Positional") -> str:
         """Text of an error for operands in two systems."""

@@ -78,7 +78,19 @@ def apply(
     locate: Locate = int,
     ranges: tuple[Range, ...] | None = None,
 ) -> Array:
-    """Apply one of :data:`.OPERATIONS` to a chunk of each operand.
+    """Apply one of :data:`.OPERATIONS` to a chunk of each operand, as :func:`apply_to_blocks`."""
+    return apply_to_blocks(name, *blocks, system=system, mode=mode, locate=locate, ranges=ranges)
+
+
+def apply_to_blocks(
+    name: str,
+    *blocks: Array,
+    system: RNS,
+    mode: str,
+    locate: Locate = int,
+    ranges: tuple[Range, ...] | None = None,
+) -> Array:
+    """Apply one of :data:`.OPERATIONS` to a chunk of each operand, a row of the table.
 
     ``"wrap"`` also serves where all results are known to be in range. `ranges` are what the operands are
     known to lie in, lowest and highest number each: they may spare most of the check's cost.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
 from rnsdask.rns.blocks import EXACT_RESIDUES
 from rnsdask.rns.bounds import measured_bound
@@ -64,11 +65,6 @@ def rows_along(array: Array, axes: tuple[int, ...]) -> Array:
     kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
     lengths = [array.shape[axis] for axis in kept]
     return array.transpose(*kept, *axes).reshape(math.prod(lengths), -1)
-
-
-def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with the `axes` of length 1."""
-    return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
 
 
 def fold_along(words: Array, axes: tuple[int, ...], combine: Combine) -> Array:

@@ -54,6 +54,11 @@ def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False, locate: L
     return residues.reshape(len(moduli), *shape)
 
 
+def unchanged(residues: Array) -> Array:
+    """Residues modulo the moduli that they are of."""
+    return residues
+
+
 def to_limbs(residues: Array, moduli: ModuliSet, signed: bool = False) -> Array:
     """Convert residues to ``moduli.limb_count(signed)`` limbs (*shape, L), in two's complement if signed."""
     check_residue_array(residues, moduli)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,16 @@ from rnsdask.constants import (
 from rnsdask.constants.digits import DivisionDigits
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
+from rnsdask.core.generic import check_nonzero
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
+from rnsdask.core.ranges import Range
+from rnsdask.core.rows import Part
 from rnsdask.rns.convert import ints_to_limbs, limbs_to_ints
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
-
-Part: TypeAlias = Literal["quotient", "remainder"]
 
 # Limbs that are divided at a time: on a CPU these stay in its cache.
 _CPU_BLOCK_BYTES = 2**20
@@ -63,7 +65,7 @@ def floor_divide(
     """
     system.check_words(residues)
     if isinstance(divisor, int):
-        check_divisor(divisor, system.signed)
+        check_divisor(system, divisor)
     matrix = as_matrix(residues)
     divisors = _divisor_rows(matrix, divisor)
     result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
@@ -81,6 +83,17 @@ def floor_divide(
     return result.reshape(len(parts) * system.rows, *residues.shape[1:])
 
 
+def divide_arrays(
+    x: Array, y: Array, system: RNS, parts: Sequence[Part], locate: Locate, ranges: Sequence[Range]
+) -> Array:
+    """Divide the numbers of two chunks, which broadcast, as :func:`floor_divide`; `ranges` are of both."""
+    like = y if isinstance(x, np.ndarray) else x  # one number is a NumPy array on any processor
+    shape = (system.rows, *np.broadcast_shapes(x.shape[1:], y.shape[1:]))
+    x, y = (np.broadcast_to(np.asarray(block, like=like), shape) for block in (x, y))
+    dividends, divisors = (system.holding(known) for known in ranges)
+    return floor_divide(x, y, dividends, parts, locate, divisors.bound)
+
+
 def divide_by_integer(
     residues: Array,
     divisor: int,
@@ -93,6 +106,7 @@ def divide_by_integer(
     Fewer moduli take part if the system has a bound. Where the processor has no kernel for long remainders, a
     quotient by a power of two beyond 32 bits takes several divisions, as many as are faster than a long one.
     """
+    check_divisor(system, divisor)
     moduli, highest = system.moduli, system.value_range[1]
     has_long_remainders = kernels_of(residues).remainder_limbs is not None
     if not has_long_remainders and divisor <= highest and _takes_passes(divisor, moduli, parts):
@@ -292,11 +306,10 @@ def is_even(residues: Array, system: RNS) -> Array:
     return small_remainder(residues, system, 2) == 0
 
 
-def check_divisor(divisor: int, signed: bool) -> None:
+def check_divisor(system: NumberSystem, divisor: int, **_: Any) -> None:
     """Refuse a divisor that no number can be divided by: 0, or a negative one of unsigned numbers."""
-    if divisor == 0:
-        raise ZeroDivisionError("division of an array by the integer 0")
-    if divisor < 0 and not signed:
+    check_nonzero(system, divisor)
+    if divisor < 0 and not system.is_signed:
         raise ValueError(f"unsigned numbers need a positive divisor, got {abbreviate(divisor)}")
 
 

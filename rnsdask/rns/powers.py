@@ -14,6 +14,7 @@ import numpy as np
 from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.constants import forward_constants
 from rnsdask.core.errors import NumberError, abbreviate
+from rnsdask.core.generic import check_exponent
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.number_system import NumberSystem
@@ -74,15 +75,6 @@ _FEW_RESIDUES = 1024
 _EXACT_BITS = 2**20
 
 
-def check_exponent(k: int) -> None:
-    """Raise ValueError if an exponent is negative."""
-    if k < 0:
-        raise NumberError(
-            f"an exponent must not be negative, got {abbreviate(k)}; "
-            "inverse(x) of an RNSArray and mod_inverse(x, m) of a PositionalArray give inverses"
-        )
-
-
 def bases_that_fit(exponent: int, system: RNS) -> tuple[int, int]:
     """Lowest and highest number of the range whose power is in the range; so are those of all in between."""
     lowest, highest = system.value_range
@@ -91,11 +83,6 @@ def bases_that_fit(exponent: int, system: RNS) -> tuple[int, int]:
         return (lowest, highest) if exponent or highest else (1, 0)
     root = _root(highest, exponent)
     return (0 if not system.signed else -_root(-lowest if exponent % 2 else highest, exponent)), root
-
-
-def check_power(_: NumberSystem, exponent: int, **__: Any) -> None:
-    """Raise ValueError if the exponent of powers is negative."""
-    check_exponent(exponent)
 
 
 def plan(system: RNS, ranges: Sequence[Range], mode: str, exponent: int) -> tuple[str, int | None]:

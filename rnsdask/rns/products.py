@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.core.axes import reduced_shape
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns import arithmetic, exact
-from rnsdask.rns.axis import fold_along, reduced_shape
+from rnsdask.rns.axis import fold_along
 from rnsdask.rns.blocks import column_of, with_overflow
 from rnsdask.rns.compare import absolute, choose, compare, differ, sign
 from rnsdask.rns.system import RNS
@@ -45,6 +46,11 @@ def factors_of(residues: Array, system: RNS, mode: str) -> Array:
         return residues
     signs = sign(residues, system)
     return with_signs(absolute(residues, system, "wrap"), signs == 0, signs < 0)
+
+
+def axis_factors(residues: Array, system: RNS, axes: tuple[int, ...], mode: str) -> Array:
+    """Factors of single numbers multiplied along axes, which keep length 1."""
+    return factors_along(factors_of(residues, system, mode), system.moduli, axes)
 
 
 def with_signs(magnitudes: Array, zero: Array, negative: Array) -> Array:

@@ -1,6 +1,7 @@
 """Residues of random numbers, uniform in the range of a number system or within its bound. In NumPy."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,16 +9,15 @@ from numpy.typing import NDArray
 from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.rns.convert import ints_to_limbs, to_residues
 from rnsdask.rns.exact import residues_of
-from rnsdask.rns.system import RNS
 
 # Limbs that are drawn at a time, few enough that their memory does not matter.
 _BATCH_LIMBS = 2**18
 
 
 def random_residues(
-    system: RNS, shape: tuple[int, ...], generator: np.random.Generator
+    system: Any, shape: tuple[int, ...], generator: np.random.Generator
 ) -> NDArray[np.uint32]:
-    """Residues (n, *shape) of numbers uniform in ``system.known_range``.
+    """Residues (n, *shape) of numbers uniform in ``system.known_range``, of a system of residues.
 
     In the whole range the residues of a number are independent of one another, each uniform. Within a bound,
     numbers of the bits of the range's length are drawn until one is in it: less than two on average.

@@ -1,23 +1,21 @@
-"""MAX, MIN, SUM, GCD and a tight bound of a chunk of numbers, and how results of chunks combine.
+"""MAX, MIN, SUM, GCD and a tight bound of a chunk of numbers.
 
 A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
 2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
 keys cannot tell apart are decided by their limbs. The bounds are derived in docs/mathematics.md.
 """
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
-from rnsdask.core.integer_text import number_text
+from rnsdask.core import generic
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.rns import exact
 from rnsdask.rns.blocks import EXACT_RESIDUES, batches
 from rnsdask.rns.bounds import measured_bound, narrowed
@@ -38,69 +36,6 @@ _FIRST_DIVIDED = 64
 
 # Sums of residues and of half keys stay below 2**64.
 _SUM_BLOCK = 2**31
-
-
-@dataclass(frozen=True, repr=False)
-class ReductionResult:
-    """Result of a reduction over some numbers.
-
-    Attributes
-    ----------
-    value : int
-        The maximum, minimum, sum or greatest common divisor, exact, of any size; or the bound
-        (:func:`.measured_bound`).
-    index : int or None
-        Of a maximum or minimum: the smallest flat (C order) index that holds it.
-    count : int
-        How many numbers were reduced.
-    exact_fallbacks : int
-        How many numbers the interval evaluations could not decide, so that exact arithmetic did.
-    backend : str
-        ``"cpu"`` or ``"cuda"``; ``"cpu+cuda"`` if chunks went to both.
-    """
-
-    value: int
-    index: int | None
-    count: int
-    exact_fallbacks: int
-    backend: str
-
-    def __repr__(self) -> str:
-        fields = f"index={self.index}, count={self.count}, exact_fallbacks={self.exact_fallbacks}"
-        return f"ReductionResult(value={number_text(self.value)}, {fields}, backend={self.backend!r})"
-
-    def __dask_tokenize__(self) -> Any:
-        # Python refuses to write longer integers than of 4300 digits in decimal, as Dask does.
-        value = hex(self.value)
-        return "rnsdask.ReductionResult", value, self.index, self.count, self.exact_fallbacks, self.backend
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """A reduction as data: what a chunk yields and how two results combine (associatively).
-
-    ``chunk(residues, system)`` takes (n, N) residues, N >= 1. The result of ``combine`` does
-    not depend on order or grouping. ``identity`` is the value over no numbers, if there is one.
-    """
-
-    name: str
-    chunk: Callable[[Array, RNS], ReductionResult]
-    combine: Callable[[ReductionResult, ReductionResult], ReductionResult]
-    identity: int | None = None
-
-    def of_nothing(self, backend: str) -> ReductionResult:
-        """The result over no numbers; ValueError if there is none."""
-        if self.identity is None:
-            raise ValueError(f"{self.name} of an empty array: it needs at least one number")
-        return ReductionResult(self.identity, None, 0, 0, backend)
-
-
-def reduce_chunk(reduction: Reduction, residues: Array, system: RNS) -> ReductionResult:
-    """Reduce all numbers of one array by one of `REDUCTIONS`; ValueError if an extremum has none."""
-    matrix = as_matrix(residues)
-    if matrix.shape[1] == 0:
-        return reduction.of_nothing(backend_name(matrix))
-    return reduction.chunk(matrix, system)
 
 
 # ---- MAX and MIN ------------------------------------------------------------------------------------------
@@ -206,30 +141,6 @@ def _candidates(residues: Array, constants: KeyConstants, minimum: bool, thresho
         yield from batches(indices, len(residues))
 
 
-def _combine_maxima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
-    return _join(a, b, b if (b.value, -_index(b)) > (a.value, -_index(a)) else a)
-
-
-def _combine_minima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
-    return _join(a, b, b if (b.value, _index(b)) < (a.value, _index(a)) else a)
-
-
-def _index(result: ReductionResult) -> int:
-    assert result.index is not None
-    return result.index
-
-
-def _join(a: ReductionResult, b: ReductionResult, winner: ReductionResult) -> ReductionResult:
-    """The winner's value and index, with the counts of both."""
-    return ReductionResult(
-        winner.value,
-        winner.index,
-        a.count + b.count,
-        a.exact_fallbacks + b.exact_fallbacks,
-        "+".join(sorted({*a.backend.split("+"), *b.backend.split("+")})),
-    )
-
-
 # ---- SUM --------------------------------------------------------------------------------------------------
 
 
@@ -286,10 +197,6 @@ def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     return wrapped
 
 
-def _combine_sums(a: ReductionResult, b: ReductionResult) -> ReductionResult:
-    return _join(a, b, ReductionResult(a.value + b.value, None, 0, 0, ""))
-
-
 # ---- GCD --------------------------------------------------------------------------------------------------
 
 
@@ -326,10 +233,6 @@ def _divisor(residues: Array, system: RNS) -> ReductionResult:
     return common_divisor(residues, system, lambda x, divisor: is_multiple(x, system, divisor))
 
 
-def _combine_divisors(a: ReductionResult, b: ReductionResult) -> ReductionResult:
-    return _join(a, b, ReductionResult(math.gcd(a.value, b.value), None, 0, 0, ""))
-
-
 # ---- bound ------------------------------------------------------------------------------------------------
 
 
@@ -338,15 +241,21 @@ def _bound(residues: Array, system: RNS) -> ReductionResult:
     return ReductionResult(bound, None, count, 0, backend_name(residues))
 
 
-def _combine_bounds(a: ReductionResult, b: ReductionResult) -> ReductionResult:
-    return _join(a, b, b if b.value > a.value else a)
-
-
-REDUCTIONS: dict[str, Reduction] = {
-    "max": Reduction("max", _maximum, _combine_maxima),
-    "min": Reduction("min", _minimum, _combine_minima),
-    "sum": Reduction("sum", _sum, _combine_sums, identity=0),
-    "gcd": Reduction("gcd", _divisor, _combine_divisors, identity=0),
-    "bound": Reduction("bound", _bound, _combine_bounds, identity=0),
+_CHUNKS: dict[str, Callable[[Array, RNS], ReductionResult]] = {
+    "max": _maximum,
+    "min": _minimum,
+    "sum": _sum,
+    "gcd": _divisor,
+    "bound": _bound,
 }
-"""The reductions by name."""
+"""Functions of a chunk of residues (n, N), N >= 1, by the name of a reduction."""
+
+
+def reduce_chunk(residues: Array, system: RNS, operation: str) -> ReductionResult:
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
+    matrix = as_matrix(residues)
+    if operation not in _CHUNKS:
+        return generic.reduce(matrix, system, operation)
+    if matrix.shape[1] == 0:
+        return REDUCTIONS[operation].of_nothing(backend_name(matrix))
+    return _CHUNKS[operation](matrix, system)

@@ -6,11 +6,10 @@ numbers' keys, where they are needed, and one that writes the result.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, count
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from rnsdask.constants import KeyConstants, key_constants
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.scan import Scan
 from rnsdask.rns import matmul, products
 from rnsdask.rns.axis import fold_along, running_along, sums
 from rnsdask.rns.blocks import batches, column_of
@@ -26,7 +26,7 @@ from rnsdask.rns.compare import choose, compare
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.keys import certain_below, complemented, keyed, number_keys
 from rnsdask.rns.matmul import Product, enlarged
-from rnsdask.rns.reduce import REDUCTIONS, reduce_chunk
+from rnsdask.rns.reduce import reduce_chunk
 from rnsdask.rns.system import RNS
 
 # Running sums of keys have this many bits behind the point, so that a sum twice out of range fits 64 bits.
@@ -43,7 +43,7 @@ _EXACT_BLOCK = 2**12
 
 
 def _sum_of(residues: Array, system: RNS) -> int:
-    return reduce_chunk(REDUCTIONS["sum"], residues, system).value
+    return reduce_chunk(residues, system, "sum").value
 
 
 # ---- running sums -----------------------------------------------------------------------------------------
@@ -215,37 +215,6 @@ def _last_records(records: Array) -> Array:
 
 
 S = TypeVar("S", bound=NumberSystem)
-
-
-@dataclass(frozen=True)
-class Scan(ABC, Generic[S]):
-    """A running operation along an axis, counted from 0, of the numbers of a system."""
-
-    system: S
-    axis: int
-    mode: str = "raise"
-
-    @property
-    def rows(self) -> int:
-        """Words of a result, with ``"flag"`` one more."""
-        return self.system.rows + (self.mode == "flag")
-
-    @abstractmethod
-    def total(self, block: Array) -> Any:
-        """Contribution of a chunk (n, *shape) with at least one number along the axis, in NumPy or Python."""
-
-    @abstractmethod
-    def join(self, first: Any, second: Any) -> Any:
-        """The total of two chunks, the second after the first."""
-
-    @abstractmethod
-    def results(self, block: Array, before: Any | None, place: Place) -> Array:
-        """The chunk's results, given the total of all before it along the axis, None if there is nothing.
-
-        Words (rows, *shape); with ``"flag"`` one row more, 1 where the exact result is out of range.
-        """
-
-
 _REDUCTION_OF = {"cumsum": "sum", "cummax": "max", "cummin": "min"}
 
 
@@ -257,7 +226,7 @@ class LineScan(Scan[RNS]):
 
     def total(self, block: Array) -> int:
         """The sum, or the extremum."""
-        return reduce_chunk(REDUCTIONS[_REDUCTION_OF[self.operation]], block, self.system).value
+        return reduce_chunk(block, self.system, _REDUCTION_OF[self.operation]).value
 
     def join(self, first: int, second: int) -> int:
         """The sum, or the extremum, of both."""
@@ -307,6 +276,18 @@ def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -
     starts = np.zeros_like(lines, shape=(n, outer, 1, inner), order="C") if carry is None else carry
     sums = kernels_of(lines).running_sums(lines, starts.reshape(n, outer, inner), system.moduli)
     return sums.reshape(residues.shape)
+
+
+def scan_sums(system: RNS, axis: int, line: bool) -> Scan[RNS]:
+    """Running sums along an axis, or on a line, where chunks have one axis alone."""
+    return LineScan(system, axis, operation="cumsum") if line else AxisSums(system, axis)
+
+
+def scan_extrema(system: RNS, axis: int, line: bool, minimum: bool) -> Scan[RNS]:
+    """Running maxima or minima, as :func:`scan_sums`."""
+    if line:
+        return LineScan(system, axis, operation="cummin" if minimum else "cummax")
+    return AxisExtrema(system, axis, minimum=minimum)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KeyConstants
+from rnsdask.core import rows
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.order import Ordering
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.keys import complemented, distinct, groups_of, keyed
 from rnsdask.rns.order import comparable_limbs
@@ -31,21 +33,6 @@ Compare = Callable[[Array, Array], Array]
 
 Sorter = Callable[[Array], Array]
 """Indices (k,) that sort words (rows, k); equal numbers by index."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ordering:
-    """Sort keys of numbers, flattened.
-
-    A number is less than another one if its key is, uint64 (N,), by more than `slack`. Equal numbers have
-    equal keys, and rows of `words` (r, N) tell unequal ones apart. `digits` gives, for indices (k,), uint32
-    (d, k) that compare as the numbers do, from the last row, the most significant, to the first.
-    """
-
-    keys: Array
-    slack: int
-    words: Array
-    digits: Callable[[Array], Array]
 
 
 def ordering(residues: Array, system: RNS) -> Ordering:
@@ -285,7 +272,7 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
     chosen = kernels_of(words).gather(as_matrix(words), candidates)
     if len(candidates) <= _FEW:
         chosen, candidates = (to_backend(array, "cpu") for array in (chosen, candidates))
-    best = sorted_indices(system.apply("ordering", chosen), candidates.shape, 0, not minimum)[:count]
+    best = sorted_indices(system.apply(rows.ordering, chosen), candidates.shape, 0, not minimum)[:count]
     values = system.decode(kernels_of(chosen).gather(chosen, best))
     return Selection(tuple(values), tuple((candidates[best] + offset).tolist()))
 

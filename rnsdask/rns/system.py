@@ -130,6 +130,19 @@ class RNS(NumberSystem):
         made.__dict__.pop("known_range", None)
         return made
 
+    @property
+    def residue_moduli(self) -> ModuliSet:
+        """The moduli."""
+        return self.moduli
+
+    def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:
+        """Residues and a row of flags, unless results wrap."""
+        return self.rows + (mode != "wrap"), self.word_dtype
+
+    def identifying_words(self, words: Any) -> Any:
+        """Residues by no more moduli than the bound needs."""
+        return self.sufficient(words)[1]
+
     def sufficient(self, words: Any) -> tuple["RNS", Any]:
         """Return a system and words of the same numbers, by no more moduli than their bound needs."""
         moduli = sufficient_prefix(self.moduli, self.signed, self.bound)

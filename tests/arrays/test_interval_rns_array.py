@@ -17,6 +17,7 @@ from strategies import BOTH_RANGES, MODULI_SETS
 import rnsdask as rd
 from rnsdask import IntervalRNSArray
 from rnsdask.backend import to_backend
+from rnsdask.core import rows
 from rnsdask.core.errors import CorruptChunkError
 from rnsdask.lazy import elementwise
 
@@ -120,10 +121,10 @@ def test_the_papers_failing_case(on_each_processor: Processor) -> None:
     x = array_of([10**20], MODULI, on_each_processor)
     y = array_of([10**20 + 1], MODULI, on_each_processor)
     for algorithm in (None, 1, 2, "digits"):
-        result = elementwise.apply("subtract", x, y, algorithm=algorithm)
+        result = elementwise.apply(rows.subtract, x, y, algorithm=algorithm)
         check_columns(result.columns, [-1], MODULI, on_each_processor)
         check_columns(
-            elementwise.apply("add", x, -x, algorithm=algorithm).columns, [0], MODULI, on_each_processor
+            elementwise.apply(rows.add, x, -x, algorithm=algorithm).columns, [0], MODULI, on_each_processor
         )
 
 
@@ -131,7 +132,7 @@ def test_the_papers_failing_case(on_each_processor: Processor) -> None:
 def test_unknown_algorithms(algorithm: Any) -> None:
     x = IntervalRNSArray.from_ints([1], MODULI)
     with pytest.raises(ValueError, match="algorithm must be 1, 2 or 'digits'"):
-        elementwise.apply("add", x, x, algorithm=algorithm)
+        elementwise.apply(rows.add, x, x, algorithm=algorithm)
 
 
 def test_division_by_zero(on_each_processor: Processor, kind: str) -> None:

@@ -26,7 +26,7 @@ from distributed import Client
 from forking import forked_workers
 
 import rnsdask as rd
-from rnsdask.rns.reduce import ReductionResult
+from rnsdask.core.reductions import ReductionResult
 
 pytestmark = pytest.mark.timeout(600)
 

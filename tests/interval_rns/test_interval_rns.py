@@ -385,7 +385,7 @@ def test_sums_and_order_of_numbers_of_every_length(on_each_processor: Processor,
             values = [end // k for k in range(1, 9) for end in ends]
             columns = columns_of(values, moduli, on_each_processor.xp)
             assert layout.system_of_magnitudes(columns, moduli).known_magnitude >= greatest
-            assert reduce_columns("sum", columns, moduli).value == sum(values)
+            assert reduce_columns(columns, moduli, "sum").value == sum(values)
             order = sorted_indices(ordering(columns, moduli), (len(values),), 0).tolist()
             assert order == sorted(range(len(values)), key=values.__getitem__)
 

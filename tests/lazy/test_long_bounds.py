@@ -83,7 +83,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda a, b: np.convolve(np.array(a, dtype=object), np.array(b, dtype=object)).tolist(),
     ),
     "ordering": (lambda a, _: rd.sort(a), lambda a, _: sorted(a)),
-    "telling_rows": (lambda a, _: rd.unique(a), lambda a, _: sorted(a)),
+    "unique": (lambda a, _: rd.unique(a), lambda a, _: sorted(a)),
     "gcd": (rd.gcd, each(math.gcd)),
     "lcm": (rd.lcm, each(math.lcm)),
     "bit_length": (lambda a, _: rd.bit_length(a), each(lambda a, _: a.bit_length())),
@@ -123,7 +123,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ),
     "inverse": (lambda a, _: inverted(a), lambda _a, _b: [1] * len(COPRIME)),
     "moments": (lambda a, _: a.var(), lambda a, _: variance(a)),
-    "select": (lambda a, _: a.topk(3), lambda a, _: sorted(a, reverse=True)[:3]),
+    "topk": (lambda a, _: a.topk(3), lambda a, _: sorted(a, reverse=True)[:3]),
     "exact": (lambda a, b: rd.multiply(a, b, bits="exact"), each(operator.mul)),
     "product_tree": (lambda a, _: rd.product_tree(abs(a)).product, lambda a, _: abs(math.prod(a))),
     "change_moduli": (lambda a, _: a.extend(wide(a)), lambda a, _: a),
@@ -131,7 +131,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "to_rns": (lambda a, _: a.to_rns(), lambda a, _: a),
     "part_sign": (lambda a, _: a.sign, each(lambda a, _: a < 0)),
 }
-"""Public calls that run a row of a table, and the results for Python's integers."""
+"""Public calls by the row of a table that they run, or by a name, and the results for Python's integers."""
 
 
 @cache
@@ -151,7 +151,12 @@ TABLES = {
 
 @pytest.mark.parametrize(
     ("name", "row"),
-    [(name, row) for name, table in TABLES.items() for row in CALLS if row in table_at(table)],
+    [
+        *((name, row) for name, table in TABLES.items() for row in CALLS if row in table_at(table)),
+        *((name, call) for name in TABLES for call in ("unique", "topk")),
+        *(("intervals", call) for call in ("change_moduli", "from_rns", "to_rns", "part_sign")),
+        ("positional", "exact"),
+    ],
 )
 def test_row(name: str, row: str) -> None:
     call, of_integers = CALLS[row]

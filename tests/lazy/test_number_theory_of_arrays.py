@@ -7,6 +7,7 @@ import pytest
 from conftest import Processor
 
 import rnsdask as rd
+from rnsdask.core import generic
 from rnsdask.rns import reduce
 
 MODULI = rd.ModuliSet.for_bits(200)
@@ -71,9 +72,7 @@ def test_bounds_hold() -> None:
 
 
 def test_numbers_are_taken_in_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rnsdask.rns import number_theory
-
-    monkeypatch.setattr(number_theory, "EXACT_RESIDUES", 3 * len(MODULI))
+    monkeypatch.setattr(generic, "EXACT_WORDS", 3 * len(MODULI))
     values = [*range(20), 2**222]
     for kind in SYSTEMS:
         x = made(values, kind)

@@ -25,8 +25,8 @@ import rnsdask as rd
 from rnsdask.backend import cpu
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.rows import Part
 from rnsdask.rns import divide
-from rnsdask.rns.divide import Part
 
 BOTH_PARTS: tuple[Part, ...] = ("quotient", "remainder")
 TOP = MODULI_SETS["top"]

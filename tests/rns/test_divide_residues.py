@@ -11,8 +11,8 @@ from strategies import BOTH_RANGES, MODULI_SETS
 import rnsdask as rd
 from rnsdask.backend import cpu
 from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.rows import Part
 from rnsdask.rns import divide
-from rnsdask.rns.divide import Part
 
 BOTH_PARTS: tuple[Part, ...] = ("quotient", "remainder")
 LONG = MODULI_SETS["bits2048"]

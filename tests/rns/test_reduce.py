@@ -24,8 +24,9 @@ from strategies import (
 
 from rnsdask.constants import key_constants
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.rns import blocks, reduce
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.reduce import reduce_chunk
 from rnsdask.rns.system import RNS
 
 
@@ -39,7 +40,7 @@ def check(
 ) -> dict[str, ReductionResult]:
     """Reduce on a processor, and compare with Python's max, min, sum and length in bits."""
     residues = processor.xp.asarray(rns.encode(values, moduli, signed))
-    results = {op: reduce_chunk(r, residues, RNS(moduli, signed, bound)) for op, r in REDUCTIONS.items()}
+    results = {op: reduce_chunk(residues, RNS(moduli, signed, bound), op) for op, r in REDUCTIONS.items()}
     assert results["max"].value == max(values)
     assert results["max"].index == values.index(max(values))
     assert results["min"].value == min(values)
@@ -155,7 +156,7 @@ def test_random_numbers_far_below_the_prefix_need_no_exact_decision(
             random = rng.integers(-(2**62) if signed else 0, 2**62, size=1000)
             values = [int(v) * bound >> 62 for v in random]
             residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
-            found = reduce_chunk(REDUCTIONS[operation], residues, RNS(moduli, signed, bound))
+            found = reduce_chunk(residues, RNS(moduli, signed, bound), operation)
             assert found.value == {"max": max, "min": min}[operation](values)
             assert found.exact_fallbacks == 0
 
@@ -197,8 +198,8 @@ def test_any_shape_has_flat_indices(on_each_processor: Processor, shape: tuple[i
     moduli = MODULI_SETS["top"]
     residues = on_each_processor.xp.asarray(rns.encode([3, 9, 1, 9, 1, 2], moduli))
     shaped = residues.reshape(len(moduli), *shape)
-    assert reduce_chunk(REDUCTIONS["max"], shaped, RNS(moduli)).index == 1
-    assert reduce_chunk(REDUCTIONS["min"], shaped, RNS(moduli)).index == 2
+    assert reduce_chunk(shaped, RNS(moduli), "max").index == 1
+    assert reduce_chunk(shaped, RNS(moduli), "min").index == 2
 
 
 @pytest.mark.parametrize(
@@ -217,9 +218,9 @@ def test_views(on_each_processor: Processor, view: Any, rng: np.random.Generator
     values = [int(f) * moduli.product >> 62 for f in rng.integers(0, 2**62, size=1003)]
     residues = view(on_each_processor.xp.asarray(rns.encode(values, moduli)))
     part = view(np.array(values, dtype=object)[None])[0].tolist()
-    assert reduce_chunk(REDUCTIONS["max"], residues, RNS(moduli)).value == max(part)
-    assert reduce_chunk(REDUCTIONS["min"], residues, RNS(moduli)).index == part.index(min(part))
-    assert reduce_chunk(REDUCTIONS["sum"], residues, RNS(moduli)).value == sum(part)
+    assert reduce_chunk(residues, RNS(moduli), "max").value == max(part)
+    assert reduce_chunk(residues, RNS(moduli), "min").index == part.index(min(part))
+    assert reduce_chunk(residues, RNS(moduli), "sum").value == sum(part)
 
 
 def test_small_blocks_give_the_same_results(
@@ -263,7 +264,7 @@ def test_conversions_of_an_adversarial_array_are_linear(
     for values, most in (([middle] * 5000, 1), ([middle + j % 1000 for j in range(5000)], 5000)):
         residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
         converted.clear()
-        assert reduce_chunk(REDUCTIONS["max"], residues, RNS(moduli)).value == max(values)
+        assert reduce_chunk(residues, RNS(moduli), "max").value == max(values)
         assert sum(converted) <= most
 
 
@@ -272,11 +273,11 @@ def test_empty(on_each_processor: Processor, operation: str) -> None:
     moduli = MODULI_SETS["top"]
     empty = on_each_processor.xp.zeros((len(moduli), 0), dtype=np.uint32)
     if operation in ("sum", "gcd", "bound"):
-        result = reduce_chunk(REDUCTIONS[operation], empty, RNS(moduli))
+        result = reduce_chunk(empty, RNS(moduli), operation)
         assert (result.value, result.index, result.count) == (0, None, 0)
         return
     with pytest.raises(ValueError, match=f"{operation} of an empty array"):
-        reduce_chunk(REDUCTIONS[operation], empty, RNS(moduli))
+        reduce_chunk(empty, RNS(moduli), operation)
 
 
 @given(st.data())
@@ -296,7 +297,7 @@ def test_combining_is_independent_of_grouping(values: list[int], data: st.DataOb
         partials = []
         for start, stop in pairwise(cuts):
             part = rns.encode(values[start:stop], moduli, signed=True)
-            result = reduce_chunk(reduction, part, RNS(moduli, True))
+            result = reduce_chunk(part, RNS(moduli, True), operation)
             index = None if result.index is None else result.index + start
             partials.append(ReductionResult(result.value, index, result.count, result.exact_fallbacks, "cpu"))
         partials = data.draw(st.permutations(partials))
@@ -329,7 +330,7 @@ def test_more_than_2_to_32_numbers(operation: str) -> None:
     value = moduli.product - 2
     for row, m in zip(residues, moduli, strict=True):
         row[count - 1] = value % m
-    result = reduce_chunk(REDUCTIONS[operation], residues, RNS(moduli))
+    result = reduce_chunk(residues, RNS(moduli), operation)
     assert result.count == count
     bound = min(longest([value]), moduli.product - 1)
     assert result.value == {"max": value, "min": 0, "sum": value, "gcd": value, "bound": bound}[operation]
@@ -348,7 +349,7 @@ def test_numbers_around_the_ends_of_tiles(name: str, rng: np.random.Generator) -
             changed, greatest = residues.copy(), moduli.product - 1 - place
             changed[:, place] = rns.encode([greatest], moduli)[:, 0]
             expected = [*values[:place], greatest, *values[place + 1 :]]
-            results = {op: reduce_chunk(r, changed, RNS(moduli)) for op, r in REDUCTIONS.items()}
+            results = {op: reduce_chunk(changed, RNS(moduli), op) for op, r in REDUCTIONS.items()}
             assert (results["max"].value, results["max"].index) == (greatest, place)
             assert results["min"].value == min(expected)
             assert results["sum"].value == sum(expected)

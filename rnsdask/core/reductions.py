@@ -1,0 +1,126 @@
+"""Reductions of all numbers to one as data: what they are, and how results of chunks combine."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rnsdask.core.integer_text import number_text
+
+
+@dataclass(frozen=True, repr=False)
+class ReductionResult:
+    """Result of a reduction over some numbers.
+
+    Attributes
+    ----------
+    value : int
+        The maximum, minimum, sum or greatest common divisor, exact, of any size; or the bound
+        (:func:`.measured_bound`).
+    index : int or None
+        Of a maximum or minimum: the smallest flat (C order) index that holds it.
+    count : int
+        How many numbers were reduced.
+    exact_fallbacks : int
+        How many numbers the interval evaluations could not decide, so that exact arithmetic did.
+    backend : str
+        ``"cpu"`` or ``"cuda"``; ``"cpu+cuda"`` if chunks went to both.
+    """
+
+    value: int
+    index: int | None
+    count: int
+    exact_fallbacks: int
+    backend: str
+
+    def __repr__(self) -> str:
+        fields = f"index={self.index}, count={self.count}, exact_fallbacks={self.exact_fallbacks}"
+        return f"ReductionResult(value={number_text(self.value)}, {fields}, backend={self.backend!r})"
+
+    def __dask_tokenize__(self) -> Any:
+        # Python refuses to write longer integers than of 4300 digits in decimal, as Dask does.
+        value = hex(self.value)
+        return "rnsdask.ReductionResult", value, self.index, self.count, self.exact_fallbacks, self.backend
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction, whatever the number system.
+
+    Attributes
+    ----------
+    name : str
+        Also that of the array's method and of the command.
+    of_integers : callable
+        The value over a list of Python ints, at least one.
+    combine : callable
+        The result of two parts. It does not depend on order or grouping.
+    identity : int, optional
+        The value over no numbers, if there is one.
+    locates : bool
+        Whether the value is one of the numbers, whose index counts.
+    ufunc : str, optional
+        NumPy's function that reduces so.
+    """
+
+    name: str
+    of_integers: Callable[[list[int]], int]
+    combine: Callable[[ReductionResult, ReductionResult], ReductionResult]
+    identity: int | None = None
+    locates: bool = False
+    ufunc: str | None = None
+
+    def of_nothing(self, backend: str) -> ReductionResult:
+        """The result over no numbers; ValueError if there is none."""
+        if self.identity is None:
+            raise ValueError(f"{self.name} of an empty array: it needs at least one number")
+        return ReductionResult(self.identity, None, 0, 0, backend)
+
+
+def _combine_maxima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, b if (b.value, -_index(b)) > (a.value, -_index(a)) else a)
+
+
+def _combine_minima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, b if (b.value, _index(b)) < (a.value, _index(a)) else a)
+
+
+def _index(result: ReductionResult) -> int:
+    assert result.index is not None
+    return result.index
+
+
+def _join(a: ReductionResult, b: ReductionResult, winner: ReductionResult) -> ReductionResult:
+    """The winner's value and index, with the counts of both."""
+    return ReductionResult(
+        winner.value,
+        winner.index,
+        a.count + b.count,
+        a.exact_fallbacks + b.exact_fallbacks,
+        "+".join(sorted({*a.backend.split("+"), *b.backend.split("+")})),
+    )
+
+
+def _combine_sums(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, ReductionResult(a.value + b.value, None, 0, 0, ""))
+
+
+def _combine_divisors(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, ReductionResult(math.gcd(a.value, b.value), None, 0, 0, ""))
+
+
+def _combine_bounds(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, b if b.value > a.value else a)
+
+
+REDUCTIONS = {
+    reduction.name: reduction
+    for reduction in (
+        Reduction("max", max, _combine_maxima, locates=True, ufunc="maximum"),
+        Reduction("min", min, _combine_minima, locates=True, ufunc="minimum"),
+        Reduction("sum", sum, _combine_sums, identity=0, ufunc="add"),
+        Reduction("gcd", lambda values: math.gcd(*values), _combine_divisors, identity=0, ufunc="gcd"),
+        Reduction("bound", lambda values: max(map(abs, values)), _combine_bounds, identity=0),
+    )
+}
+"""The reductions by name."""

@@ -1,0 +1,559 @@
+"""The rows: every operation that a number system can have, declared once.
+
+A number system is its table (:mod:`.table`): for each row that it has, a function of chunks. A row says here
+what such a function takes and gives. Blocks come first: the words (rows, *shape) of each operand, on NumPy or
+CuPy, which broadcast; an integer beside arrays is a block of one number. Then come, as keywords, ``system=``,
+which no declaration repeats, and the options. A function need not take an option that has a default here.
+Functions of numbers give words, unless the row says the type of the plain values, (*shape), that they give.
+
+Three options mean the same everywhere:
+
+- ``mode``, for rows whose exact results may be out of range: ``"raise"``, ``"wrap"``, or ``"flag"``, which
+  has a row more in the result, 1 where a number is out of range;
+- ``locate``, which turns a flat index in the chunk into the one to report;
+- ``ranges``, what is known of each operand: its least and greatest number.
+
+Sums and products of two may also have ``given``, the systems of the operands where these differ, and
+``algorithm``, a choice that benchmarks make.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import Parameter, Signature, signature
+from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+
+from rnsdask.core import ranges
+from rnsdask.core.operations import BY_INTEGERS, STEP, Footprint
+from rnsdask.core.order import Ordering
+from rnsdask.core.place import Locate, Place
+from rnsdask.core.ranges import Range
+from rnsdask.core.reductions import ReductionResult
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Array: TypeAlias = Any
+"""Words, or plain values for each number, on NumPy or CuPy."""
+
+Mode: TypeAlias = str
+Axes: TypeAlias = tuple[int, ...]
+Part: TypeAlias = Literal["quotient", "remainder"]
+Kind: TypeAlias = Literal[
+    "numbers", "factory", "conversion", "reduction", "scan", "order", "matrix", "polynomial"
+]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Row(Generic[P, R]):
+    """A row.
+
+    Attributes
+    ----------
+    name : str
+        Also that of tasks, and of the operation in errors.
+    declared : callable
+        The declaration, whose signature is that of the row's functions without ``system=``.
+    kind : str
+        Whether a function is of numbers one by one, makes new ones or other words of them, reduces them, has
+        running results or an order of them, or takes them as matrices or coefficients of polynomials.
+    gives : dtype or None
+        Type of the plain values; None for words.
+    result : callable or None
+        The range of the results from those of the operands, where these alone say it.
+    footprint : Footprint
+        Memory that a task takes as a step of an expression.
+    """
+
+    name: str
+    declared: Callable[P, R]
+    kind: Kind
+    gives: np.dtype[Any] | None
+    result: Callable[..., Range] | None
+    footprint: Footprint
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The declaration's signature."""
+        return signature(self.declared)
+
+    @cached_property
+    def arity(self) -> int:
+        """How many blocks a function takes."""
+        kinds = (parameter.kind for parameter in self.signature.parameters.values())
+        return sum(kind is Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
+
+    @cached_property
+    def offered(self) -> frozenset[str]:
+        """Options that a function need not take."""
+        options = self.signature.parameters.values()
+        return frozenset(option.name for option in options if option.default is not Parameter.empty)
+
+    def __repr__(self) -> str:
+        return f"rows.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name  # as what stands in this module
+
+
+ROWS: dict[str, Row[..., Any]] = {}
+"""All rows by name."""
+
+
+def row(
+    kind: Kind,
+    *,
+    gives: Any = None,
+    result: Callable[..., Range] | None = None,
+    footprint: Footprint = STEP,
+) -> Callable[[Callable[P, R]], Row[P, R]]:
+    """Declare a row by a function without a body."""
+
+    def declare(declared: Callable[P, R]) -> Row[P, R]:
+        name = declared.__name__
+        if name in ROWS:
+            raise ValueError(f"two rows are named {name}")
+        dtype = None if gives is None else np.dtype(gives)
+        made = Row(name, declared, kind, dtype, result, footprint)
+        ROWS[name] = made
+        return made
+
+    return declare
+
+
+# ---- sums of signed products: core/operations.py says which ------------------------------------------------
+
+
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["add"])
+def add(
+    a: Array,
+    b: Array,
+    *,
+    mode: Mode = "raise",
+    locate: Locate = int,
+    ranges: Sequence[Range] = (),
+    given: Sequence[Any] | None = None,
+    algorithm: Any = None,
+) -> Array:
+    """Sums ``a + b``."""
+
+
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["subtract"])
+def subtract(
+    a: Array,
+    b: Array,
+    *,
+    mode: Mode = "raise",
+    locate: Locate = int,
+    ranges: Sequence[Range] = (),
+    given: Sequence[Any] | None = None,
+    algorithm: Any = None,
+) -> Array:
+    """Differences ``a - b``."""
+
+
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["multiply"])
+def multiply(
+    a: Array,
+    b: Array,
+    *,
+    mode: Mode = "raise",
+    locate: Locate = int,
+    ranges: Sequence[Range] = (),
+    given: Sequence[Any] | None = None,
+    algorithm: Any = None,
+) -> Array:
+    """Products ``a * b``."""
+
+
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["fma"])
+def fma(
+    a: Array, b: Array, c: Array, *, mode: Mode = "raise", locate: Locate = int, ranges: Sequence[Range] = ()
+) -> Array:
+    """Sums ``a * b + c``."""
+
+
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["mulsub"], footprint=Footprint(7, 30))
+def mulsub(
+    a: Array,
+    b: Array,
+    c: Array,
+    d: Array,
+    *,
+    mode: Mode = "raise",
+    locate: Locate = int,
+    ranges: Sequence[Range] = (),
+) -> Array:
+    """Differences ``a * b - c * d``."""
+
+
+@row("numbers", result=ranges.SUMS_OF_PRODUCTS["muladd"], footprint=Footprint(7, 30))
+def muladd(
+    a: Array,
+    b: Array,
+    c: Array,
+    d: Array,
+    *,
+    mode: Mode = "raise",
+    locate: Locate = int,
+    ranges: Sequence[Range] = (),
+) -> Array:
+    """Sums ``a * b + c * d``."""
+
+
+# ---- numbers, one by one -----------------------------------------------------------------------------------
+
+
+@row("numbers", result=ranges.negative)
+def negative(x: Array) -> Array:
+    """Opposites, where they take less than a subtraction from 0."""
+
+
+@row("numbers", result=ranges.absolute)
+def absolute(x: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Absolute values."""
+
+
+@row("numbers", gives=np.int8, result=ranges.sign)
+def sign(x: Array) -> Array:
+    """-1, 0 or +1."""
+
+
+@row("numbers", gives=np.int8)
+def compare(a: Array, b: Array) -> Array:
+    """The order of two numbers: -1, 0 or +1."""
+
+
+@row("numbers", gives=np.bool_)
+def differ(a: Array, b: Array) -> Array:
+    """Whether two numbers are unequal, where that takes less than their order, or there is none."""
+
+
+@row("numbers", gives=np.bool_, result=ranges.truth, footprint=Footprint(4, BY_INTEGERS))
+def is_even(x: Array) -> Array:
+    """Whether 2 divides a number."""
+
+
+@row("numbers", footprint=Footprint(4, 60))
+def floor_divide(
+    x: Array, y: Array, *, parts: Sequence[Part], locate: Locate = int, ranges: Sequence[Range] = ()
+) -> Array:
+    """Quotients, rounded down, and remainders: words of each of the parts, one after another."""
+
+
+@row("numbers")
+def floor_divide_by(x: Array, *, divisor: int, parts: Sequence[Part], locate: Locate = int) -> Array:
+    """Quotients and remainders by one integer of any size."""
+
+
+@row("numbers", footprint=Footprint(16, BY_INTEGERS))
+def power(x: Array, *, exponent: int, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Powers; in a field also by negative exponents."""
+
+
+@row("numbers")
+def power_by_array(x: Array, exponents: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Powers by machine integers (1, *shape)."""
+
+
+@row("numbers")
+def power_modulo(x: Array, *, exponent: int, modulus: int, locate: Locate = int) -> Array:
+    """Powers modulo an integer, as Python's ``pow``."""
+
+
+@row("numbers")
+def power_modulo_by_array(x: Array, exponents: Array, *, modulus: int, locate: Locate = int) -> Array:
+    """Powers by machine integers (1, *shape) modulo an integer."""
+
+
+@row("numbers")
+def inverse(x: Array, *, locate: Locate = int) -> Array:
+    """Inverses, modulo M or in a field."""
+
+
+@row("numbers", result=ranges.gcd, footprint=Footprint(4, BY_INTEGERS))
+def gcd(x: Array, y: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Greatest common divisors."""
+
+
+@row("numbers", result=ranges.lcm, footprint=Footprint(4, BY_INTEGERS))
+def lcm(x: Array, y: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Least common multiples."""
+
+
+@row("numbers", result=ranges.isqrt, footprint=Footprint(4, BY_INTEGERS))
+def isqrt(x: Array, *, locate: Locate = int) -> Array:
+    """Square roots, rounded down."""
+
+
+@row("numbers", gives=np.int64, result=ranges.bit_length, footprint=Footprint(4, BY_INTEGERS))
+def bit_length(x: Array) -> Array:
+    """Bits of magnitudes."""
+
+
+@row("numbers", gives=np.int64, result=ranges.bitwise_count, footprint=Footprint(4, BY_INTEGERS))
+def bitwise_count(x: Array) -> Array:
+    """Bits of magnitudes that are 1."""
+
+
+@row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
+def bitwise_and(x: Array, y: Array) -> Array:
+    """Bits that are 1 in both numbers, in two's complement."""
+
+
+@row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
+def bitwise_or(x: Array, y: Array) -> Array:
+    """Bits that are 1 in a number or the other."""
+
+
+@row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
+def bitwise_xor(x: Array, y: Array) -> Array:
+    """Bits that differ."""
+
+
+@row("numbers", result=ranges.invert, footprint=Footprint(1, 0))
+def invert(x: Array) -> Array:
+    """All bits inverted."""
+
+
+@row("numbers", footprint=Footprint(3, 60))
+def left_shift(x: Array, counts: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Products with powers of 2 by machine integers (1, *shape)."""
+
+
+@row("numbers", footprint=Footprint(3, 60))
+def right_shift(x: Array, counts: Array, *, locate: Locate = int) -> Array:
+    """Quotients by powers of 2, rounded down."""
+
+
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
+def mod_add(x: Array, y: Array, m: Array, *, locate: Locate = int) -> Array:
+    """Sums modulo m."""
+
+
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
+def mod_subtract(x: Array, y: Array, m: Array, *, locate: Locate = int) -> Array:
+    """Differences modulo m."""
+
+
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
+def mod_multiply(x: Array, y: Array, m: Array, *, locate: Locate = int) -> Array:
+    """Products modulo m."""
+
+
+@row("numbers", result=ranges.modular, footprint=Footprint(16, BY_INTEGERS, passes=1))
+def mod_power(x: Array, exponents: Array, m: Array, *, locate: Locate = int) -> Array:
+    """Powers by numbers modulo m."""
+
+
+@row("numbers")
+def mod_power_by_array(x: Array, m: Array, exponents: Array, *, locate: Locate = int) -> Array:
+    """Powers by machine integers (1, *shape) modulo m."""
+
+
+@row("numbers")
+def mod_power_by_integer(x: Array, m: Array, *, exponent: int, locate: Locate = int) -> Array:
+    """Powers by one integer of any size modulo m."""
+
+
+@row("numbers", result=ranges.modular, footprint=Footprint(4, BY_INTEGERS))
+def mod_inverse(x: Array, m: Array, *, locate: Locate = int) -> Array:
+    """Inverses modulo m."""
+
+
+@row("numbers")
+def divide_by(x: Array, *, divisor: int) -> Array:
+    """Quotients of elements of fields by one integer."""
+
+
+@row("numbers")
+def multiply_by_root(x: Array, *, exponent: int) -> Array:
+    """Products with a power of the radix, a root of unity."""
+
+
+# ---- new numbers ------------------------------------------------------------------------------------------
+
+
+@row("factory")
+def random(*, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """Numbers uniform in the range, or below the bound."""
+
+
+# ---- the same numbers in other words -----------------------------------------------------------------------
+
+
+@row("conversion")
+def residues_modulo(x: Array) -> Array:
+    """Residues of numbers of either sign modulo the system's moduli, without more words."""
+
+
+@row("conversion")
+def widened(x: Array, *, wide: Any) -> Array:
+    """Residues in a system of more moduli."""
+
+
+@row("conversion")
+def narrowed(x: Array, *, wide: Any, mode: Mode = "raise", locate: Locate = int) -> Array:
+    """Numbers of the system from residues in one of more moduli."""
+
+
+@row("conversion")
+def from_decimal(limbs: Array, *, signed: bool) -> Array:
+    """Words (rows, N) of limbs of 9 decimal digits, uint32 (L, N), as NumPy has them."""
+
+
+@row("conversion")
+def to_decimal(words: Array) -> tuple[Array, Array]:  # type: ignore[empty-body]
+    """Limbs of 9 decimal digits (L, N) of magnitudes, and which numbers are negative (N,)."""
+
+
+# ---- over all numbers, or along axes, which keep length 1 --------------------------------------------------
+
+
+@row("reduction")
+def reduce(words: Array, *, operation: str) -> ReductionResult:  # type: ignore[empty-body]
+    """Result of one of :data:`.REDUCTIONS` over all numbers."""
+
+
+@row("reduction")
+def extrema(words: Array, *, axes: Axes, minimum: bool) -> tuple[Array, Array]:  # type: ignore[empty-body]
+    """Words of the greatest or least numbers, and their first index along one axis, int64 (*reduced)."""
+
+
+@row("reduction")
+def sums(words: Array, *, axes: Axes) -> Array:
+    """Exact sums: Python ints (*reduced)."""
+
+
+@row("reduction")
+def moments(words: Array, *, axes: Axes) -> Array:
+    """Exact sums of numbers and of their squares: Python ints (2, *reduced)."""
+
+
+@row("reduction")
+def sum_along(words: Array, *, axes: Axes) -> Array:
+    """Elements of a field added."""
+
+
+@row("reduction")
+def prod_along(words: Array, *, axes: Axes) -> Array:
+    """Elements of a field multiplied."""
+
+
+@row("reduction")
+def axis_factors(words: Array, *, axes: Axes, mode: Mode = "raise") -> Array:
+    """Factors of products along axes, from which their products and whether they overflow follow."""
+
+
+@row("reduction")
+def join_axis_factors(factors: Array, *, axes: Axes) -> Array:
+    """Factors of several chunks joined."""
+
+
+@row("reduction")
+def axis_products(factors: Array, *, mode: Mode, locate: Locate = int) -> Array:
+    """Products that factors stand for."""
+
+
+@row("reduction")
+def factors(words: Array, *, mode: Mode = "raise") -> Any:
+    """Factors of the product of all numbers."""
+
+
+@row("reduction")
+def join_factors(a: Any, b: Any) -> Any:
+    """Factors of two chunks joined."""
+
+
+@row("reduction")
+def product(factors: Any, *, mode: Mode) -> Any:
+    """The product that factors stand for, an int; with ``"flag"`` a pair of it and a bool."""
+
+
+@row("reduction")
+def product_tree(words: Array, *, locate: Locate = int) -> Any:
+    """The tree of all products of neighbours."""
+
+
+# ---- running results along an axis: each row gives a Scan --------------------------------------------------
+
+
+@row("scan")
+def cumsum(*, axis: int, line: bool = False) -> Any:
+    """Sums; on a `line`, chunks have one axis alone."""
+
+
+@row("scan")
+def cumprod(*, axis: int, mode: Mode) -> Any:
+    """Products."""
+
+
+@row("scan")
+def cummax(*, axis: int, line: bool = False) -> Any:
+    """Maxima."""
+
+
+@row("scan")
+def cummin(*, axis: int, line: bool = False) -> Any:
+    """Minima."""
+
+
+# ---- order -------------------------------------------------------------------------------------------------
+
+
+@row("order")
+def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
+    """Sort keys of 64 bits, and what decides where these do not."""
+
+
+# ---- matrices, convolutions, transforms --------------------------------------------------------------------
+
+
+@row("matrix", footprint=Footprint(16, BY_INTEGERS, passes=1))
+def matmul(a: Array, b: Array) -> Array:
+    """Products of matrices (rows, *batch, I, K) and (rows, *batch, K, J), modulo M or in a field."""
+
+
+@row("matrix")
+def convolve(a: Array, b: Array) -> Array:
+    """Convolutions along an axis."""
+
+
+@row("matrix")
+def window(x: Array, y: Array, *, first: int, stop: int) -> Array:
+    """Some coefficients of products of polynomials along the last axis."""
+
+
+@row("matrix")
+def transform(words: Array, *, axis: int, inverse: bool, negacyclic: bool) -> Array:
+    """Number-theoretic transforms along an axis."""
+
+
+@row("matrix")
+def twiddled(words: Array, *, length: int, first: int, inverse: bool, negacyclic: bool) -> Array:
+    """Matrices (rows, B, I, K) by the powers of a root of unity between two steps of a transform."""
+
+
+# ---- polynomials over fields, coefficients along the last axis, that of degree 0 first ---------------------
+
+
+@row("polynomial")
+def resultants(f: Array, g: Array) -> Array:
+    """Resultants."""
+
+
+@row("polynomial")
+def discriminants(f: Array) -> Array:
+    """Discriminants."""
+
+
+@row("polynomial")
+def common_divisors(f: Array, g: Array) -> Array:
+    """Greatest common divisors, monic."""
+
+
+@row("polynomial")
+def divided(f: Array, g: Array, *, place: Place) -> Array:
+    """Quotients and remainders, one after another."""

@@ -1,0 +1,126 @@
+"""Figures of the contracts between packages, read from the sources of a checkout.
+
+    python scripts/contracts.py [ROOT]
+
+It counts rows of tables, names of rows that callers write as strings, ``isinstance`` of number systems
+outside their own folders, adaptors in the tables, and public functions of unknown result.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SYSTEMS = {"RNS", "IntervalRNS", "PrimeFields", "FermatField", "Positional"}
+FOLDERS = ("rns", "interval_rns", "fields", "positional")
+"""Folders of number systems, whose files `table.py` are their tables."""
+
+CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
+"""Functions whose first argument is a row."""
+
+
+def trees(root: Path) -> dict[Path, ast.Module]:
+    """The syntax of each file of the package, by its path in the package."""
+    package = root / "rnsdask"
+    files = sorted(package.rglob("*.py"))
+    return {file.relative_to(package): ast.parse(file.read_text(encoding="utf-8")) for file in files}
+
+
+def declared_rows(files: dict[Path, ast.Module]) -> set[str]:
+    """Names that ``core/rows.py`` declares; none where there is no such file."""
+    tree = files.get(Path("core/rows.py"))
+    functions = [node for node in (tree.body if tree else []) if isinstance(node, ast.FunctionDef)]
+    return {f.name for f in functions if any("row" in ast.unparse(d) for d in f.decorator_list)}
+
+
+def rows_as_strings(files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Strings that name rows in calls of the Dask half or of a system, and in looks into a table."""
+    for path, tree in files.items():
+        if path.parts[0] == "backend":
+            continue
+        for node in ast.walk(tree):
+            named: ast.expr | None = None
+            if isinstance(node, ast.Call) and node.args:
+                function = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+                if function in CALLS and not _is_of_kernels(path, node.func):
+                    named = node.args[0]
+            elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".table"):
+                named = node.slice
+            elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[-1]).endswith(".table"):
+                named = node.left
+            for part in ast.walk(named) if named is not None else ():
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.value
+
+
+def _is_of_kernels(path: Path, function: ast.expr) -> bool:
+    """Whether an `apply` is of kernels and of residues, whose operations core/operations.py lists."""
+    if isinstance(function, ast.Attribute):
+        owner = ast.unparse(function.value)
+        return "kernels" in owner or owner in ("self", "arithmetic")
+    return path.parts[0] in (*FOLDERS, "sparse")
+
+
+def checks_of_systems(files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Places outside the folders of systems where ``isinstance`` asks for one."""
+    for path, tree in files.items():
+        if path.parts[0] in FOLDERS:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+                if names & SYSTEMS:
+                    yield f"{path}:{node.lineno}"
+
+
+def adaptors(files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Lambdas and functions of the tables, which adapt functions that stand elsewhere."""
+    for folder in FOLDERS:
+        for node in ast.walk(files[Path(folder, "table.py")]):
+            if isinstance(node, ast.Lambda | ast.FunctionDef):
+                yield f"{folder}:{node.lineno}"
+
+
+def public_functions_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Public functions, of the package and of its public modules, that are said to return Any."""
+    stub = ast.parse((root / "rnsdask" / "__init__.pyi").read_text(encoding="utf-8"))
+    imported: dict[Path, set[str]] = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            module = imported.setdefault(Path(*node.module.split(".")), set())
+            module.update(alias.name for alias in node.names)
+    for path, tree in files.items():
+        public = imported.get(path.with_suffix(""), set())
+        for node in tree.body:
+            if path.stem in ("linalg", "poly") and isinstance(node, ast.Assign):
+                if ast.unparse(node.targets[0]) == "__all__":
+                    public = public | set(ast.literal_eval(node.value))
+            elif isinstance(node, ast.FunctionDef) and node.name in public and _is_unknown(node.returns):
+                yield f"{path}:{node.name}"
+
+
+def _is_unknown(returned: ast.expr | None) -> bool:
+    return returned is None or any(
+        isinstance(part, ast.Name) and part.id in ("Any", "Numbers") for part in ast.walk(returned)
+    )
+
+
+def main() -> None:
+    """Print the figures."""
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
+    files = trees(root)
+    declared, strings = declared_rows(files), list(rows_as_strings(files))
+    undeclared = sorted(set(strings) - declared)
+    for name, value in {
+        "rows declared": len(declared),
+        "rows named by strings": f"{len(set(strings))} names at {len(strings)} places",
+        "of these undeclared": f"{len(undeclared)} {' '.join(undeclared)}",
+        "isinstance of systems outside their folders": len(list(checks_of_systems(files))),
+        "adaptors and lambdas in the tables": len(list(adaptors(files))),
+        "public functions that return Any": len(list(public_functions_of_any(root, files))),
+    }.items():
+        print(f"{name:45} {value}")
+
+
+if __name__ == "__main__":
+    main()
