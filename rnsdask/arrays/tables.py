@@ -187,7 +187,7 @@ def parquet_errors(path: str) -> Iterator[None]:
     except NotImplementedError as error:  # such as of integers of 128 bits, which polars writes
         way = "write such columns as decimals of scale 0, or as text"
         raise InputError(f"{path}: pyarrow does not read this Parquet file: {error}; {way}") from None
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of columns' names
         if getattr(error, "errno", None) is not None:  # of the operating system
             raise
         raise InputError(f"{path}: it is no Parquet file, or damaged: {error}") from None

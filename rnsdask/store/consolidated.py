@@ -4,7 +4,7 @@ import json
 import warnings
 from contextlib import suppress
 
-from rnsdask.core.errors import StoreAccessError
+from rnsdask.core.errors import StoreError
 from rnsdask.store.documents import document_of
 from rnsdask.store.location import METADATA_KEY, Location
 
@@ -22,7 +22,7 @@ def remove_consolidated(location: Location) -> None:
     group = location.parent
     while group is not None:
         document = None
-        with suppress(StoreAccessError):  # some services refuse what is not there
+        with suppress(StoreError):  # some services refuse what is not there, or is above their stores
             document = document_of(group)
         if document is None or document["node_type"] != "group":
             return

@@ -342,7 +342,7 @@ def test_commands_and_options_of_ways_out_exist(words: str) -> None:
         for name, command in main.commands.items()
     }
     assert not words.startswith("--") or words.split()[0] in set().union(*taken.values())
-    for clause in re.split("in Python, .*|, or ", words):
+    for clause in re.split("in Python, .*|, or |, then ", words):
         of = re.search(r"\b(?:rnsdask )?(" + "|".join(taken) + r") (?=SRC|STORE|FILE|--)", clause)
         options = set(re.findall(r"--[a-z][a-z-]*", clause))
         assert options <= (taken[of[1]] if of else set().union(*taken.values()))
