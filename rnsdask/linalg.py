@@ -12,6 +12,8 @@ from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.rows import Row
+from rnsdask.core.ways import Kind, Message, must
 from rnsdask.lazy import echelon, elimination, exact_elimination
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.elimination import lu
@@ -67,7 +69,7 @@ def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None 
     """
     count = as_integer(variables, "variables")
     if count not in (0, 1):
-        raise ValueError(f"variables must be 0 or 1, got {abbreviate(count)}")
+        raise ValueError(must("variables", f"be 0 or 1, got {abbreviate(count)}"))
     name = "polynomial_det" if count else "det"
     return _of_kind("det", getattr(elimination, name), getattr(exact_elimination, name), x, moduli=moduli)
 
@@ -208,20 +210,30 @@ def _modulo(name: str, function: Callable[..., Any], modulo: Any, *operands: Any
     values = modulo if isinstance(modulo, Iterable) else [modulo]
     factors = tuple(as_integer(value, "modulo") for value in values)
     if not factors or min(factors) < 2:
-        raise ValueError(f"modulo must be at least 2, got {abbreviate(min(factors, default=1))}")
+        raise ValueError(must("modulo", f"be at least 2, got {abbreviate(min(factors, default=1))}"))
     product = 1
     for factor in factors:
         if (common := math.gcd(product, factor)) != 1:
             raise ValueError(
-                f"factors of modulo must be coprime, got {abbreviate(factor)}, which shares "
-                f"{abbreviate(common)} with those before it; a single integer need not be factored"
+                Message(
+                    "factors of ",
+                    must(
+                        "modulo",
+                        f"be coprime, got {abbreviate(factor)}, which shares {abbreviate(common)} with those "
+                        "before it; a single integer need not be factored",
+                    ),
+                )
             )
         product *= factor
 
     def refuse(*_: Any) -> Any:
-        raise TypeError(f"{name} of a FieldArray takes no modulo; it is modulo the primes already")
+        what = Message(
+            f"{name} of ", Kind("FieldArray", "a"), " takes no modulo; it is modulo the primes already"
+        )
+        raise TypeError(what)
 
-    return _of_kind(name, refuse, partial(function, factors=factors), *operands, moduli=moduli)
+    of_integers = partial(function, factors=factors)
+    return _of_kind(name, refuse, of_integers, *operands, moduli=moduli, row=rows.residues_modulo)
 
 
 def rref(x: Any) -> Any:
@@ -330,19 +342,24 @@ def _of_kind(
     integers: Callable[..., Any],
     *operands: Any,
     moduli: ModuliSet | RNS | None = None,
+    row: Row[..., Any] = rows.matmul,
 ) -> Any:
-    """Apply the function for the operands' kind of numbers; integer results may go under given moduli."""
+    """Apply the function for the operands' kind of numbers; integer results may go under given moduli.
+
+    Number systems that are taken have the row.
+    """
     operands = with_arrays(*operands)
     for x in operands:
         if not is_number_array(x):
             kind = type(x).__name__
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
-    check_one_kind(*operands)
+    check_one_kind(*operands, row=row)
     operands = made_alike(*operands)
     system = RNS(moduli, signed=True) if isinstance(moduli, ModuliSet) else moduli
     if system is not None and (of_fields(operands[0]) or not isinstance(system, RNS)):
-        whose = "of a FieldArray takes no moduli" if of_fields(operands[0]) else "takes a ModuliSet or an RNS"
-        raise TypeError(f"{name} {whose}, got moduli={system!r}")
+        of_elements = Message("of ", Kind("FieldArray", "a"), " takes no moduli")
+        whose = of_elements if of_fields(operands[0]) else "takes a ModuliSet or an RNS"
+        raise TypeError(Message(f"{name} ", whose, f", got moduli={system!r}"))
     if of_fields(operands[0]):
         return fields(*operands)
     find_lengths(*operands)  # which what they go through could not keep

@@ -3,6 +3,7 @@
 from typing import Any, SupportsIndex
 
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.ways import must
 from rnsdask.lazy import exact_polynomials, integer_polynomials, polynomials
 from rnsdask.lazy.convolve import convolve
 from rnsdask.lazy.fields import check_fields, of_fields
@@ -267,7 +268,7 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
     """
     count = as_integer(variables, "variables")
     if count not in (1, 2):
-        raise ValueError(f"variables must be 1 or 2, got {count}")
+        raise ValueError(must("variables", f"be 1 or 2, got {count}"))
     f, g = with_arrays(f, g)
     f, g = checked_operands("resultant", f, g, axes=count)
     if of_fields(f):

@@ -21,6 +21,7 @@ from rnsdask.cli.options import (
     with_moduli,
 )
 from rnsdask.cli.printing import is_done, tell_derived
+from rnsdask.core.ways import Kind, Message
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -59,7 +60,7 @@ def derive(
     try:
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-        refuse(f"{operation} of {' '.join(sources)}: {error}")
+        refuse(Message(f"{operation} of {' '.join(sources)}: ", error))
     check_target(path, prepared.sources)
     if is_done(operation, path, prepared.identity, mode, as_json):
         return
@@ -144,7 +145,6 @@ def convert(
         from rnsdask.arrays.interval_rns_array import IntervalRNSArray
         from rnsdask.arrays.positional_array import PositionalArray
         from rnsdask.arrays.rns_array import RNSArray
-        from rnsdask.core.errors import with_article
         from rnsdask.core.moduli import ModuliSet
 
         if not x.system.overflows:
@@ -155,7 +155,8 @@ def convert(
             return FieldArray.from_rns(x, fields)
         made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
         if type(x) is made and (system != "positional" or (signed, bits) == (None, None)):
-            raise ValueError(f"it is {with_article(made)} already, which is what --to {system} makes")
+            already = f" already, which is what --to {system} makes"
+            raise ValueError(Message("it is ", Kind.of(made, "a"), already))
         if system == "positional":
             lowest, highest = x.system.value_range
             is_signed = lowest < 0 if signed is None else signed
@@ -363,15 +364,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
 
     def make(*arrays: Any) -> Any:
         from rnsdask.arrays.functions import concatenate
-        from rnsdask.core.errors import with_article
 
-        kinds = dict.fromkeys(map(type, arrays))
-        if len(kinds) > 1:
-            raise TypeError(
-                f"they are {' and '.join(map(with_article, kinds))}; "
-                "of integers, rnsdask convert SRC DST --to rns or --to interval or --to positional "
-                "makes them of one kind"
-            )
         return concatenate(arrays, axis)
 
     derive("concat", sources, path, make, of_fields=True, axis=axis, **options)

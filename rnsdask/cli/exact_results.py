@@ -33,6 +33,7 @@ from rnsdask.cli.printing import (
     size_text,
     tell_done,
 )
+from rnsdask.core.ways import Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -277,7 +278,7 @@ def _compute_integers(
     try:
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
-        refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
+        refuse(Message(f"{operation} of {' '.join(source.path for source in sources)}: ", error))
     are_done = job.check_targets(targets, problem, moduli, **mode)
     if targets and all(are_done):
         tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
@@ -296,7 +297,7 @@ def _compute_integers(
     cost.record(operation, problem.size, problem.nbytes)
     _tell(problem, values, dict(zip(targets, done, strict=True)), cost, progress, as_json)
     if failure:
-        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
+        raise CommandError(Message(failure, "; the results are not stored, but printed on standard output"))
 
 
 def _tell(

@@ -56,6 +56,7 @@ from rnsdask.core.file_formats import (
 )
 from rnsdask.core.files import naming_file
 from rnsdask.core.places import is_url, local_path, read_place
+from rnsdask.core.ways import Message
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -220,7 +221,7 @@ def _import_residues(
         with refusing():
             array = creation.from_residues(found, moduli, signed, axis=axis, chunks=chunks)
     except TypeError as error:
-        raise InputError(f"{source}: {error}") from error
+        raise InputError(Message(f"{source}: ", error)) from error
     work = job.work_of_import(array, found, axis)
     about = {"moduli": list(map(str, moduli)), "axis": axis, "signed": signed}
     about["chunks"] = array.words.chunksize[1:]

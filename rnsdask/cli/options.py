@@ -24,6 +24,7 @@ from rnsdask.cli.commands import (
 from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE, read_integer
 from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, open_input, remember_digits
 from rnsdask.cli.wording import in_options
+from rnsdask.core.ways import Message
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -99,7 +100,7 @@ class _LocalPath(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             check_file_outside_arrays(path)
             return path
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(in_options(str(error)), param, ctx)
 
 
 LOCAL_PATH = _LocalPath()
@@ -475,7 +476,7 @@ def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -
     try:
         return moduli_of_residues(moduli)
     except ValueError as error:
-        raise CommandError(f"{name}: {error}") from None
+        raise CommandError(Message(f"{name}: ", error)) from None
 
 
 positional_option = _moduli(
@@ -524,4 +525,4 @@ def _moduli_in_file(path: str) -> "ModuliSet":
     try:
         return ModuliSet(moduli)
     except ValueError as error:
-        raise CommandError(f"{name}: {error}") from None
+        raise CommandError(Message(f"{name}: ", error)) from None

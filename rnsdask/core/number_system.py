@@ -3,17 +3,18 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
+from rnsdask.core.errors import NumberError, RNSOverflowError, abbreviate, out_of_range
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Table, table_at
+from rnsdask.core.ways import Conversion, Message, Setting, Way, with_ways
 from rnsdask.core.wide_moduli import WideModuli
 
 P = ParamSpec("P")
@@ -48,11 +49,11 @@ class NumberSystem(ABC):
     lacks: ClassVar[str] = "it has no such operation"
     """Why the table lacks an operation, as errors say it."""
 
-    ways_out: ClassVar[Mapping[str, str]] = {}
+    ways_out: ClassVar[Mapping[str, Message]] = {}
     """Ways to other systems by the names of their tables, as errors say them; the shortest ways first."""
 
-    conversions: ClassVar[str] = ""
-    """Conversions between this system and others, as errors name them."""
+    conversions: ClassVar[Mapping[str, Conversion]] = {}
+    """Conversions to other systems by the names of their tables, for errors of arrays that do not mix."""
 
     wider: ClassVar[str] = "no other integers have words"
     """How to hold an integer that is out of range, as an error beside an array says it."""
@@ -84,14 +85,14 @@ class NumberSystem(ABC):
         """Apply a row to chunks of words, (rows, *shape) each."""
         entry = self.table.get(row.name)
         if entry is None:
-            raise TypeError(f"{row.name} takes no numbers of {self!r}: {self.lacking(row)}")
+            raise TypeError(Message(f"{row.name} takes no numbers of {self!r}: ", self.lacking(row)))
         result: R = entry.call(*blocks, system=self, **options)
         return result
 
-    def lacking(self, row: Row[..., Any]) -> str:
+    def lacking(self, row: Row[..., Any]) -> Message:
         """Text of an error for an operation that the table lacks, with the way to a system that has it."""
-        ways = [way for table, way in self.ways_out.items() if row.name in table_at(table)]
-        return "; ".join([self.lacks, *ways[:1]])
+        ways = (way for table, way in self.ways_out.items() if row.name in table_at(table))
+        return with_ways(self.lacks, *islice(ways, 1))
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -238,9 +239,15 @@ class NumberSystem(ABC):
         """Raise ValueError if wrapping would reduce modulo moduli that the user did not give."""
         if self.source is not None:
             raise ValueError(
-                f'overflow="wrap" would take results modulo the moduli that replaced the {self.source!r}, '
-                "under which residues were given; x.extend(moduli) to moduli that hold the exact results, "
-                'and then to_residues(moduli, overflow="wrap") takes them modulo any others'
+                Message(
+                    Setting("overflow", "wrap"),
+                    f" would take results modulo the moduli that replaced the {self.source!r}, under which "
+                    "residues were given; ",
+                    Way.EXTEND_FIRST,
+                    ", and then ",
+                    Way.RESIDUES_OF_ANY,
+                    " takes them modulo any others",
+                )
             )
 
     @abstractmethod
@@ -258,7 +265,7 @@ class NumberSystem(ABC):
         """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1."""
         lowest, highest = self.value_range
         if not lowest <= value <= highest:
-            raise self.out_of_range(f"operand {abbreviate(value)}")
+            raise NumberError(with_ways(self.out_of_range(f"operand {abbreviate(value)}"), self.wider))
         return self._encode_one(value).reshape(-1, *(1,) * ndim)
 
     def _encode_one(self, value: int) -> NDArray[Any]:

@@ -18,7 +18,14 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.primes import is_prime, root_of_unity
-from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
+from rnsdask.core.table import (
+    FERMAT_FIELDS_TABLE,
+    INTERVAL_RNS_TABLE,
+    POSITIONAL_TABLE,
+    PRIME_FIELDS_TABLE,
+    RNS_TABLE,
+)
+from rnsdask.core.ways import Conversion, Message, Way, must
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
 from rnsdask.rns.system import RNS
@@ -31,11 +38,17 @@ class FiniteFields(NumberSystem):
     """
 
     lacks: ClassVar[str] = "elements of fields have no order, sign or size"
-    ways_out: ClassVar[Mapping[str, str]] = {
-        RNS_TABLE: "x.lift() makes integers, which have",
-        POSITIONAL_TABLE: "x.lift().to_positional(bits) makes limbs, which have",
+    ways_out: ClassVar[Mapping[str, Message]] = {
+        RNS_TABLE: Message(Way.INTEGERS, " makes integers, which have"),
+        POSITIONAL_TABLE: Message(Way.INTEGERS_AS_LIMBS, " makes limbs, which have"),
     }
-    conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
+    conversions: ClassVar[Mapping[str, Conversion]] = {
+        RNS_TABLE: Conversion.LIFT,
+        INTERVAL_RNS_TABLE: Conversion.INTERVALS_OF_ELEMENTS,
+        POSITIONAL_TABLE: Conversion.LIMBS_OF_ELEMENTS,
+        PRIME_FIELDS_TABLE: Conversion.FIELDS_OF_ELEMENTS,
+        FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD_OF_ELEMENTS,
+    }
     overflows: ClassVar[bool] = False
 
     def mismatch(self, other: Any) -> str:
@@ -77,7 +90,7 @@ class PrimeFields(FiniteFields):
 
     def __init__(self, primes: Iterable[SupportsIndex]) -> None:
         if not isinstance(primes, Iterable):
-            raise TypeError(f"primes must be an iterable of integers, got {type(primes).__name__}")
+            raise TypeError(must("primes", f"be an iterable of integers, got {type(primes).__name__}"))
         values = tuple(as_integer(p, f"prime at position {i}") for i, p in enumerate(primes))
         for i, p in enumerate(values):
             if not 2 <= p <= 2**32:

@@ -7,6 +7,7 @@ from typing import Any
 from rnsdask.core import generic, rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.table import Entry, ThroughRNS, table
+from rnsdask.core.ways import Message, Way
 from rnsdask.interval_rns import arithmetic, convert, divide, products, reduce, widening
 from rnsdask.rns.divide import check_divisor
 from rnsdask.rns.powers import check_inverses
@@ -32,8 +33,12 @@ def _check_power_modulo(x: Any, _: Any, modulus: int) -> None:
     highest = x.system.value_range[1]
     if abs(modulus) - 1 > highest:
         raise ValueError(
-            f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose range ends at "
-            f"{abbreviate(highest)}; x.extend(moduli) takes more moduli"
+            Message(
+                f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose range ends at "
+                f"{abbreviate(highest)}; ",
+                Way.EXTEND,
+                " takes more moduli",
+            )
         )
 
 

@@ -30,6 +30,7 @@ from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.places import is_url, read_place
+from rnsdask.core.ways import REPLACE, Message, Way, must, with_ways
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
@@ -203,15 +204,19 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
     if shape is None:
         return layout.normalize_chunks(chunks, (0,), rows)
     if not shape or 0 in shape:
-        raise ValueError(f"shape must have at least one number along each axis, got {shape}")
+        raise ValueError(must("shape", f"have at least one number along each axis, got {shape}"))
     if chunks != "auto" and len(shape) > 1 and not isinstance(chunks, Sequence):
         count = as_integer(chunks, "chunks")
         chunks = _rows_of(math.prod(shape) if count == -1 else count, shape)
     lengths = layout.normalize_chunks(chunks, shape, rows)
     if not layout.are_consecutive(shape, lengths):
         raise ValueError(
-            f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
-            "filled in C order; give the most integers of a chunk, and x.rechunk(chunks) afterwards"
+            Message(
+                f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
+                "filled in C order; give the most integers of a chunk, and ",
+                Way.RECHUNK,
+                " afterwards",
+            )
         )
     return lengths
 
@@ -306,8 +311,10 @@ class Import:
         info = self._writer.info
         if self.shape is None and len(info.shape) > 1:
             raise JobError(
-                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape; "
-                "replace it with overwrite=True"
+                with_ways(
+                    f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape",
+                    REPLACE,
+                )
             )
         layout.check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks
@@ -379,8 +386,7 @@ class Import:
         if source.count != info.count:
             begun = f"{info.path}: it was begun with {info.count} integers or more"
             raise JobError(
-                f"{begun}, and {source.name} holds {source.count}; it cannot be resumed; "
-                "replace it with overwrite=True"
+                with_ways(f"{begun}, and {source.name} holds {source.count}; it cannot be resumed", REPLACE)
             )
         info = self._writer.finish(bound=source.bound if info.system.extends else None)
         return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
@@ -454,6 +460,6 @@ def import_residues(
     except ValueError as error:
         if type(error) is not ValueError:  # of the store
             raise
-        raise InputError(f"{name}: {error}") from error
+        raise InputError(Message(f"{name}: ", error)) from error
     nbytes = int(source.nbytes)
     return Transfer(done.count, nbytes, done.bytes_written, done.chunks_kept, done.chunks_rewritten)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Message
 from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, TextReader
 from rnsdask.jobs.line_forms import NumberRange, range_of_lines
@@ -121,7 +122,7 @@ class MatrixMarketReader:
         return line
 
     def _error(self, problem: str) -> InputError:
-        return InputError(f"{self.name}:{self._line}: {problem}")
+        return InputError(Message(f"{self.name}:{self._line}: ", problem))
 
     def _banner(self) -> tuple[bool, str, str]:
         """Read whether the matrix is sparse, its field and its symmetry."""

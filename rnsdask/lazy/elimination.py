@@ -10,6 +10,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.core import rows
+from rnsdask.core.ways import Message, Way, with_ways
 from rnsdask.fields import elimination, polynomial_determinants
 from rnsdask.lazy.chunks import as_lazy, by_tasks, rechunked
 from rnsdask.lazy.elementwise import entry_of
@@ -173,11 +174,12 @@ def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
     """
     if x.system.residue_moduli is None:
         entry_of(rows.residues_modulo if x.system.overflows else rows.inverse, x, name=name)
-        way = "; x.lift() makes integers, whose determinant modulo p is this one" if name == "det" else ""
-        raise TypeError(
+        what = (
             f"{name} takes integers or elements of prime fields, got those of {x.system!r}, which have no "
-            f"elimination{way}"
+            "elimination"
         )
+        way = Message(Way.INTEGERS, " makes integers, whose determinant modulo p is this one")
+        raise TypeError(with_ways(what, *[way] * (name == "det")))
     find_lengths(x)
     words, axes = x.words, 3 if of_polynomials else 2
     shape = tuple(words.shape[1:])

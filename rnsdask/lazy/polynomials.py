@@ -12,6 +12,7 @@ import dask.array as da
 from rnsdask.backend import Array
 from rnsdask.core import rows
 from rnsdask.core.place import Place
+from rnsdask.core.ways import must
 from rnsdask.fields import polynomial_values, rational_functions
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunked
@@ -33,7 +34,7 @@ def checked_operands(name: str, *arrays: Any, axes: int = 1) -> tuple[Any, ...]:
         if not is_number_array(x):
             kind = type(x).__name__
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
-    check_one_kind(*arrays)
+    check_one_kind(*arrays, row=rows.matmul)
     arrays = made_alike(*arrays)
     find_lengths(*arrays)
     for x in arrays:
@@ -180,7 +181,7 @@ def _degrees(
     """Degrees that points allow, where some of them confirm the function."""
     for name, value in (("numerator_degree", numerator), ("denominator_degree", denominator)):
         if value is not None and value < 0:
-            raise ValueError(f"{name} must be at least 0, got {value}")
+            raise ValueError(must(name, f"be at least 0, got {value}"))
     given = [degree for degree in (numerator, denominator) if degree is not None]
     extra = int(len(given) < 2) if confirm is None else confirm
     if extra < 0:

@@ -14,7 +14,14 @@ from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, first_moduli, to_text
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
-from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
+from rnsdask.core.table import (
+    FERMAT_FIELDS_TABLE,
+    INTERVAL_RNS_TABLE,
+    POSITIONAL_TABLE,
+    PRIME_FIELDS_TABLE,
+    RNS_TABLE,
+)
+from rnsdask.core.ways import Conversion, Message, Setting, Way
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
@@ -50,9 +57,15 @@ class RNS(NumberSystem):
 
     table_name: ClassVar[str] = RNS_TABLE
     lacks: ClassVar[str] = "residues have no such operation"
-    ways_out: ClassVar[Mapping[str, str]] = {
-        POSITIONAL_TABLE: "x.to_positional(bits) makes limbs",
-        PRIME_FIELDS_TABLE: "rd.FieldArray.from_rns(x, fields) makes elements of fields",
+    ways_out: ClassVar[Mapping[str, Message]] = {
+        POSITIONAL_TABLE: Message(Way.LIMBS, " makes limbs"),
+        PRIME_FIELDS_TABLE: Message(Way.FIELDS, " makes elements of fields"),
+    }
+    conversions: ClassVar[Mapping[str, Conversion]] = {
+        INTERVAL_RNS_TABLE: Conversion.INTERVALS,
+        POSITIONAL_TABLE: Conversion.LIMBS,
+        PRIME_FIELDS_TABLE: Conversion.FIELDS,
+        FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD,
     }
     extends: ClassVar[bool] = True
 
@@ -103,10 +116,12 @@ class RNS(NumberSystem):
         return max(-lowest, highest)
 
     @property
-    def wider(self) -> str:  # type: ignore[override]
+    def wider(self) -> Message:  # type: ignore[override]
         """How to hold an integer that is out of range."""
-        sign = "" if self.signed else ", and an array made with signed=True takes negative numbers"
-        return f"x.extend(moduli) takes more moduli{sign}"
+        more = Message(Way.EXTEND, " takes more moduli")
+        if self.signed:
+            return more
+        return Message(more, ", and an array made with ", Setting("signed", True), " takes negative numbers")
 
     @cached_property
     def known_range(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.places import local_path
+from rnsdask.core.ways import Message
 from rnsdask.sparse.matrix import SparseMatrix, check_memory, check_shape, from_entries
 
 _BANNER = "%%matrixmarket"
@@ -99,9 +100,9 @@ def _opened(path: str | Path) -> Iterator[tuple[IO[str], Path]]:
         try:
             yield file, path
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{path}: {error}") from error
+            raise InputError(Message(f"{path}: ", error)) from error
         except JobError as error:
-            raise JobError(f"{path}: {error}") from None
+            raise JobError(Message(f"{path}: ", error)) from None
 
 
 def _head(file: IO[str], path: Path) -> _Head:
@@ -111,7 +112,7 @@ def _head(file: IO[str], path: Path) -> _Head:
     try:
         check_shape(head.shape)
     except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(Message(f"{path}: ", error)) from None
     check_memory(head.shape, 0)
     return head
 

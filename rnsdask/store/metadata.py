@@ -13,6 +13,7 @@ from rnsdask.core.errors import ChangedStoreError, JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, grid_indices
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Message
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     FORMAT,
@@ -244,7 +245,7 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         system = system_of(attribute)
         codecs = _check_document(document, system)
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{path}: {error}") from error
+        raise StoreError(Message(f"{path}: ", error)) from error
     check_checksums(path, attribute, parse_document(metadata))
     try:
         opened = Opened.of(location, metadata, tells_content="content" in attribute)

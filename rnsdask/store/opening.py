@@ -2,6 +2,7 @@
 
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Message, Way, with_ways
 from rnsdask.fields.system import FiniteFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.positional.system import Positional
@@ -26,10 +27,8 @@ def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,))
     if not complete:
         raise incomplete_error(info.path, "store", {"recipe": read_job_identity(info.location)})
     if not isinstance(info.system, systems):
-        raise StoreError(
-            f"{info.path}: it holds {_elements_of(info.system)}, which this does not take; "
-            f"{_way_out(info.system)}"
-        )
+        what = f"{info.path}: it holds {_elements_of(info.system)}, which this does not take"
+        raise StoreError(with_ways(what, _way_out(info.system)))
     return info
 
 
@@ -48,7 +47,7 @@ def _elements_of(system: NumberSystem) -> str:
     return f"{'elements' if isinstance(system, FiniteFields) else 'numbers'} of {system!r}"
 
 
-def _way_out(system: NumberSystem) -> str:
+def _way_out(system: NumberSystem) -> Message:
     if isinstance(system, FiniteFields):
-        return "of the array, x.lift() makes integers"
-    return "x.to_rns(moduli) makes residues of them"
+        return Message(Way.INTEGERS_OF_STORE, " makes integers")
+    return Message(Way.RESIDUES, " makes residues of them")

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices
+from rnsdask.core.ways import REPLACE, Message, with_ways
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     PLAIN_ATTRIBUTE,
@@ -75,7 +76,7 @@ def load_plain(location: Location) -> tuple[PlainInfo, bool]:
         check_keys(document)
         codecs = ChunkCodecs.of(document)
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{location.path}: {error}") from error
+        raise StoreError(Message(f"{location.path}: ", error)) from error
     info = PlainInfo(
         location=location,
         shape=tuple(document["shape"]),
@@ -190,8 +191,7 @@ def resume_plain(
     info, complete = load_plain(begun)
     if complete and not complete_too:
         raise StoreError(
-            f"{location.path}: the array is complete: there is nothing to resume; "
-            "replace it with overwrite=True"
+            with_ways(f"{location.path}: the array is complete: there is nothing to resume", REPLACE)
         )
     _check_like(info, shape, chunks, dtype)
     job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
@@ -207,8 +207,9 @@ def _check_like(info: PlainInfo, shape: Sequence[int], chunks: Sequence[int], dt
     for name, value in wanted.items():
         if (found := getattr(info, name)) != value:
             raise StoreError(
-                f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}; "
-                "replace it with overwrite=True"
+                with_ways(
+                    f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}", REPLACE
+                )
             )
 
 
