@@ -54,10 +54,10 @@ def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 
 
 def _read_positive(text: str) -> int:
-    """The positive integer that a text is, where it may be 'all' too."""
+    """Read a positive integer where a text may be 'all' too."""
     number = read_integer(text)
     if number is None or not 1 <= number <= _MOST:
-        raise click.BadParameter(f"{text!r:.80} is neither a positive integer nor 'all'")
+        raise click.BadParameter(f"it must be an integer from 1 to {_MOST}, or 'all', got {text!r:.80}")
     return number
 
 

@@ -56,7 +56,7 @@ class FermatField(FiniteFields):
     Parameters
     ----------
     radix : int
-        ``2**a + 2**b`` or ``2**a - 2**b`` with a > b, from 2**8 to 2**64 - 2.
+        ``2**a + 2**b`` or ``2**a - 2**b`` with a > b + 1, from 2**8 + 1 to 2**64 - 2.
     digits : int
         A power of two from 4 to 128.
 

@@ -240,7 +240,7 @@ class MatrixMarketReader:
 
     def _indices(self, words: list[bytes], done: int, axis: int) -> _Places:
         """Rows or columns from 0."""
-        values = np.array([int(w) if w.isdigit() and len(w) < 16 else 0 for w in words], dtype=np.int64)
+        values = np.array([_place(w) for w in words], dtype=np.int64)
         if len(wrong := np.flatnonzero((values < 1) | (values > self.shape[axis]))):
             what, k = ("row", "column")[axis], int(wrong[0])
             place = f"entry {done + k + 1}: its {what} {_shown(words[k])}"
@@ -327,3 +327,9 @@ def _negated(text: bytes) -> bytes:
 
 def _shown(line: bytes) -> str:
     return repr(line.strip()[:80].decode("utf-8", "backslashreplace"))
+
+
+def _place(word: bytes) -> int:
+    """The row or column that a word is, from 1; 0 for what is none, or beyond all matrices."""
+    value = int(word) if word.isdigit() and len(word) < 20 else 0
+    return value if value <= _MOST_NUMBERS else 0
