@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial, reduce, wraps
+from inspect import signature
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,22 @@ _processors, _cluster, _other = map(options_of, (PROCESSORS, CLUSTER, OTHER))
 def joined(*options: _Decorator) -> _Decorator:
     """Join several options into one decorator."""
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+def as_one(name: str, make: Callable[..., Any], *options: _Decorator) -> _Decorator:
+    """Give a command several options as one value, `name`, which `make` makes of them by their names."""
+    taken = tuple(signature(make).parameters)
+
+    def decorate(command: _Function) -> _Function:
+        @joined(*options)
+        @wraps(command)
+        def wrapped(**given: Any) -> Any:
+            value = make(**{option: given.pop(option) for option in taken})
+            return command(**given, **{name: value})
+
+        return wrapped
+
+    return decorate
 
 
 def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:

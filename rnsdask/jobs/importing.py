@@ -1,6 +1,7 @@
 """Jobs that bring integers, and residues of other programs, into a store, in bounded memory."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from rnsdask.core.places import is_url, read_place
 from rnsdask.core.ways import REPLACE, Message, Way, must, with_ways
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
-from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
+from rnsdask.jobs.integer_reading import BinaryReader, ByteOrder, IntegerReader, Readable, TextReader
 from rnsdask.jobs.line_forms import NumberRange, plain_lines, range_of_lines
 from rnsdask.jobs.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.memory_plan import Work, describe
@@ -96,56 +97,121 @@ class IntegerSource(Protocol):
 # ---- The input --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class InputForm:
-    """The form in which an input has its integers.
-
-    Attributes
-    ----------
-    kind : str
-        Text, records, or a format of :mod:`.file_formats`.
-    column : str, optional
-        The column of text, as :func:`.plain_lines` takes it, or of a Parquet file.
-    header : bool, optional
-        Whether the first line of text in columns has names; without it, the line tells.
-    hexadecimal, strict : bool
-        Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
-        allowed.
-    records : dict
-        Width and byte order of records.
-    signed : bool
-        Whether records are in two's complement.
-    """
+class InputForm(ABC):
+    """Form in which an input has its integers; `kind` is text, records, or one of :mod:`.file_formats`."""
 
     kind: str
-    column: str | None = None
-    header: bool | None = None
-    hexadecimal: bool = False
-    strict: bool = False
-    records: dict[str, Any] = field(default_factory=dict)
-    signed: bool = False
 
     @property
     def has_plain_bytes(self) -> bool:
         """Whether the bytes that its reader counts are those of the input."""
-        return self.kind != PARQUET and self.column is None and not self.hexadecimal
+        return True
 
     def needs_range(self, system: NumberSystem | None) -> bool:
         """Whether integers can be read into a system only when their range is known."""
-        return system is None or (not system.overflows and self.kind in (TEXT, MATRIX_MARKET))
+        return system is None
 
+    @abstractmethod
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers of a stream, called `name` in messages, and return their range.
 
         `advance` is called with how many more bytes are read. InputError if the input is not of its kind; a
         wrong line of text is left to who reads it.
         """
-        if self.kind == TEXT:
-            lines = self._lines(stream, name)
-            return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
-        if self.kind == MATRIX_MARKET:
-            return range_of_matrix(stream, name, advance)
-        reader = self._reader_of_table(stream, name, (None, None))
+
+    @abstractmethod
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
+
+
+def _limits(system: NumberSystem, found: NumberRange | None) -> tuple[Any, Any]:
+    """The least and the greatest integer that a system takes; where any stands for an element, as found."""
+    if system.overflows:
+        return system.value_range
+    return (None, None) if found is None else (found.lowest, found.highest)
+
+
+@dataclass(frozen=True)
+class TextForm(InputForm):
+    """Lines of text.
+
+    Attributes
+    ----------
+    column : str, optional
+        The column, as :func:`.plain_lines` takes it.
+    header : bool, optional
+        Whether the first line of text in columns has names; without it, the line tells.
+    hexadecimal, strict : bool
+        Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
+        allowed.
+    """
+
+    kind = TEXT
+    column: str | None = None
+    header: bool | None = None
+    hexadecimal: bool = False
+    strict: bool = False
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Whether lines are read as they are."""
+        return self.column is None and not self.hexadecimal
+
+    def needs_range(self, system: NumberSystem | None) -> bool:
+        """Whether lengths of integers are to be known: of elements, any may be of any length."""
+        return system is None or not system.overflows
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all lines."""
+        lines = self._lines(stream, name)
+        return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
+
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader, which has the names of columns."""
+        names: list[str] = []
+        lines, of_column = self._lines(stream, name, names), self.column is not None
+        longest = 0 if found is None else found.longest
+        strict = self.strict and not of_column  # whose lines are checked already
+        how: dict[str, Any] = {"strict": strict, "longest": longest, "of_column": of_column}
+        reader = TextReader(lines, name, *_limits(system, found), **how)
+        reader.names = names
+        return reader
+
+    def _lines(self, stream: BinaryIO, name: str, names: list[str] | None = None) -> Readable:
+        how: dict[str, Any] = {"column": self.column, "header": self.header, "names": names}
+        return plain_lines(stream, name, hexadecimal=self.hexadecimal, strict=self.strict, **how)
+
+
+class MatrixMarketForm(InputForm):
+    """A Matrix Market file."""
+
+    kind = MATRIX_MARKET
+
+    def needs_range(self, system: NumberSystem | None) -> bool:
+        """Whether lengths of integers are to be known, as of text."""
+        return system is None or not system.overflows
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all entries."""
+        return range_of_matrix(stream, name, advance)
+
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader, which has the shape."""
+        return MatrixMarketReader(stream, name, system, _limits(system, found))
+
+
+class _BinaryForm(InputForm):
+    """Integers that are no text."""
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all integers."""
+        reader = self._reader(stream, name, (None, None))
         before = 0
         while len(reader.read(BATCH_INTEGERS)):
             advance(reader.bytes_read - before)
@@ -155,36 +221,53 @@ class InputForm:
     def reader(
         self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
     ) -> IntegerSource:
-        """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
-        limits: tuple[Any, Any] = system.value_range
-        if not system.overflows:  # any integer stands for an element
-            limits = (None, None) if found is None else (found.lowest, found.highest)
-        if self.kind == MATRIX_MARKET:
-            return MatrixMarketReader(stream, name, system, limits)
-        if self.kind != TEXT:
-            return self._reader_of_table(stream, name, limits)
-        names: list[str] = []
-        lines, of_column = self._lines(stream, name, names), self.column is not None
-        longest = 0 if found is None else found.longest
-        strict = self.strict and not of_column  # whose lines are checked already
-        reader = TextReader(lines, name, *limits, strict=strict, longest=longest, of_column=of_column)
-        reader.names = names
-        return reader
+        """Return a reader with the limits of the system."""
+        return self._reader(stream, name, _limits(system, found))
 
-    def _lines(self, stream: BinaryIO, name: str, names: list[str] | None = None) -> Readable:
-        how: dict[str, Any] = {"column": self.column, "header": self.header, "names": names}
-        return plain_lines(stream, name, hexadecimal=self.hexadecimal, strict=self.strict, **how)
+    @abstractmethod
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        """Return a reader with limits or None."""
 
-    def _reader_of_table(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
-        """Return a reader of an input that is no text, with limits or None."""
-        if self.kind == NUMPY:
-            return NumpyReader(stream, name, *limits)
-        if self.kind == PARQUET:
-            return ParquetReader(stream, name, self.column, *limits)
-        assert self.kind == RECORDS
-        most = 256 ** self.records["width"]
+
+class NumpyForm(_BinaryForm):
+    """A NumPy file."""
+
+    kind = NUMPY
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        return NumpyReader(stream, name, *limits)
+
+
+@dataclass(frozen=True)
+class ParquetForm(_BinaryForm):
+    """A Parquet file, and the column of it by name or number."""
+
+    kind = PARQUET
+    column: str | None = None
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Never: they are compressed."""
+        return False
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        return ParquetReader(stream, name, self.column, *limits)
+
+
+@dataclass(frozen=True)
+class RecordForm(_BinaryForm):
+    """Records of a fixed width in bytes, in two's complement if signed."""
+
+    kind = RECORDS
+    width: int
+    byteorder: ByteOrder = "little"
+    signed: bool = False
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        most = 256**self.width
         lowest, highest = (-most, most) if limits[0] is None else limits
-        return BinaryReader(stream, name, lowest, highest, signed=self.signed, **self.records)
+        how: dict[str, Any] = {"signed": self.signed, "width": self.width, "byteorder": self.byteorder}
+        return BinaryReader(stream, name, lowest, highest, **how)
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:
