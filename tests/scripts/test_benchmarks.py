@@ -26,7 +26,7 @@ SAFE_PATHS = {
 
 KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
 SLOW = ("bench_jobs", "bench_pipelines", "bench_scaling")
-"""Those that start many processes."""
+"""Benchmarks that start many processes."""
 
 BENCHMARKS = [
     pytest.param(

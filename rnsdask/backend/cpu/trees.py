@@ -52,9 +52,9 @@ _MOST_NODES = 2**17
 
 
 def is_quicker(spent: Spent, numbers: int, moduli: tuple[int, int], table: Seconds) -> bool:
-    """Whether trees convert so many numbers; what they take longer than a kernel is added to what is spent.
+    """Whether trees convert the numbers of a call; their time beyond a kernel's is added to `spent`.
 
-    `moduli` are how many the table has along each axis.
+    `moduli` are the lengths of the table's axes.
     """
     elements, nodes = moduli[0] * moduli[1], max(moduli)
     if min(moduli) < FEWEST_MODULI or elements < table.fewest or numbers == 0:
@@ -68,9 +68,9 @@ def is_quicker(spent: Spent, numbers: int, moduli: tuple[int, int], table: Secon
 
 
 def may_need_tables(numbers: int, moduli: int, *, gpu: bool = False) -> bool:
-    """Whether so many conversions, in calls of any size, may take trees as long as tables take to be made.
+    """Whether a number of conversions, in calls of any size, may need the tables of all pairs of moduli.
 
-    Tables have an element for each pair of moduli. By :func:`is_quicker` none are made otherwise.
+    :func:`is_quicker` has them made once trees have taken as long as it takes to make a table.
     """
     # M is at least the factorial of how many coprime moduli there are.
     has_digits = math.lgamma(moduli + 1) <= MOST_DIGIT_BITS * math.log(2)
@@ -100,7 +100,7 @@ def limbs_to_residues(
 
 
 def _integers(limbs: NDArray[np.uint32], constants: ForwardConstants) -> list[int]:
-    """The numbers of limbs, in two's complement or that of their base."""
+    """Numbers of limbs, in two's complement or the complement of their base."""
     if constants.base == 2**LIMB_BITS:
         return limbs_to_ints(limbs, constants.flip != 0)
     is_signed = constants.flip != 0

@@ -21,7 +21,7 @@ from rnsdask.constants import (
 )
 from rnsdask.constants.convert import TABLE_MULTIPLE
 
-# Fewer numbers than these have too few threads, if they have so many moduli that each is long at work.
+# Fewer numbers, each by a thread of its own, do not keep a GPU busy if they have many moduli.
 _MANY_NUMBERS = 2**15
 _MANY_MODULI = 16
 
@@ -45,7 +45,7 @@ def _limb_arguments(limbs: Array) -> tuple[Any, ...]:
 
 
 def _by_tree(constants: Any, numbers: int, moduli: tuple[int, int]) -> bool:
-    """Whether the host converts so few numbers of so many moduli before a table of all pairs is made."""
+    """Whether the host converts the numbers by trees, without a table of all pairs of moduli."""
     return trees.is_quicker(constants.spent, numbers, moduli, trees.BY_GPU)
 
 
