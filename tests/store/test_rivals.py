@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strategies import slow
 
 PROGRAM = Path(__file__).parents[1] / "rivals.py"
 ROUNDS = os.environ.get("RNSDASK_FAULT_RUNS")
@@ -23,9 +24,7 @@ def faults(folder: Path, *arguments: object) -> str:
     return run.stdout
 
 
-@pytest.mark.parametrize(
-    "victim", ["append", *(pytest.param(job, marks=pytest.mark.slow) for job in RIVALS[1:])]
-)
+@pytest.mark.parametrize("victim", ["append", *slow(*RIVALS[1:])])
 def test_a_writer_is_killed_or_waits_at_any_call(tmp_path: Path, victim: str) -> None:
     """Whatever another one does then; and a third one appends to what is there."""
     each = [] if ROUNDS else ["each"]
