@@ -25,7 +25,7 @@ from rnsdask.core.table import (
     PRIME_FIELDS_TABLE,
     RNS_TABLE,
 )
-from rnsdask.core.ways import Conversion, Message, Way, must
+from rnsdask.core.ways import Conversion, Conversions, Message, Way, must, with_ways
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
 from rnsdask.rns.system import RNS
@@ -53,7 +53,10 @@ class FiniteFields(NumberSystem):
 
     def mismatch(self, other: Any) -> str:
         """Text of an error for elements of two fields."""
-        return f"operands are of different fields: {self!r} and {other!r}"
+        return with_ways(
+            f"operands are of different fields: {self!r} and {other!r}",
+            Conversions((self.conversions[self.table_name],)),
+        )
 
     @abstractmethod
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
@@ -106,7 +109,10 @@ class PrimeFields(FiniteFields):
 
     def mismatch(self, other: "PrimeFields") -> str:
         """Text of an error for elements of other fields."""
-        return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
+        return with_ways(
+            f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}",
+            Conversions((Conversion.FIELDS_OF_ELEMENTS,)),
+        )
 
     @property
     def primes(self) -> tuple[int, ...]:

@@ -73,6 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         x.to_positional(64).to_zarr(folder / f"{name}-limbs")
         rd.IntervalRNSArray.from_rns(x).to_zarr(folder / f"{name}-intervals")
         rd.from_ints(values, FIELDS).to_zarr(folder / f"{name}-elements")
+        rd.from_ints(values, rd.PrimeFields([13, 17])).to_zarr(folder / f"{name}-primes")
         rd.from_ints(values, FERMAT).to_zarr(folder / f"{name}-others")
     return folder
 
@@ -137,6 +138,18 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         [
             [
                 "convert v-others integers --to rns",
+                "convert integers made --to field --primes 7,11",
+                "eval a+b a=v-elements b=made -o y",
+            ]
+        ],
+        [10, 12],
+    ),
+    "elements of other primes, added": (
+        "eval a+b a=v-elements b=v-primes -o y",
+        "--to rns, and of that --to field, makes",
+        [
+            [
+                "convert v-primes integers --to rns",
                 "convert integers made --to field --primes 7,11",
                 "eval a+b a=v-elements b=made -o y",
             ]

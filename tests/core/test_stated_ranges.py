@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import call
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.constants.fermat import FermatConstants
@@ -275,7 +276,10 @@ RANGES: dict[str, tuple[Callable[[int], Any], int | None, int | None, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", RANGES)
+LONG = ("most moduli of a set", "numbers of a line", "lazy matrix powers")
+
+
+@pytest.mark.parametrize("what", [*(what for what in RANGES if what not in LONG), *slow(*LONG)])
 def test_both_ends_are_taken_and_no_more(what: str) -> None:
     call, least, greatest, message = RANGES[what]
     taken = [value for value in (least, greatest) if value is not None]

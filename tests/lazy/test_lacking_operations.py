@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.core.number_system import NumberSystem
@@ -180,6 +181,8 @@ PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
 }
 """Operations of two arrays, and their results in Python's integers, or None for those of residues."""
 
+RARE = ("//", "concatenate", "isin", "resultant", "solve modulo")
+
 MIXED = ("residues", "intervals", "limbs", "elements", "Fermat elements")
 CALLS = re.compile(r"do not mix; (.*) converts?$")
 
@@ -196,7 +199,7 @@ def alike(x: Any) -> Any:
     return x if isinstance(x, rd.FieldArray) else x.extend(rd.ModuliSet.for_bits(600))
 
 
-@pytest.mark.parametrize("operation", PAIRED)
+@pytest.mark.parametrize("operation", ["+", "&", "convolve", "solve", *slow(*RARE)])
 @pytest.mark.parametrize("second", MIXED)
 @pytest.mark.parametrize("first", MIXED)
 def test_each_conversion_of_arrays_that_do_not_mix_works(first: str, second: str, operation: str) -> None:
