@@ -28,6 +28,7 @@ PACKAGES = (
     "interval_rns",
     "fields",
     "positional",
+    "io",
     "store",
     "cluster",
     "lazy",

@@ -30,11 +30,11 @@ from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.places import is_url, read_place
+from rnsdask.io.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
+from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
+from rnsdask.io.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
-from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
-from rnsdask.jobs.line_forms import NumberRange, plain_lines, range_of_lines
-from rnsdask.jobs.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.tables import NumpyReader, ParquetReader, read_numpy_header
 from rnsdask.jobs.writing import (

@@ -15,7 +15,7 @@ from commands import fail, succeed
 
 import rnsdask as rd
 from rnsdask.cli import main
-from rnsdask.jobs.matrix_market import MatrixMarketReader
+from rnsdask.io.matrix_market import MatrixMarketReader
 from rnsdask.rns.system import RNS
 from rnsdask.store import StoreWriter
 

@@ -18,8 +18,8 @@ from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.fields.system import PrimeFields
-from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, TextReader
-from rnsdask.jobs.line_forms import NumberRange, range_of_lines
+from rnsdask.io.integer_reading import BYTE_ORDER_MARK, TextReader
+from rnsdask.io.line_forms import NumberRange, range_of_lines
 from rnsdask.sparse.files import two_entries
 
 _BANNER = b"%%matrixmarket"
