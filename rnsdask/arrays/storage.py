@@ -200,7 +200,7 @@ def _append(
     chunks: layout.Chunks | None,
     compute: bool,
 ) -> Any:
-    stored = store.open_info(location, store.ALL_SYSTEMS)
+    stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
     array = _in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)

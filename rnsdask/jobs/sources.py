@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -16,20 +17,17 @@ from rnsdask.core import layout, rows
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.compute import Advance, mapping
 from rnsdask.lazy.map import map_chunks
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 
 if TYPE_CHECKING:
     from distributed import Client
 
-OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, IntervalRNS, Positional)
-"""The number systems of stores of integers."""
+OF_INTEGERS: store.Kind = attrgetter("overflows")
+"""Stores of integers: every other number is an element of a field, and no result is out of range."""
 
-OF_NUMBERS = store.ALL_SYSTEMS
-"""Number systems of all stores, fields among them."""
+OF_NUMBERS = store.all_systems
+"""All stores, those of elements of fields among them."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,9 @@ class Source:
     info: store.StoreInfo
 
     @classmethod
-    def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
-        """The complete store, of one of some number systems, at a path; StoreError if it is missing."""
-        return cls(path, store.open_info(path, systems))
+    def at(cls, path: str, kind: store.Kind) -> "Source":
+        """The complete store, of numbers of a kind, at a path; StoreError if it is missing."""
+        return cls(path, store.open_info(path, kind))
 
     def array(self, **options: Any) -> Any:
         """Open it as a lazy array, with options of :func:`.open_zarr`."""

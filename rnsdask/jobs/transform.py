@@ -23,7 +23,6 @@ from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
 from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.ntt import FourStep
-from rnsdask.fields.system import FiniteFields
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.memory_plan import Work, room_of
 from rnsdask.jobs.sources import Source, check_target
@@ -217,5 +216,5 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
 
 
 def _words_at(place: store.Location) -> da.Array:
-    words: da.Array = open_words(store.open_info(place, (FiniteFields,))).words
+    words: da.Array = open_words(store.open_info(place, store.all_systems)).words
     return words

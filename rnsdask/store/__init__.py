@@ -13,7 +13,8 @@ from rnsdask.store.job import job_of as job_of
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo
 from rnsdask.store.nesting import check_file_outside_arrays as check_file_outside_arrays
-from rnsdask.store.opening import ALL_SYSTEMS as ALL_SYSTEMS
+from rnsdask.store.opening import Kind as Kind
+from rnsdask.store.opening import all_systems as all_systems
 from rnsdask.store.opening import load_any as load_any
 from rnsdask.store.opening import open_info as open_info
 from rnsdask.store.paths import StorePath as StorePath

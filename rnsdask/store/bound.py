@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from rnsdask.core.errors import StoreError
-from rnsdask.store.attributes import ATTRIBUTE, complete_attribute, with_exact_bound
+from rnsdask.store.attributes import ATTRIBUTE, complete_attribute
 from rnsdask.store.chunk_files import write_file
 from rnsdask.store.consolidated import remove_consolidated
 from rnsdask.store.documents import parse_document, with_attributes
@@ -33,7 +33,7 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     """
     location = info.location
     check_bound_is_writable(location)
-    system = with_exact_bound(info.system, bound)
+    system = info.system.with_exact_bound(bound)
     content = info.content or content_of(location, map(info.chunk_key, info.indices()))
 
     def check() -> None:

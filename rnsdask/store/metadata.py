@@ -149,7 +149,7 @@ class StoreInfo(ArrayInfo):
 
     Attributes
     ----------
-    system : RNS, IntervalRNS, Positional, PrimeFields or FermatField
+    system : NumberSystem
         What the words mean, and of integers the bound where one is known.
     codecs : tuple of str
         The codecs that make bytes of a chunk, in the order of encoding.

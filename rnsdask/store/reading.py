@@ -16,12 +16,7 @@ from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import PrimeFields
-from rnsdask.interval_rns.layout import find_wrong_header
-from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chunk_file_on_gpu
 from rnsdask.store.codecs import decode_chunk
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
@@ -78,12 +73,12 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
 
 
 def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
-    """The greatest word of each row; None if words alone do not tell whether they are valid."""
-    system = info.system
-    if isinstance(system, FermatField | Positional):
+    """The greatest word of each row, that of any where it is no residue; None of words without residues."""
+    moduli = info.system.residue_moduli
+    if moduli is None:
         return None
-    last = last_residues(system.moduli)
-    return np.pad(last, (0, system.rows - len(last)), constant_values=2**32 - 1)
+    last = last_residues(moduli)
+    return np.pad(last, (0, info.system.rows - len(last)), constant_values=2**32 - 1)
 
 
 def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -103,8 +98,6 @@ def _check_residues(
 
     With `valid`, each residue is known to be below its modulus.
     """
-    if valid and not isinstance(info.system, IntervalRNS):
-        return
     problems = _fault_problems if valid else residue_problems
     for problem in problems(info, index, residues, first):
         raise CorruptChunkError(problem)
@@ -119,7 +112,7 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     file, name = info.chunk_file(index), info.chunk_name(index)
-    moduli = info.moduli if isinstance(info.system, RNS | PrimeFields | IntervalRNS) else None
+    moduli = info.system.residue_moduli
     with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
             residues, valid = read_chunk_file_on_gpu(file, info.file_shape, moduli, name)
@@ -136,13 +129,11 @@ def are_valid(info: StoreInfo, words: Array, checked: bool = False) -> bool:
 
     With `checked`, each residue is known to be below its modulus.
     """
-    system = info.system
-    if isinstance(system, FermatField | Positional):
-        return system.first_invalid(words) is None
-    residues = words[: len(system.moduli)]
-    if not checked and kernels_of(words).first_invalid(residues, system.moduli) is not None:
+    moduli = info.system.residue_moduli
+    is_open = moduli is not None and not checked
+    if is_open and kernels_of(words).first_invalid(words[: len(moduli)], moduli) is not None:
         return False
-    return not isinstance(system, IntervalRNS) or system.first_invalid(words) is None
+    return info.system.first_invalid(words) is None
 
 
 def split_axis(chunks: Sequence[int]) -> int:
@@ -286,17 +277,7 @@ def number_problems(info: StoreInfo, index: Sequence[int], words: Array) -> Iter
 
     That is one beyond the store's bound, or whose sign and interval are not those of its residues.
     """
-    system = info.system
-    wrong: tuple[int, str] | None = None
-    if isinstance(system, IntervalRNS):
-        header = find_wrong_header(words, system.moduli)
-        wrong = None if header is None else (header.index, f"has a wrong header: {header.text()}")
-    elif isinstance(system, RNS) and system.bound is not None:
-        # Here, for it imports Dask, which whoever only describes a store starts without.
-        from rnsdask.rns.bounds import find_excess
-
-        excess = find_excess(words, system)
-        wrong = None if excess is None else (excess.index, f"is {excess.text(system.bound)}")
+    wrong = info.system.first_contradiction(words)
     if wrong is not None:
         shown = _position(info, index, np.unravel_index(wrong[0], words.shape[1:]))
         yield f"{info.chunk_name(index)}: number {shown} {wrong[1]}"
@@ -319,12 +300,22 @@ def residue_problems(
 
     `residues` are those of the chunk, or of a part of it that begins at `first`.
     """
-    if isinstance(info.system, FermatField | Positional):
-        yield from _fault_problems(info, index, residues, first)
-        return
-    largest = residues[: len(info.moduli)].max(axis=tuple(range(1, residues.ndim)))
-    for row in np.flatnonzero(largest >= np.array(info.moduli.moduli, np.uint64)):
-        modulus = info.moduli[row]
+    moduli = info.system.residue_moduli
+    if moduli is not None:
+        yield from _residue_problems(info, index, residues[: len(moduli)], moduli, first)
+    yield from _fault_problems(info, index, residues, first)
+
+
+def _residue_problems(
+    info: StoreInfo,
+    index: Sequence[int],
+    residues: NDArray[np.uint32],
+    moduli: ModuliSet,
+    first: Sequence[int] | None,
+) -> Iterator[str]:
+    largest = residues.max(axis=tuple(range(1, residues.ndim)))
+    for row in np.flatnonzero(largest >= np.array(moduli.moduli, np.uint64)):
+        modulus = moduli[row]
         wrong = np.flatnonzero(residues[row] >= modulus)
         place = np.unravel_index(wrong[0], residues.shape[1:])
         shown = _position(info, index, place, first)
@@ -333,18 +324,16 @@ def residue_problems(
             f"{info.chunk_name(index)}: residue {residues[row][place]} of number {shown} is not below its "
             f"modulus {modulus} (row {row}){more}"
         )
-    if isinstance(info.system, IntervalRNS):
-        yield from _fault_problems(info, index, residues, first)
 
 
 def _fault_problems(
     info: StoreInfo, index: Sequence[int], words: NDArray[Any], first: Sequence[int] | None
 ) -> Iterator[str]:
     """Describe the first number of a chunk, or part, whose words taken together are those of none."""
-    system: FermatField | Positional | IntervalRNS = info.system
+    system = info.system
     wrong = system.first_invalid(words)
     if wrong is not None:
         place: Sequence[Any] = np.unravel_index(wrong, words.shape[1:])
         fault = system.fault_of(words[(slice(None), *place)].tolist())
-        kind = "element" if isinstance(system, FermatField) else "number"
-        yield f"{info.chunk_name(index)}: {kind} {_position(info, index, place, first)} {fault}"
+        position = _position(info, index, place, first)
+        yield f"{info.chunk_name(index)}: {system.number_is} {position} {fault}"

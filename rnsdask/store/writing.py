@@ -21,7 +21,6 @@ from rnsdask.store.attributes import (
     check_job_identity,
     complete_attribute,
     read_job_identity,
-    with_exact_bound,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
 from rnsdask.store.codecs import ChunkCodecs, encode_chunk
@@ -310,7 +309,7 @@ class StoreWriter(ArrayWriter):
         A bound that became known in writing replaces the one that the store was created with; ValueError if
         it is beyond the range of the moduli set.
         """
-        system = self.info.system if bound is None else with_exact_bound(self.info.system, bound)
+        system = self.info.system if bound is None else self.info.system.with_exact_bound(bound)
 
         def attribute(content: str) -> dict[str, Any]:
             metadata = parse_document(self.target.staged.read_metadata())

@@ -605,7 +605,7 @@ def edit(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object])
         ({"format": 3}, "it is of format 3; this version of rnsdask reads formats 1 and 2"),
         (
             {"format": 2},
-            "system must be 'prime-fields', 'fermat-field', 'interval-rns' or 'positional', got None",
+            "system must be the name of a number system, got None",
         ),
         ({"format": True}, "it is of format True"),
         ({"format": None}, "it is of format None"),
