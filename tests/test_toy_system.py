@@ -190,6 +190,21 @@ def test_words_of_no_number_are_found(pairs: PairArray) -> None:
     assert "chunk c/0/1/0: number (1, 1) has the words" in call("verify", "wrong.zarr").stdout
 
 
+class Forgetful(Excess):
+    """Numbers whose store does not say where they begin."""
+
+    def stored_fields(self) -> dict[str, Any]:
+        return {}
+
+
+def test_a_system_that_is_not_stored_as_it_is(pairs: PairArray) -> None:
+    with pytest.raises(
+        TypeError, match=r"from -5\) cannot be stored: its fields .* from -92"
+    ):
+        store.create("f.zarr", Forgetful(-5), (3,))
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["x.zarr"]
+
+
 def test_systems_that_nobody_knows(pairs: PairArray) -> None:
     file = Path("x.zarr/zarr.json")
     file.write_text(file.read_text().replace('"pairs"', '"nobodys"'))

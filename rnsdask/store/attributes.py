@@ -4,8 +4,9 @@ import hashlib
 import json
 from typing import Any
 
-import google_crc32c
+import numpy as np
 
+from rnsdask.backend.cpu import extend_checksum
 from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError, brief
 from rnsdask.core.number_system import RESIDUES, NumberSystem, system_type
 from rnsdask.store.documents import attributes_in, parse_document
@@ -86,7 +87,8 @@ def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
     """CRC-32C of what makes numbers of the chunks' bytes, where the codecs are those of the format."""
     shape, chunks = metadata["shape"][1:], metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]
     values = [*(attribute[name] for name in _names_of(attribute)), shape, chunks]
-    return f"{google_crc32c.value(json.dumps([attribute['format'], *values]).encode()):#010x}"
+    text = json.dumps([attribute["format"], *values]).encode()
+    return f"{extend_checksum(0, np.frombuffer(text, np.uint8)):#010x}"
 
 
 def _digest(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:

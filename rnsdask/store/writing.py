@@ -83,7 +83,11 @@ def create(
     if not codecs:  # else their size is not known here
         _check_room(location, system, chunk_grid(lengths, chunk_lengths), chunk_lengths, nonzero)
     target.begin(metadata)
-    return StoreWriter(load_own(target), target)
+    writer = StoreWriter(load_own(target), target)
+    if not (found := writer.info.system).same_numbers(system):
+        writer.discard()
+        raise TypeError(f"{system!r} cannot be stored: its fields in a store are those of {found!r}")
+    return writer
 
 
 def _check_room(
