@@ -115,7 +115,7 @@ def test_conversions(pairs: PairArray) -> None:
 
 
 def test_a_job_is_continued(pairs: PairArray) -> None:
-    begun = rd.open_zarr("x.zarr").create_store("y.zarr", job_identity=None)
+    begun = rd.open_zarr("x.zarr").create_store("y.zarr", job=None)
     begun.write_chunk((0,), pairs.words[:, :3])
     with pytest.raises(StoreError, match="incomplete"):
         rd.open_zarr("y.zarr")
@@ -198,9 +198,7 @@ class Forgetful(Excess):
 
 
 def test_a_system_that_is_not_stored_as_it_is(pairs: PairArray) -> None:
-    with pytest.raises(
-        TypeError, match=r"from -5\) cannot be stored: its fields .* from -92"
-    ):
+    with pytest.raises(TypeError, match=r"from -5\) cannot be stored: its fields .* from -92"):
         store.create("f.zarr", Forgetful(-5), (3,))
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["x.zarr"]
 

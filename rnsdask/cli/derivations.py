@@ -55,6 +55,7 @@ def derive(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source, check_target
+    from rnsdask.store import Output
 
     systems = OF_NUMBERS if of_fields else OF_INTEGERS
     opened = [Source.at(source, systems) for source in sources]
@@ -62,15 +63,16 @@ def derive(
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(sources)}: {error}")
-    check_target(path, prepared.sources)
-    if is_done(operation, path, prepared.identity, mode, as_json):
+    output = Output(path, prepared.job, **mode)
+    check_target(output, prepared.sources)
+    if is_done(operation, output, as_json):
         return
     with (
         connection(prepared.work) as client,
         fitting(prepared.work, client, backend=backend),
         measured() as cost,
     ):
-        done = derivation.write(prepared, path, client, progress=progress, **mode)
+        done = derivation.write(prepared, output, client, progress=progress)
     tell_derived(operation, sources, path, done, cost, as_json, shape=prepared.array.shape)
 
 

@@ -98,26 +98,29 @@ def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> Non
             raise JobError(f"{path}: {error}") from None
 
 
-def check_target(path: str, sources: Iterable[Source]) -> None:
+def check_target(output: store.Output, sources: Iterable[Source]) -> None:
     """Raise StoreError if a job would overwrite its input."""
-    check_targets({"the result": path}, [source.info for source in sources])
+    check_targets({"the result": output}, [source.info for source in sources])
 
 
 def check_targets(
-    written: Mapping[str, str], read: Iterable[store.StoreInfo | store.PlainInfo], *, new: bool = False
+    written: Mapping[str, store.Output],
+    read: Iterable[store.StoreInfo | store.PlainInfo],
+    *,
+    new: bool = False,
 ) -> None:
     """Raise StoreError unless all that a job writes can be written to its place.
 
-    `written` has paths by what is written there, as messages call it; with `new` nothing may be there.
+    `written` has outputs by what is written there, as messages call it; with `new` nothing may be there.
     """
     before: dict[str, store.Location] = {}
-    for what, path in written.items():
-        target = store.locate(path)
+    for what, output in written.items():
+        path, target = output.path, output.place
         if other := next((other for other, place in before.items() if place.overlaps(target)), None):
             raise StoreError(f"{path}: {what} cannot be written there, {other} are")
         if any(info.location.overlaps(target) for info in read):
             raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
         before[what] = target
-    for path in written.values() if new else ():
-        if store.exists(path):
-            raise StoreError(f"{path}: it exists; replace it with overwrite=True")
+    for output in written.values() if new else ():
+        if store.exists(output.place):
+            raise StoreError(f"{output.path}: it exists; replace it with overwrite=True")

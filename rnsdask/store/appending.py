@@ -14,7 +14,7 @@ from dataclasses import replace
 from rnsdask.core.errors import CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.store.attributes import APPEND, ATTRIBUTE, begun_attribute, read_job_identity
+from rnsdask.store.attributes import APPEND, ATTRIBUTE, begun_attribute, read_job
 from rnsdask.store.chunk_files import chunk_file_size, link_file
 from rnsdask.store.documents import changed_metadata, check_lengths
 from rnsdask.store.location import STAGED, Location
@@ -139,5 +139,5 @@ def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
 
 def _was_interrupted(location: Location) -> bool:
     """Whether an append ended in an object store, which may have replaced the last chunks already."""
-    recipe = None if location.is_local else read_job_identity(location.child(STAGED))
+    recipe = None if location.is_local else read_job(location.child(STAGED))
     return recipe is not None and recipe.startswith(APPEND)

@@ -65,14 +65,14 @@ def _type_of(attribute: dict[str, Any]) -> type[NumberSystem]:
 # ---- writing ----------------------------------------------------------------------------------------------
 
 
-def begun_fields(writer: str, job_identity: str | None) -> dict[str, Any]:
+def begun_fields(writer: str, job: str | None) -> dict[str, Any]:
     """Fields of an array that is being written: its writer's token, and the identity of its job."""
-    return {"complete": False, "writer": writer, "recipe": job_identity}
+    return {"complete": False, "writer": writer, "recipe": job}
 
 
-def begun_attribute(system: NumberSystem, writer: str, job_identity: str | None) -> dict[str, Any]:
+def begun_attribute(system: NumberSystem, writer: str, job: str | None) -> dict[str, Any]:
     """Make the value of the attribute of a store that a writer is about to write."""
-    return {**_system_fields(system), **begun_fields(writer, job_identity)}
+    return {**_system_fields(system), **begun_fields(writer, job)}
 
 
 def complete_attribute(metadata: dict[str, Any], system: NumberSystem, content: str) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
     return _read_field(location, attribute, "writer")
 
 
-def read_job_identity(location: Location, attribute: str = ATTRIBUTE) -> str | None:
+def read_job(location: Location, attribute: str = ATTRIBUTE) -> str | None:
     """Read what the values of an incomplete array follow from; None if that is not known."""
     return _read_field(location, attribute, "recipe")
 
@@ -185,12 +185,10 @@ def way_on(attribute: dict[str, Any]) -> str:
     return "the command that began it goes on with --resume, or write it anew with overwrite=True"
 
 
-def check_job_identity(
-    location: Location, job_identity: str | None, attribute: str = ATTRIBUTE
-) -> str | None:
+def check_job(location: Location, job: str | None, attribute: str = ATTRIBUTE) -> str | None:
     """Check that an incomplete array is of the same job, if both are known; return what it names."""
     found = _read_field(location, attribute, "recipe")
-    if None not in (found, job_identity) and found != job_identity:
+    if None not in (found, job) and found != job:
         raise StoreError(
             f"{location.path}: it cannot be resumed: it was begun by another job (another operation, option "
             "or operand), or an operand has changed since; replace it with overwrite=True"

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.number_system import RESIDUES, NumberSystem
-from rnsdask.store.attributes import incomplete_error, read_job_identity
+from rnsdask.store.attributes import incomplete_error, read_job
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.old_groups import is_group, load_group
@@ -33,7 +33,7 @@ def open_info(path: StorePath, kind: Kind = of_residues) -> StoreInfo:
     """
     info, complete = load_any(locate(path))
     if not complete:
-        raise incomplete_error(info.path, "store", {"recipe": read_job_identity(info.location)})
+        raise incomplete_error(info.path, "store", {"recipe": read_job(info.location)})
     system = info.system
     if not kind(system):
         raise StoreError(

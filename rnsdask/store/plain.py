@@ -19,14 +19,13 @@ from rnsdask.store.attributes import (
     ATTRIBUTE,
     PLAIN_ATTRIBUTE,
     begun_fields,
-    check_job_identity,
+    check_job,
     incomplete_error,
 )
-from rnsdask.store.beside import is_replaced
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs, encode_chunk
 from rnsdask.store.documents import array_document, make_document
-from rnsdask.store.location import METADATA_KEY, Location
+from rnsdask.store.location import Location
 from rnsdask.store.metadata import ArrayInfo, Opened, check_keys, missing_error, read_metadata
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging
@@ -145,12 +144,6 @@ def _check_own(path: str, array: zarr.Array[Any]) -> None:
         raise CorruptChunkError(f"{path}: {missing} of its {array.nchunks} chunks are missing")
 
 
-def exists(path: StorePath) -> bool:
-    """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
-    location = locate(path)
-    return is_begun(location) or location.exists(METADATA_KEY) or is_replaced(location)
-
-
 # ---- writing ----------------------------------------------------------------------------------------------
 
 
@@ -161,11 +154,11 @@ def create_plain(
     dtype: DTypeLike,
     *,
     overwrite: bool = False,
-    job_identity: str | None = None,
+    job: str | None = None,
 ) -> "PlainWriter":
     """Create a Zarr array without chunks, which is incomplete, as `rnsdask.store.create` does a store."""
     target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
-    attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job_identity)}
+    attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job)}
     files = math.prod(chunk_grid(shape, chunks))
     check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
     target.begin(make_document(shape, chunks, dtype, attributes=attributes))
@@ -179,7 +172,7 @@ def resume_plain(
     dtype: DTypeLike,
     *,
     complete_too: bool = False,
-    job_identity: str | None = None,
+    job: str | None = None,
 ) -> "PlainWriter":
     """Open an array that `create_plain` has begun with the same arguments, as `rnsdask.store.resume` does.
 
@@ -194,7 +187,7 @@ def resume_plain(
             "replace it with overwrite=True"
         )
     _check_like(info, shape, chunks, dtype)
-    job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
+    job = check_job(begun, job, PLAIN_ATTRIBUTE)
     target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
     target.take_over(begun_fields(target.token, job), info.opened)
     return PlainWriter(load_plain(target.staged)[0], target)

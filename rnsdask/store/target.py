@@ -41,15 +41,14 @@ from typing import Any
 
 from rnsdask.core.errors import ChangedStoreError, StoreAccessError, StoreError
 from rnsdask.core.messages import listed
-from rnsdask.store.attributes import ATTRIBUTE, check_job_identity, own_attribute, read_writer, way_on
+from rnsdask.store.attributes import ATTRIBUTE, own_attribute, read_writer, way_on
 from rnsdask.store.beside import former, is_replaced, locked
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
 from rnsdask.store.consolidated import remove_consolidated
 from rnsdask.store.documents import concealed, document_of, with_attributes, with_fields
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import Opened, load
+from rnsdask.store.metadata import Opened
 from rnsdask.store.nesting import check_outside_arrays
-from rnsdask.store.space import check_can_write
 
 _LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(PARTIAL_SUFFIX)}\Z")
 """End of the name of a file that is being written, by this package or by Zarr."""
@@ -265,23 +264,6 @@ def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -
     return Target(location, location.staged, overwrite, attribute=attribute)
 
 
-def check_can_begin(
-    location: Location, *, overwrite: bool = False, resume: bool = False, job_identity: str | None = None
-) -> None:
-    """Raise StoreError unless an array can be begun at a place, or resumed; nothing is written.
-
-    Call it before a long computation whose result is written at the end.
-    """
-    if resume:
-        place = find_begun(location)
-        if load(place)[1]:
-            raise nothing_to_resume(location.path)
-        check_job_identity(place, job_identity)
-    else:
-        place = target_at(location, overwrite).staged
-    check_can_write(place)
-
-
 def nothing_to_resume(path: str) -> StoreError:
     """Make the error of a store that is to be resumed and is complete."""
     return StoreError(
@@ -318,6 +300,11 @@ def _is_unsettled(location: Location) -> bool:
     """Whether a job was killed after an array was whole, and before it was in its place."""
     staged = location.staged
     return staged != location and state_at(staged) == "whole" and staged.exists(STAGED)
+
+
+def exists(location: Location) -> bool:
+    """Whether there is metadata of a Zarr array or group at a place, or of one that is to replace it."""
+    return is_begun(location) or location.exists(METADATA_KEY) or is_replaced(location)
 
 
 def state(location: Location) -> str:

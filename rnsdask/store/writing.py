@@ -18,9 +18,9 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import (
     ATTRIBUTE,
     begun_attribute,
-    check_job_identity,
+    check_job,
     complete_attribute,
-    read_job_identity,
+    read_job,
 )
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
 from rnsdask.store.codecs import ChunkCodecs, encode_chunk
@@ -57,7 +57,7 @@ def create(
     chunks: Chunks = "auto",
     overwrite: bool = False,
     codecs: Iterable[Any] | None = None,
-    job_identity: str | None = None,
+    job: str | None = None,
     with_room: bool = False,
     nonzero: int | None = None,
 ) -> "StoreWriter":
@@ -66,7 +66,7 @@ def create(
     `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.normalize_chunks` take them,
     and `codecs` one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or none, which is fastest. A
     one-dimensional array may grow, from length 0 on. `overwrite` replaces a Zarr array that `path` holds, or
-    that another job writes there, and nothing else. `resume` recognises the job by `job_identity`, a hash of
+    that another job writes there, and nothing else. `resume` recognises the job by `job`, a hash of
     what the numbers follow from. `with_room` keeps chunks that are longer than the array, for what will be
     appended. At most `nonzero` numbers are not 0: zeros take no room on the disk.
 
@@ -77,7 +77,7 @@ def create(
     growing = (0,) * len(lengths) if with_room else lengths
     chunk_lengths = normalize_chunks(chunks, growing, system.words32)
     target = target_at(location, overwrite)
-    attribute = begun_attribute(system, target.token, job_identity)
+    attribute = begun_attribute(system, target.token, job)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
     if not codecs:  # else their size is not known here
@@ -132,7 +132,7 @@ def resume(
     path: StorePath,
     check: Callable[[StoreInfo], object] = lambda _: None,
     *,
-    job_identity: str | None = None,
+    job: str | None = None,
     any_job: bool = False,
 ) -> "StoreWriter":
     """Open an incomplete store, to write the chunks that it still lacks; it is this writer's from now on.
@@ -147,7 +147,7 @@ def resume(
     if complete:
         raise nothing_to_resume(info.path)
     check(info)
-    found = job_identity if any_job else check_job_identity(begun, job_identity)
+    found = job if any_job else check_job(begun, job)
     target = Target(location, begun, replaces=True)
     target.take_over(begun_attribute(info.system, target.token, found), info.opened)
     return StoreWriter(load_own(target), target)
@@ -231,7 +231,7 @@ class ArrayWriter(ABC):
         with target.holding():
             content = self._content()
             attribute = attribute_of(content)
-            job = read_job_identity(target.staged, target.attribute)
+            job = read_job(target.staged, target.attribute)
             metadata = with_attributes(target.staged, {target.attribute: attribute})
             write_job(target, job, metadata, content)
         target.finish(metadata)
