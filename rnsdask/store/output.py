@@ -1,4 +1,4 @@
-"""The place of a job's output, and what the job does there: begin, go on, or nothing more.
+"""The place of a job's output, and the decision there: to begin, to go on, or that it is done.
 
 Four names tell apart what is written. The states of a place are in :mod:`.target`.
 
@@ -25,7 +25,7 @@ from rnsdask.store.target import exists, find_begun, nothing_to_resume, settle, 
 
 
 class Decision(Enum):
-    """What a job does at the place of its output."""
+    """Steps that a job takes at the place of its output."""
 
     BEGIN = "begin"
     GO_ON = "go on"
