@@ -41,14 +41,21 @@ from typing import Any
 
 from rnsdask.core.errors import ChangedStoreError, StoreAccessError, StoreError
 from rnsdask.core.messages import listed
-from rnsdask.store.attributes import ATTRIBUTE, own_attribute, read_writer, way_on
+from rnsdask.store.attributes import read_writer, way_on
 from rnsdask.store.beside import former, is_replaced, locked
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
 from rnsdask.store.consolidated import remove_consolidated
-from rnsdask.store.documents import concealed, document_of, with_attributes, with_fields
+from rnsdask.store.documents import (
+    ATTRIBUTE,
+    concealed,
+    document_of,
+    own_attribute,
+    with_attributes,
+    with_fields,
+)
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import Opened
 from rnsdask.store.nesting import check_outside_arrays
+from rnsdask.store.version import Version
 
 _LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(PARTIAL_SUFFIX)}\Z")
 """End of the name of a file that is being written, by this package or by Zarr."""
@@ -66,7 +73,7 @@ class Target:
     location: Location
     staged: Location
     replaces: bool
-    extends: Opened | None = None
+    extends: Version | None = None
     attribute: str = ATTRIBUTE
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -141,7 +148,7 @@ class Target:
         except OSError as error:
             raise StoreAccessError.of(f"{self.location.path}: it cannot be written", error) from error
 
-    def take_over(self, attribute: dict[str, Any], found: Opened) -> None:
+    def take_over(self, attribute: dict[str, Any], found: Version) -> None:
         """Take over an array that another writer began, as it was `found`, by an attribute of this one."""
         with locked(self.location):
             try:
@@ -468,8 +475,10 @@ def remove(location: Location) -> None:
     with locked(location) as removed:
         if location.is_local:
             _move_away(former(location), removed)
-            if is_begun(location):
-                _move_away(Path(location.staged.path), removed)
+            staged = location.staged
+            is_empty = staged.kind() == "folder" and all(map(_is_left_behind, staged.names()))
+            if is_empty or is_begun(location):
+                _move_away(Path(staged.path), removed)
     _clear_folder(location)
 
 
@@ -480,9 +489,9 @@ def _clear_folder(location: Location) -> None:
             Path(location.path).rmdir()
 
 
-def check_unchanged(opened: Opened, location: Location) -> None:
+def check_unchanged(version: Version, location: Location) -> None:
     """Raise ChangedStoreError if what is to be appended to is no longer what it was when it was opened."""
     try:
-        opened.check(location)
+        version.check(location)
     except ChangedStoreError as error:
         raise ChangedStoreError(f"{error}; nothing is appended: append to it as it is now") from None
