@@ -9,7 +9,7 @@ import numpy as np
 from rnsdask.backend.cpu import extend_checksum
 from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError, brief
 from rnsdask.core.number_system import RESIDUES, NumberSystem, system_type
-from rnsdask.store.documents import attributes_in, parse_document
+from rnsdask.store.documents import ATTRIBUTE, parse_document
 from rnsdask.store.location import METADATA_KEY, Location
 
 FORMAT = 1
@@ -18,14 +18,8 @@ FORMAT = 1
 NAMED_FORMAT = 2
 """Number of the format of stores of other words than residues: with the name of their number system."""
 
-ATTRIBUTE = "rnsdask"
-"""Key of the Zarr attribute that makes an array a store."""
-
 APPEND = "append-"
-"""Prefix of the identity of a job that appends, which no other job has."""
-
-PLAIN_ATTRIBUTE = "rnsdask_values"
-"""Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
+"""Prefix of the hash of a job that appends, which no other job has."""
 
 _OF_EACH_STORE = frozenset(
     ("format", "system", "complete", "checksum", "content", "digest", "group", "writer", "recipe", "replaced")
@@ -66,7 +60,7 @@ def _type_of(attribute: dict[str, Any]) -> type[NumberSystem]:
 
 
 def begun_fields(writer: str, job: str | None) -> dict[str, Any]:
-    """Fields of an array that is being written: its writer's token, and the identity of its job."""
+    """Fields of an array that is being written: its writer's token, and the hash of its job."""
     return {"complete": False, "writer": writer, "recipe": job}
 
 
@@ -151,13 +145,6 @@ def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, An
         if attribute[name] != value:
             found = f"{brief(attribute[name])}"
             raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its {name} is {value}, stored {found}")
-
-
-def own_attribute(document: dict[str, Any] | None) -> dict[str, Any]:
-    """Find the attribute of the package in a metadata document; empty if there is none."""
-    attributes = attributes_in(document)
-    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
-    return next((attribute for attribute in own if isinstance(attribute, dict)), {})
 
 
 def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:

@@ -11,15 +11,10 @@ from typing import Any
 
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
-from rnsdask.store.attributes import (
-    APPEND,
-    ATTRIBUTE,
-    PLAIN_ATTRIBUTE,
-    read_job,
-)
-from rnsdask.store.documents import array_document, parse_document
+from rnsdask.store.attributes import APPEND, read_job
+from rnsdask.store.content import content_of
+from rnsdask.store.documents import ATTRIBUTE, PLAIN_ATTRIBUTE, array_document, parse_document
 from rnsdask.store.location import JOB_KEY, Location, chunk_key
-from rnsdask.store.reading import content_of
 from rnsdask.store.target import Target, is_begun, state_at
 
 _LONGEST = 4096

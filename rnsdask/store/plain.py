@@ -15,22 +15,17 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices
-from rnsdask.store.attributes import (
-    ATTRIBUTE,
-    PLAIN_ATTRIBUTE,
-    begun_fields,
-    check_job,
-    incomplete_error,
-)
+from rnsdask.store.attributes import begun_fields, check_job, incomplete_error
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs, encode_chunk
-from rnsdask.store.documents import array_document, make_document
+from rnsdask.store.documents import ATTRIBUTE, PLAIN_ATTRIBUTE, array_document, make_document
 from rnsdask.store.location import Location
-from rnsdask.store.metadata import ArrayInfo, Opened, check_keys, missing_error, read_metadata
+from rnsdask.store.metadata import ArrayInfo, check_keys, missing_error, read_metadata
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, is_begun, target_at
+from rnsdask.store.version import Version
 from rnsdask.store.writing import ArrayWriter
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64")
@@ -44,7 +39,7 @@ class PlainInfo(ArrayInfo):
     codecs: tuple[str, ...]
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainInfo", self.path, self.identity, self.opened, self.metadata
+        return "rnsdask.PlainInfo", self.path, self.version, self.metadata
 
 
 # ---- reading ----------------------------------------------------------------------------------------------
@@ -63,7 +58,7 @@ def is_plain(path: StorePath) -> bool:
 
 def load_plain(location: Location) -> tuple[PlainInfo, bool]:
     """Read and check the metadata of the plain array at a place, and tell whether it is complete."""
-    metadata, identity = read_metadata(location, "array")
+    metadata = read_metadata(location, "array")
     try:
         document = array_document(metadata)
         attribute = (document.get("attributes") or {}).get(PLAIN_ATTRIBUTE)
@@ -75,12 +70,15 @@ def load_plain(location: Location) -> tuple[PlainInfo, bool]:
         codecs = ChunkCodecs.of(document)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{location.path}: {error}") from error
+    try:
+        version = Version.read(location, metadata, tells_content=False)
+    except FileNotFoundError:
+        raise missing_error(location, "array") from None
     info = PlainInfo(
         location=location,
         shape=tuple(document["shape"]),
         chunks=codecs.shape,
-        identity=identity,
-        opened=Opened.of(location, metadata, tells_content=False),
+        version=version,
         metadata=metadata,
         dtype=codecs.dtype,
         codecs=describe_codecs(document),
@@ -105,7 +103,7 @@ def open_plain(path: StorePath) -> PlainInfo:
 
 def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
     """Read a chunk as `read_chunk` does that of a store, in the byte order of this machine."""
-    with belonging(info.location, info.opened):
+    with belonging(info.location, info.version):
         return _decoded(info, index)
 
 
@@ -189,7 +187,7 @@ def resume_plain(
     _check_like(info, shape, chunks, dtype)
     job = check_job(begun, job, PLAIN_ATTRIBUTE)
     target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
-    target.take_over(begun_fields(target.token, job), info.opened)
+    target.take_over(begun_fields(target.token, job), info.version)
     return PlainWriter(load_plain(target.staged)[0], target)
 
 

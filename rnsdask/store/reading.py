@@ -17,21 +17,15 @@ from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chunk_file_on_gpu
-from rnsdask.store.codecs import decode_chunk
+from rnsdask.store.chunk_files import read_chunk_file, read_chunk_file_on_gpu
+from rnsdask.store.content import REQUESTS
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import ArrayInfo, Opened, StoreInfo
-from rnsdask.store.old_groups import GroupInfo, content_of_group, decode_group_chunk
-
-_REQUESTS = 16
-"""How many files are asked for at a time, where only a little of each is wanted."""
-
-_BATCH = 16
-"""Files that a thread asks for one after the other: for a local one, a thread's turn takes longer."""
+from rnsdask.store.metadata import ArrayInfo, StoreInfo
+from rnsdask.store.version import Version
 
 
 @contextmanager
-def belonging(location: Location, opened: Opened) -> Iterator[None]:
+def belonging(location: Location, version: Version) -> Iterator[None]:
     """Make sure that the chunks that are read in this context belong to the metadata document of a reader.
 
     ChangedStoreError if that has changed since it was opened, also where a chunk cannot be read for that
@@ -40,9 +34,9 @@ def belonging(location: Location, opened: Opened) -> Iterator[None]:
     try:
         yield
     except CorruptChunkError:
-        opened.check(location)
+        version.check(location)
         raise
-    opened.check(location)
+    version.check(location)
 
 
 def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
@@ -62,9 +56,9 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     last = _last_words(info)
-    with belonging(info.location, info.opened):
+    with belonging(info.location, info.version):
         if not info.has_chunk_files:
-            residues = _decode_chunk(info, index, slices)
+            residues = info.decode_chunk(index)
             return residues, last is not None and not exceeds(residues.reshape(len(last), -1), last)
         name = info.chunk_name(index)
         residues, valid = read_chunk_file(info.chunk_file(index), info.file_shape, last, name)
@@ -114,7 +108,7 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     file, name = info.chunk_file(index), info.chunk_name(index)
     moduli = info.system.residue_moduli
     with naming_gpu_memory(name):
-        with belonging(info.location, info.opened):
+        with belonging(info.location, info.version):
             residues, valid = read_chunk_file_on_gpu(file, info.file_shape, moduli, name)
         # What the edge cuts off is read for its checksum.
         residues = contiguous(residues.view(info.system.word_dtype)[_within(slices)])
@@ -155,7 +149,7 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     columns = slice(start * inner, stop * inner)
     name = info.chunk_name(index)
     last = _last_words(info)
-    with belonging(info.location, info.opened):
+    with belonging(info.location, info.version):
         residues, valid = read_chunk_file(info.chunk_file(index), info.file_shape, last, name, columns)
     residues = residues.view(info.system.word_dtype)
     residues = residues.reshape(info.system.rows, *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
@@ -163,14 +157,6 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     first = [start if i == axis else 0 for i in range(len(info.chunks))]
     _check_residues(info, index, residues, first, valid=valid)
     return residues
-
-
-def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
-    if isinstance(info, GroupInfo):
-        return decode_group_chunk(info, index)
-    key, name = info.chunk_key(index), info.chunk_name(index)
-    residues = decode_chunk(info.location, info.metadata, key, name, (slice(0, info.system.rows), *slices))
-    return np.ascontiguousarray(residues, info.system.word_dtype)
 
 
 def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:
@@ -191,38 +177,8 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
     for _, problems in zip(info.indices(), problems_of_chunks, strict=True):
         found |= bool(problems)
         yield from problems
-    if not found and info.content not in (None, content_of_store(info)):
+    if not found and info.content not in (None, info.find_content()):
         yield f"{info.path}: its chunks are whole, but not those that it was completed with"
-
-
-def content_of_store(info: StoreInfo) -> str:
-    """Hash of the checksums of all chunks as they are, which is `info.content` of a whole store."""
-    if isinstance(info, GroupInfo):
-        return content_of_group(info, content_of)
-    return content_of(info.location, info.chunk_keys())
-
-
-def content_of(location: Location, keys: Iterable[str]) -> str:
-    """Hash of the checksums at the end of chunks, in their order: the same for the same chunks."""
-    listed = list(keys)
-    digest = hashlib.sha256()
-    with ThreadPoolExecutor(_REQUESTS) as pool:
-        starts = range(0, len(listed), _BATCH)
-        for checksums in pool.map(lambda i: _ends_of(location, listed[i : i + _BATCH]), starts):
-            digest.update(checksums)
-    return digest.hexdigest()
-
-
-def _ends_of(location: Location, keys: Iterable[str]) -> bytes:
-    """The checksums at the end of some chunks, one after the other."""
-    ends = []
-    for key in keys:
-        name = f"{location.path}: chunk {key}"
-        try:
-            ends.append(location.read_end(key, CHECKSUM_BYTES, name))
-        except FileNotFoundError:
-            raise CorruptChunkError(f"{name} is missing") from None
-    return b"".join(ends)
 
 
 def fingerprint(info: ArrayInfo) -> str:
@@ -230,7 +186,7 @@ def fingerprint(info: ArrayInfo) -> str:
 
     Content that was changed without a change of these is not noticed.
     """
-    digest = hashlib.sha256(info.identity.encode())
+    digest = hashlib.sha256(info.version.hash.encode())
     for version in versions_of(info.location, info.chunk_keys()):
         digest.update(repr(version).encode())
     return digest.hexdigest()
@@ -241,7 +197,7 @@ def versions_of(location: Location, keys: Iterable[str]) -> list[tuple[Any, ...]
     if location.lists:
         listed = list(keys)
         return list(map(location.found(listed).get, listed))
-    with ThreadPoolExecutor(_REQUESTS) as pool:
+    with ThreadPoolExecutor(REQUESTS) as pool:
         return list(pool.map(partial(_version, location), keys))
 
 

@@ -15,16 +15,12 @@ from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.store.attributes import (
-    ATTRIBUTE,
-    begun_attribute,
-    check_job,
-    complete_attribute,
-    read_job,
-)
+from rnsdask.store.attributes import begun_attribute, check_job, complete_attribute, read_job
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
 from rnsdask.store.codecs import ChunkCodecs, encode_chunk
+from rnsdask.store.content import content_of
 from rnsdask.store.documents import (
+    ATTRIBUTE,
     array_document,
     axis_names,
     changed_metadata,
@@ -38,13 +34,7 @@ from rnsdask.store.job import write_job
 from rnsdask.store.location import LONGEST_METADATA, Location
 from rnsdask.store.metadata import ArrayInfo, StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import (
-    are_valid,
-    chunk_problems,
-    content_of,
-    read_chunk,
-    residue_problems,
-)
+from rnsdask.store.reading import are_valid, chunk_problems, read_chunk, residue_problems
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, nothing_to_resume, target_at
 
@@ -149,7 +139,7 @@ def resume(
     check(info)
     found = job if any_job else check_job(begun, job)
     target = Target(location, begun, replaces=True)
-    target.take_over(begun_attribute(info.system, target.token, found), info.opened)
+    target.take_over(begun_attribute(info.system, target.token, found), info.version)
     return StoreWriter(load_own(target), target)
 
 
