@@ -58,9 +58,7 @@ def read(path: str) -> list[int]:
 
 
 def create(path: str, values: list[int], overwrite: bool = False) -> None:
-    writer = store.create(
-        path, SYSTEM, (len(values),), chunks=2, overwrite=overwrite, job_identity=str(values)
-    )
+    writer = store.create(path, SYSTEM, (len(values),), chunks=2, overwrite=overwrite, job=str(values))
     write(writer, values)
     writer.finish()
 
@@ -81,7 +79,7 @@ def append(path: str, values: list[int]) -> None:
 
 
 def resume(path: str, values: list[int]) -> None:
-    writer = store.resume(path, job_identity="resumed")
+    writer = store.resume(path, job="resumed")
     write(writer, values)
     writer.finish()
 
@@ -195,7 +193,7 @@ OWN, OTHERS, LAST = [70, 71, 72, 73], [80, 81, 82], [90]
 
 def begin(path: str) -> None:
     """Begin what `resume` goes on with."""
-    write(store.create(path, SYSTEM, (4,), chunks=2, overwrite=True, job_identity="resumed"), OWN, 1)
+    write(store.create(path, SYSTEM, (4,), chunks=2, overwrite=True, job="resumed"), OWN, 1)
 
 
 def prepare(victim: str) -> Content:

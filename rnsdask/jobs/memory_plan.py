@@ -176,7 +176,7 @@ def describe(
 
     `fields` are those of :class:`Work` that differ.
     """
-    moduli = (len(getattr(system, "moduli", ())) for system in systems)
+    moduli = (len(system.residue_moduli or ()) for system in systems)
     known = {"rows": max((system.words32 for system in systems), default=1), "moduli": max(moduli, default=0)}
     count = max(math.prod(layout.chunk_grid(shape, chunks)), 1)
     fields = {**known, **FOOTPRINTS[operation]._asdict(), **fields}

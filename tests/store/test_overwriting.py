@@ -138,11 +138,11 @@ def test_a_failed_job_leaves_the_old_store(local: str) -> None:
 
 def test_an_interrupted_replacement_is_resumed(path: str) -> None:
     array(OLD).to_zarr(path)
-    first = writer_of(path, overwrite=True, job_identity="r")
+    first = writer_of(path, overwrite=True, job="r")
     write_some(first, NEW, 3)
     with pytest.raises(StoreError, match="it was begun by another job"):
-        store.resume(path, job_identity="another")
-    second = store.resume(path, job_identity="r")
+        store.resume(path, job="another")
+    second = store.resume(path, job="r")
     assert second.missing_chunks() == [(3,), (4,)]
     with pytest.raises(StoreError, match="another job has begun to write it"):
         first.write_chunk((4,), np.ones((4, 88), np.uint32))
@@ -228,7 +228,7 @@ def test_an_end_between_the_renames(
     finishes what was begun."""
     path = local
     array(OLD).to_zarr(path)
-    handle, writer = rd.open_zarr(path), writer_of(path, overwrite=True, job_identity="job")
+    handle, writer = rd.open_zarr(path), writer_of(path, overwrite=True, job="job")
     write_some(writer, NEW, 5)
     with monkeypatch.context() as patch:
         interrupting_renames(patch, after)
@@ -243,7 +243,7 @@ def test_an_end_between_the_renames(
     else:
         assert values_in(path) == (OLD if after == 0 else NEW)
     if then == "resume":
-        assert store.is_completed_by(store.locate(path), "job")
+        assert store.Output(path, "job", resume=True).decide() is store.Decision.DONE
     elif then == "overwrite":
         array(OLD).to_zarr(path, overwrite=True)
     elif then == "create":
@@ -279,7 +279,7 @@ def test_a_replacement_is_interrupted_anywhere(url: str, monkeypatch: pytest.Mon
         with monkeypatch.context() as patch:
             left = interrupting(patch, after)
             with suppress(Interrupted):
-                writer = writer_of(url, overwrite=True, job_identity="job")
+                writer = writer_of(url, overwrite=True, job="job")
                 write_some(writer, NEW, 5)
                 writer.finish()
         if left[0] >= 0:
@@ -291,7 +291,7 @@ def test_a_replacement_is_interrupted_anywhere(url: str, monkeypatch: pytest.Mon
             states.append("between")
             again = None
             with suppress(StoreError):  # old chunks may be in it
-                again = store.resume(url, job_identity="job")
+                again = store.resume(url, job="job")
             again = again or writer_of(url, overwrite=True)
             write_some(again, NEW, 5)
             again.finish()
