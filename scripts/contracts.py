@@ -13,7 +13,7 @@ from pathlib import Path
 
 SYSTEMS = {"RNS", "IntervalRNS", "PrimeFields", "FermatField", "Positional"}
 FOLDERS = ("rns", "interval_rns", "fields", "positional")
-"""Folders of number systems, whose files `table.py` are their tables."""
+"""Folders of number systems."""
 
 CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
 """Functions whose first argument is a row."""
@@ -75,10 +75,11 @@ def checks_of_systems(files: dict[Path, ast.Module]) -> Iterator[str]:
 
 def adaptors(files: dict[Path, ast.Module]) -> Iterator[str]:
     """Lambdas and functions of the tables, which adapt functions that stand elsewhere."""
-    for folder in FOLDERS:
-        for node in ast.walk(files[Path(folder, "table.py")]):
+    tables = [path for path in files if path.parts[0] == "tables" or path.name == "table.py"]
+    for path in tables:
+        for node in ast.walk(files[path]) if path != Path("core/table.py") else ():
             if isinstance(node, ast.Lambda | ast.FunctionDef):
-                yield f"{folder}:{node.lineno}"
+                yield f"{path}:{node.lineno}"
 
 
 def public_functions_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterator[str]:

@@ -31,6 +31,7 @@ PACKAGES = (
     "store",
     "cluster",
     "lazy",
+    "tables",
     "arrays",
     "linalg",
     "poly",

@@ -122,16 +122,16 @@ def table(*entries: Entry | ThroughRNS) -> Table:
     return made
 
 
-RNS_TABLE = "rnsdask.rns.table:TABLE"
-INTERVAL_RNS_TABLE = "rnsdask.interval_rns.table:TABLE"
-POSITIONAL_TABLE = "rnsdask.positional.table:TABLE"
-PRIME_FIELDS_TABLE = "rnsdask.fields.table:PRIME_FIELDS"
-FERMAT_FIELDS_TABLE = "rnsdask.fields.table:FERMAT_FIELDS"
+RNS_TABLE = "rnsdask.tables.residues:TABLE"
+INTERVAL_RNS_TABLE = "rnsdask.tables.intervals:TABLE"
+POSITIONAL_TABLE = "rnsdask.tables.limbs:TABLE"
+PRIME_FIELDS_TABLE = "rnsdask.tables.fields:PRIME_FIELDS"
+FERMAT_FIELDS_TABLE = "rnsdask.tables.fields:FERMAT_FIELDS"
 """Names of the tables, by which systems name one another's without importing them."""
 
 
 @cache
 def table_at(name: str) -> Table:
-    """Import the table of a name such as ``rnsdask.rns.table:TABLE``."""
+    """Import the table of a name such as ``rnsdask.tables.residues:TABLE``."""
     found: Table = resolve_name(name)
     return found
