@@ -32,6 +32,7 @@ PACKAGES = (
     "store",
     "cluster",
     "lazy",
+    "tables",
     "arrays",
     "linalg",
     "poly",

@@ -75,7 +75,7 @@ class NumberSystem(ABC):
     """How to get residues of stored numbers, for jobs that take no others."""
 
     table_name: ClassVar[str] = "rnsdask.core.generic:INTEGERS"
-    """Name of the table of rows, such as ``rnsdask.rns.table:TABLE``, which may import this value.
+    """Name of the table of rows, such as ``rnsdask.tables.residues:TABLE``, which may import this value.
 
     Without one, the system has all that follows from :meth:`encode` and :meth:`decode`.
     """

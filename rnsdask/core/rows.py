@@ -6,6 +6,11 @@ CuPy, which broadcast; an integer beside arrays is a block of one number. Then c
 which no declaration repeats, and the options. A function need not take an option that has a default here.
 Functions of numbers give words, unless the row says the type of the plain values, (*shape), that they give.
 
+A row of the kind ``"arrays"`` has a function of whole arrays of numbers, such as determinants of a stack of
+matrices, where one function of chunks would not do. It takes arrays of one system and of known lengths, in
+memory or lazy, in any chunks, and no ``system=``. It gives what users get: an array like them, integers, or a
+tuple of such, lazy if an array is. It does not compute lazy arrays, unless its declaration says so.
+
 Three options mean the same everywhere:
 
 - ``mode``, for rows whose exact results may be out of range: ``"raise"``, ``"wrap"``, or ``"flag"``, which
@@ -38,11 +43,17 @@ R = TypeVar("R")
 Array: TypeAlias = Any
 """Words, or plain values for each number, on NumPy or CuPy."""
 
+Numbers: TypeAlias = Any
+"""An array of numbers, with ``words`` and ``system``, which may be Dask's."""
+
+Results: TypeAlias = Any
+"""An array of numbers, or Python ints in an object array of NumPy or Dask; of shape () one of them."""
+
 Mode: TypeAlias = str
 Axes: TypeAlias = tuple[int, ...]
 Part: TypeAlias = Literal["quotient", "remainder"]
 Kind: TypeAlias = Literal[
-    "numbers", "factory", "conversion", "reduction", "scan", "order", "matrix", "polynomial"
+    "numbers", "factory", "conversion", "reduction", "scan", "order", "matrix", "polynomial", "arrays"
 ]
 
 
@@ -58,7 +69,8 @@ class Row(Generic[P, R]):
         The declaration, whose signature is that of the row's functions without ``system=``.
     kind : str
         Whether a function is of numbers one by one, makes new ones or other words of them, reduces them, has
-        running results or an order of them, or takes them as matrices or coefficients of polynomials.
+        running results or an order of them, or takes them as matrices or coefficients of polynomials; or
+        whether it is of whole arrays.
     gives : dtype or None
         Type of the plain values; None for words.
     result : callable or None
@@ -511,14 +523,9 @@ def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
 # ---- matrices, convolutions, transforms --------------------------------------------------------------------
 
 
-@row("matrix", footprint=Footprint(16, BY_INTEGERS, passes=1))
-def matmul(a: Array, b: Array) -> Array:
-    """Products of matrices (rows, *batch, I, K) and (rows, *batch, K, J), modulo M or in a field."""
-
-
 @row("matrix")
-def convolve(a: Array, b: Array) -> Array:
-    """Convolutions along an axis."""
+def multiply_matrices(a: Array, b: Array) -> Array:
+    """Products of matrices (rows, *batch, I, K) and (rows, *batch, K, J), modulo M or in a field."""
 
 
 @row("matrix")
@@ -557,3 +564,139 @@ def common_divisors(f: Array, g: Array) -> Array:
 @row("polynomial")
 def divided(f: Array, g: Array, *, place: Place) -> Array:
     """Quotients and remainders, one after another."""
+
+
+# ---- whole arrays: sums of products ------------------------------------------------------------------------
+
+
+@row("arrays", footprint=Footprint(16, BY_INTEGERS, passes=1))
+def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+    """Products of stacks of matrices (*batch, I, K) and (*batch, K, J), or of one of them and a vector.
+
+    With the mode ``"flag"`` a pair of them and a mask of those out of range.
+    """
+
+
+@row("arrays")
+def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | None = None) -> Any:
+    """Convolutions along an axis in a mode of :func:`.convolve`; with ``"flag"`` a pair as of products."""
+
+
+# ---- whole arrays: matrices, along the last two axes, which are one chunk ----------------------------------
+#
+# Over a field results are elements. Those of integers are Python ints; with `moduli`, an RNS, residues of it.
+
+
+@row("arrays")
+def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
+    """Determinants (...) of matrices; with 1 variable (..., degree + 1) of matrices of polynomials."""
+
+
+@row("arrays")
+def rank(x: Numbers) -> Array:
+    """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
+
+
+@row("arrays")
+def charpoly(x: Numbers, *, moduli: Any = None) -> Results:
+    """Characteristic polynomials (..., N + 1), ascending."""
+
+
+@row("arrays")
+def solve(
+    a: Numbers, b: Numbers, *, unique: bool = True, modulo: tuple[int, ...] | None = None, moduli: Any = None
+) -> Any:
+    """Solutions of ``a @ x == b``: over the rationals numerators and denominators, or modulo coprime factors.
+
+    Unless they are `unique`, matrices have any shape and rank.
+    """
+
+
+@row("arrays")
+def inv(x: Numbers, *, modulo: tuple[int, ...] | None = None, moduli: Any = None) -> Any:
+    """Inverses, as solutions."""
+
+
+@row("arrays")
+def rref(x: Numbers) -> tuple[Any, ...]:  # type: ignore[empty-body]
+    """Reduced row echelon forms, over the rationals with denominators, and the columns of pivots."""
+
+
+@row("arrays")
+def nullspace(x: Numbers, *, moduli: Any = None) -> Results:
+    """Bases of the solutions of ``x @ v == 0``. Ranks of lazy matrices are computed."""
+
+
+@row("arrays")
+def lu(x: Numbers) -> Any:
+    """Factors P, L and U of matrices over fields."""
+
+
+# ---- whole arrays: polynomials, coefficients along the last axis, ascending; other axes broadcast ----------
+
+
+@row("arrays")
+def poly_divmod(f: Numbers, g: Numbers) -> tuple[Results, Results]:  # type: ignore[empty-body]
+    """Quotients (..., A) and remainders (..., max(C - 1, 1))."""
+
+
+@row("arrays")
+def poly_gcd(f: Numbers, g: Numbers) -> Results:
+    """Greatest common divisors (..., max(A, C)): monic, or over the integers."""
+
+
+@row("arrays")
+def evaluate(f: Numbers, points: Numbers) -> Results:
+    """Values (..., P) at points (..., P)."""
+
+
+@row("arrays")
+def interpolate(points: Numbers, values: Numbers) -> Any:
+    """Polynomials (..., N) with values at points; over the rationals numerators and denominators."""
+
+
+@row("arrays")
+def rational_interpolate(  # type: ignore[empty-body]
+    points: Numbers, values: Numbers, *, degrees: tuple[int, int]
+) -> tuple[Results, Results]:
+    """Numerators and denominators, up to two degrees, of functions with values at points."""
+
+
+@row("arrays")
+def resultant(f: Numbers, g: Numbers, *, variables: int = 1) -> Results:
+    """Resultants (...), or in 2 variables coefficients of those that eliminate the first."""
+
+
+@row("arrays")
+def discriminant(f: Numbers) -> Results:
+    """Discriminants (...)."""
+
+
+@row("arrays")
+def compose(f: Numbers, g: Numbers, *, length: int) -> Results:
+    """Coefficients (..., length) of f(g(x))."""
+
+
+@row("arrays")
+def power_mod(f: Numbers, g: Numbers, *, exponent: int) -> Results:
+    """Powers (..., max(C - 1, 1)) modulo polynomials."""
+
+
+@row("arrays")
+def power_series(f: Numbers, *, exponent: int, length: int) -> Results:
+    """Powers (..., length) modulo x**length."""
+
+
+@row("arrays")
+def inverse_series(f: Numbers, *, length: int) -> Results:
+    """Inverses (..., length) modulo x**length."""
+
+
+@row("arrays")
+def log_series(f: Numbers, *, length: int) -> Any:
+    """Logarithms (..., length); over the rationals numerators and denominators."""
+
+
+@row("arrays")
+def exp_series(f: Numbers, *, length: int) -> Any:
+    """Exponentials (..., length); over the rationals numerators and denominators."""

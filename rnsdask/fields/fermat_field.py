@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import FermatConstants, fermat_root, radix_division
+from rnsdask.core import rows
 from rnsdask.core.errors import NumberError, abbreviate, brief
 from rnsdask.core.fermat_primes import factors_of_radix, is_fermat_prime
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
+from rnsdask.core.rows import Row
 from rnsdask.core.stored_fields import read_hexadecimal
 from rnsdask.core.table import FERMAT_FIELDS_TABLE
 from rnsdask.fields.system import FiniteFields
@@ -244,6 +246,14 @@ class FermatField(FiniteFields):
         return (
             f"has the radix {self.radix} as its last digit (row {row}), as -1 has, but others that are not 0"
         )
+
+    def lacking(self, row: Row[..., Any]) -> str:
+        """Text of an error for an operation that the table lacks; matrices of integers have other ranks."""
+        if row.kind != "arrays":
+            return super().lacking(row)
+        way = "; x.lift() makes integers, whose determinant modulo p is this one" if row is rows.det else ""
+        of = f"those of {self!r}, which have no elimination{way}"
+        return f"it takes integers or elements of prime fields, got {of}"
 
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the field is the same, with the same digits."""

@@ -66,7 +66,7 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
         finished(
             (dividend, divisor),
             words[i * n : (i + 1) * n],
-            system.holding(_RESULTS[part](*known)) if system.extends else system,
+            system.holding(_RESULTS[part](*known)),
             "raise",
             entry,
         )

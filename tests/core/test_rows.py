@@ -24,11 +24,11 @@ TABLES = {
     name: table_at(f"rnsdask.{path}")
     for name, path in {
         "any system": "core.generic:INTEGERS",
-        "residues": "rns.table:TABLE",
-        "intervals": "interval_rns.table:TABLE",
-        "limbs": "positional.table:TABLE",
-        "prime fields": "fields.table:PRIME_FIELDS",
-        "Fermat fields": "fields.table:FERMAT_FIELDS",
+        "residues": "tables.residues:TABLE",
+        "intervals": "tables.intervals:TABLE",
+        "limbs": "tables.limbs:TABLE",
+        "prime fields": "tables.fields:PRIME_FIELDS",
+        "Fermat fields": "tables.fields:FERMAT_FIELDS",
     }.items()
 }
 MODULI = rd.ModuliSet.for_bits(64)

@@ -15,9 +15,30 @@ from rnsdask.fields import (
     ntt,
     polynomials,
 )
+from rnsdask.lazy import convolve, elimination
+from rnsdask.lazy import polynomials as lazy_polynomials
+from rnsdask.lazy.matmul import product_of_elements
 from rnsdask.rns import decimal, matmul, products, random
 
-PRIME_FIELDS = table(
+ANY_FIELDS = table(
+    Entry(rows.matmul, product_of_elements),
+    Entry(rows.poly_divmod, lazy_polynomials.divided),
+    Entry(rows.poly_gcd, lazy_polynomials.common_divisor),
+    Entry(rows.evaluate, lazy_polynomials.evaluate),
+    Entry(rows.interpolate, lazy_polynomials.interpolate),
+    Entry(rows.compose, lazy_polynomials.compose),
+    Entry(rows.power_mod, lazy_polynomials.power_mod),
+    Entry(rows.power_series, lazy_polynomials.powers),
+    Entry(rows.inverse_series, lazy_polynomials.inverse_series),
+    Entry(rows.log_series, lazy_polynomials.log_series),
+    Entry(rows.exp_series, lazy_polynomials.exp_series),
+    Entry(rows.rational_interpolate, lazy_polynomials.rational_interpolate),
+    Entry(rows.resultant, lazy_polynomials.resultant),
+    Entry(rows.discriminant, lazy_polynomials.discriminant),
+)
+"""Operations of whole arrays over any fields."""
+
+PRIME_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply, name)) for name in OPERATIONS),
     Entry(rows.differ, arithmetic.differ),
     Entry(rows.inverse, arithmetic.inverse),
@@ -31,7 +52,16 @@ PRIME_FIELDS = table(
     Entry(rows.to_decimal, partial(decimal.residues_to_decimal, signed=False)),
     Entry(rows.sum_along, arithmetic.sums_along),
     Entry(rows.prod_along, products.factors_along),
-    Entry(rows.matmul, matmul.multiply),
+    Entry(rows.multiply_matrices, matmul.multiply),
+    Entry(rows.convolve, convolve.convolve_prime_fields),
+    Entry(rows.det, elimination.det),
+    Entry(rows.rank, elimination.rank),
+    Entry(rows.charpoly, elimination.charpoly),
+    Entry(rows.solve, elimination.solve),
+    Entry(rows.inv, elimination.inv),
+    Entry(rows.rref, elimination.rref),
+    Entry(rows.nullspace, elimination.nullspace),
+    Entry(rows.lu, elimination.lu),
     Entry(rows.window, convolution.convolve),
     Entry(rows.transform, ntt.transform),
     Entry(rows.twiddled, ntt.twiddled),
@@ -42,7 +72,7 @@ PRIME_FIELDS = table(
 )
 """Operations of elements of prime fields."""
 
-FERMAT_FIELDS = table(
+FERMAT_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(fermat_arithmetic.apply, name)) for name in OPERATIONS),
     Entry(rows.differ, fermat_arithmetic.differ),
     Entry(rows.inverse, fermat_arithmetic.inverse),
@@ -53,7 +83,8 @@ FERMAT_FIELDS = table(
     Entry(rows.random, fermat_field.random_digits),
     Entry(rows.sum_along, fermat_arithmetic.sums_along),
     Entry(rows.prod_along, fermat_arithmetic.products_along),
-    Entry(rows.matmul, fermat_arithmetic.matmul),
+    Entry(rows.multiply_matrices, fermat_arithmetic.matmul),
+    Entry(rows.convolve, convolve.convolve_fermat_field, waiting=convolve.waiting_in_fermat_field),
     Entry(rows.window, fermat_convolution.convolve),
     Entry(rows.transform, fermat_arithmetic.transform),
     Entry(rows.twiddled, fermat_arithmetic.twiddled),

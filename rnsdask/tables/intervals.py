@@ -6,6 +6,7 @@ from typing import Any
 
 from rnsdask.core import generic, rows
 from rnsdask.core.errors import abbreviate
+from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, ThroughRNS, table
 from rnsdask.interval_rns import arithmetic, convert, divide, products, reduce, widening
 from rnsdask.rns.divide import check_divisor
@@ -18,12 +19,12 @@ def _bits_of_sum(x: Any, *_: Any, **__: Any) -> int:
     return int(x.system.moduli.bits + math.prod(x.words.shape[1:]).bit_length())
 
 
-def _bits_of_matmul(a: Any, b: Any) -> int:  # noqa: ARG001
+def _bits_of_matmul(a: Any, *_: Any) -> int:
     """Bits of a sum of as many products as a product of matrices adds."""
     return int(2 * a.system.moduli.bits + a.words.shape[-1].bit_length())
 
 
-def _bits_of_convolution(a: Any, *_: Any) -> int:
+def _bits_of_convolution(a: Any, *_: Any, **__: Any) -> int:
     """Bits of a sum of as many products as a convolution adds, at most."""
     return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
 
@@ -36,6 +37,13 @@ def _check_power_modulo(x: Any, _: Any, modulus: int) -> None:
             f"{abbreviate(highest)}; x.extend(moduli) takes more moduli"
         )
 
+
+_AS_INTEGERS: tuple[Row[..., Any], ...] = (
+    *(rows.det, rows.rank, rows.charpoly, rows.solve, rows.inv, rows.rref, rows.nullspace),
+    *(rows.poly_divmod, rows.poly_gcd, rows.evaluate, rows.interpolate, rows.resultant, rows.discriminant),
+    *(rows.compose, rows.power_mod, rows.power_series, rows.inverse_series, rows.log_series, rows.exp_series),
+)
+"""Rows of whole arrays whose results are Python ints, as long as they are."""
 
 TABLE = generic.EVERYWHERE | table(
     *(
@@ -74,6 +82,7 @@ TABLE = generic.EVERYWHERE | table(
     ThroughRNS(rows.cummax),
     ThroughRNS(rows.cummin),
     Entry(rows.ordering, reduce.ordering),
+    *map(ThroughRNS, _AS_INTEGERS),
     ThroughRNS(rows.matmul, _bits_of_matmul, overflows=True),
     ThroughRNS(rows.convolve, _bits_of_convolution, overflows=True),
 )
