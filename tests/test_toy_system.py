@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzzing.oracle import Range
 from laws import LAWS, LAYOUTS, Case, System, check
+from oracles.integers import Range
 from sample_arrays import CPU, host
 from toy_system import ExcessArray, Pair, PairArray
 

@@ -28,7 +28,7 @@ _LONG = re.compile("[0-9]{19}")
 _LONGEST_LINE = 2**24
 """Characters of a line: no number system holds longer integers."""
 
-_BLOCK_LINES, _BLOCK_CHARACTERS = 2**15, 2**20
+BLOCK_LINES, _BLOCK_CHARACTERS = 2**15, 2**20
 """Lines that are parsed at a time, and characters from which on there are no more."""
 
 _ENTRY_BYTES = 96
@@ -170,7 +170,7 @@ def _blocks(file: IO[str], before: int, path: Path) -> Iterator[tuple[int, list[
     while line := _line(file, number, path):
         lines.append(line)
         length, number = length + len(line), number + 1
-        if len(lines) == _BLOCK_LINES or length > _BLOCK_CHARACTERS:
+        if len(lines) == BLOCK_LINES or length > _BLOCK_CHARACTERS:
             yield first, lines
             first, lines, length = number, [], 0
     yield first, lines
