@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 from conftest import Processor
 from dask.base import tokenize
-from fuzzing.oracle import Range, best, mapped, objects, product_of_all
+from oracles.integers import Range, best, mapped, objects, product_of_all
 from sample_arrays import RELATIONS, host
 
 import rnsdask as rd

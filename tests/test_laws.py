@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from conftest import Processor
 from dask.base import tokenize
-from fuzzing.oracle import Range, objects
 from laws import LAWS, LAYOUTS, OVERFLOW, Case, Numbers, System, check
 from oracles import fermat, positional, rns
+from oracles.integers import Range, objects
 from oracles.interval import encloses
 from sample_arrays import CPU, host
 from strategies import MODULI_SETS, bounds_around_prefixes

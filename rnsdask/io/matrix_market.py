@@ -24,7 +24,7 @@ _LONGEST_HEADER_LINE = 2**16
 _BESIDE = 4096
 """Characters that the line of an entry may have besides those of its integer."""
 
-_BLOCK_BYTES = 2**20
+BLOCK_BYTES = 2**20
 """Bytes of lines that are parsed at a time, but for the rest of the last one."""
 
 _SHORT = 18
@@ -220,7 +220,7 @@ class MatrixFile:
 
     def _blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         """Iterate over lines, some at a time, with the number of the first."""
-        while block := self._stream.read(_BLOCK_BYTES):
+        while block := self._stream.read(BLOCK_BYTES):
             block += b"" if block.endswith(b"\n") else self._stream.readline(self._longest + 1)
             self.bytes_read += len(block)
             lines = block.removesuffix(b"\n").split(b"\n")

@@ -8,10 +8,10 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from oracles.integers import SYSTEMS, Range, encoded, objects
 
 import rnsdask as rd
 from fuzzing import inputs
-from fuzzing.oracle import SYSTEMS, Range, encoded, objects
 
 RESIDUES = 60_000
 """So many in an array of a case, about."""

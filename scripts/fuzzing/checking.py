@@ -9,10 +9,10 @@ from typing import Any
 
 import dask
 import numpy as np
+from oracles.integers import SYSTEMS
 
 import rnsdask as rd
 from fuzzing.case import Case
-from fuzzing.oracle import SYSTEMS
 
 Check = Callable[[Case, Random], int]
 

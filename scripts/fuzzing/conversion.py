@@ -7,6 +7,7 @@ from typing import Any
 import dask
 import gmpy2
 import numpy as np
+from oracles.integers import Range, encoded, limbs, mapped, objects
 
 import rnsdask as rd
 from fuzzing import inputs
@@ -23,7 +24,6 @@ from fuzzing.checking import (
     same_numbers,
     shown,
 )
-from fuzzing.oracle import Range, encoded, limbs, mapped, objects
 from rnsdask.rns import convert
 
 RNS = ("unsigned", "signed")

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import mapped
 
 import rnsdask as rd
 from fuzzing import inputs
@@ -23,7 +24,6 @@ from fuzzing.checking import (
     same_numbers,
     shown,
 )
-from fuzzing.oracle import mapped
 
 
 def small_array(case: Case, rng: Random) -> Chosen:

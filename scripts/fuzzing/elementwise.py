@@ -9,6 +9,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from oracles.integers import mapped, objects, sum_of_products
 
 import rnsdask as rd
 from fuzzing.case import Case, Chosen, Operand
@@ -23,7 +24,6 @@ from fuzzing.checking import (
     same_array,
     same_numbers,
 )
-from fuzzing.oracle import mapped, objects, sum_of_products
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.rows import ROWS
 from rnsdask.lazy import elementwise

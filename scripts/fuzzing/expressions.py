@@ -6,11 +6,11 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import Range, mapped
 
 import rnsdask as rd
 from fuzzing.case import Case, Chosen
 from fuzzing.checking import must_fail, operation, require, same_array, same_numbers
-from fuzzing.oracle import Range, mapped
 from rnsdask.expressions.expression import evaluate
 from rnsdask.expressions.syntax import parse
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import gmpy2
 import numpy as np
+from oracles.integers import encoded, mapped, matrix_product, objects
 
 import rnsdask as rd
 from fuzzing import inputs
 from fuzzing.case import Case, Chosen
 from fuzzing.checking import computed, must_fail, named_index, operation, require, same_array, same_int
 from fuzzing.elementwise import whole
-from fuzzing.oracle import encoded, mapped, matrix_product, objects
 
 ANY = ("unsigned",)  # cases lend their processor only, and whether arrays are lazy
 

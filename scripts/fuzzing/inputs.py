@@ -8,9 +8,9 @@ from typing import Any
 
 import gmpy2
 import numpy as np
+from oracles.integers import Range, objects
 
 import rnsdask as rd
-from fuzzing.oracle import Range, objects
 
 LENGTHS = (
     1,

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import Range, limbs, mapped, objects, product_of_all
 
 import rnsdask as rd
 from fuzzing import inputs
@@ -15,7 +16,6 @@ from fuzzing.case import Case, Chosen
 from fuzzing.checking import MODES, computed, must_fail, named_index, operation, require, same_array
 from fuzzing.elementwise import RELATIONS, whole
 from fuzzing.expressions import STEPS, Steps, check_text
-from fuzzing.oracle import Range, limbs, mapped, objects, product_of_all
 
 RNS = ("unsigned", "signed")
 

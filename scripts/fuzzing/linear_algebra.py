@@ -7,12 +7,12 @@ from typing import Any
 
 import dask
 import numpy as np
+from oracles.integers import Range, matrix_product, objects
 
 import rnsdask as rd
 from fuzzing.case import Case
 from fuzzing.checking import computed, must_fail, operation, require, same_array, same_int, same_numbers
 from fuzzing.fields import ANY, array_of, element, field_of, same
-from fuzzing.oracle import Range, matrix_product, objects
 
 
 def determinant(rows: list[list[int]]) -> int:

@@ -4,6 +4,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import matrix_product, objects
 
 import rnsdask as rd
 from fuzzing.case import Case
@@ -17,7 +18,6 @@ from fuzzing.checking import (
     same_array,
     same_int,
 )
-from fuzzing.oracle import matrix_product, objects
 
 LENGTHS = (1, 2, 3, 7, 8, 9, 15, 17, 33)
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import gmpy2
 import numpy as np
+from oracles.integers import mapped, objects
 
 import rnsdask as rd
 from fuzzing.case import Case, Chosen
 from fuzzing.checking import computed, operation, require, same_array, same_numbers
-from fuzzing.oracle import mapped, objects
 from rnsdask.lazy import ranks
 
 
 def with_few_together(case: Case, rng: Random, x: Chosen) -> None:
     """Take few chunks of a result together, now and then, so that the array is made several times."""
-    ranks._TOGETHER = rng.choice((2, 16, 16))
-    case.note("chunks, together", (getattr(x.array, "chunks", None), ranks._TOGETHER))
+    ranks.TOGETHER = rng.choice((2, 16, 16))
+    case.note("chunks, together", (getattr(x.array, "chunks", None), ranks.TOGETHER))
 
 
 @operation("sort")

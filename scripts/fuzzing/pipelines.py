@@ -11,12 +11,12 @@ from typing import Any
 
 import dask
 import numpy as np
+from oracles.integers import Range, mapped, matrix_product
 
 import rnsdask as rd
 from fuzzing import indexing, inputs, shapes
 from fuzzing.case import Case
 from fuzzing.checking import operation, require, same_array
-from fuzzing.oracle import Range, mapped, matrix_product
 
 MOST = 2000
 """So many numbers at most."""

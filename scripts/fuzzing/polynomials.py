@@ -6,13 +6,13 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import objects
 
 import rnsdask as rd
 from fuzzing.case import Case
 from fuzzing.checking import computed, must_fail, operation, require, same_array
 from fuzzing.fields import ANY, array_of, element, field_of, same
 from fuzzing.linear_algebra import determinant
-from fuzzing.oracle import objects
 
 
 def polynomial(rng: Random, size: int, length: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import dask
 import numpy as np
+from oracles.integers import best, objects, product_of_all
 
 import rnsdask as rd
 from fuzzing.case import Case, Chosen
@@ -21,7 +22,6 @@ from fuzzing.checking import (
     same_int,
     same_numbers,
 )
-from fuzzing.oracle import best, objects, product_of_all
 
 
 def of_one_axis(case: Case, rng: Random) -> Chosen:

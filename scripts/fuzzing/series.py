@@ -7,12 +7,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import objects
 
 import rnsdask as rd
 from fuzzing.case import Case, Chosen, Operand
 from fuzzing.checking import computed, must_fail, operation, require, same_array
 from fuzzing.fields import ANY, array_of, element, field_of, same
-from fuzzing.oracle import objects
 from fuzzing.polynomials import batches, drawn, horner, pairs, trimmed
 
 Invert = Callable[[Any], Any]

@@ -6,11 +6,11 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import mapped
 
 import rnsdask as rd
 from fuzzing.case import Case
 from fuzzing.checking import must_fail, operation, same_numbers
-from fuzzing.oracle import mapped
 
 
 def any_axis(rng: Random, ndim: int) -> int:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from oracles.integers import Range, matrix_product, objects
 
 import rnsdask as rd
 from fuzzing import inputs
@@ -17,7 +18,6 @@ from fuzzing.fields import ANY, array_of, element, same
 from fuzzing.limbs import BITS, RNS, words_of
 from fuzzing.limbs import same as same_limbs
 from fuzzing.linear_algebra import determinant, prime_fields, reduced
-from fuzzing.oracle import Range, matrix_product, objects
 
 
 @operation("limbs: trees", RNS)

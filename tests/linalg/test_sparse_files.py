@@ -162,7 +162,7 @@ def test_a_byte_order_mark_and_comments_in_any_encoding(tmp_path: Path) -> None:
 def bounded(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
     """Let the process use so many bytes, as it believes."""
     monkeypatch.setattr(matrix, "process_limit", lambda: nbytes)
-    monkeypatch.setattr(matrix, "_FITS_EVERYWHERE", 0)
+    monkeypatch.setattr(matrix, "FITS_EVERYWHERE", 0)
 
 
 @pytest.mark.parametrize("shape", ["2000000000 2000000000", "2000000000 1"])
@@ -196,7 +196,7 @@ def test_memory_of_reading_is_within_its_estimate(
 ) -> None:
     """Matrices that are taken fit, and those that are refused leave less room than they need."""
     count, side = 30_000, 20_000
-    monkeypatch.setattr(matrix_market, "_BLOCK_BYTES", 2**13)
+    monkeypatch.setattr(matrix_market, "BLOCK_BYTES", 2**13)
     rng = np.random.default_rng()
     rows = np.sort(rng.choice(side * side, count, replace=False))
     rows, columns = np.divmod(rows, side)
@@ -230,7 +230,7 @@ def test_compressed_files_are_read_within_bounds(
 ) -> None:
     """A file of some kilobytes that holds one line of 32 MB, or entries without an end."""
     bounded(monkeypatch, 2**24)
-    monkeypatch.setattr(matrix_market, "_BLOCK_BYTES", 2**13)
+    monkeypatch.setattr(matrix_market, "BLOCK_BYTES", 2**13)
     is_long = len(piece) == 1
     with gzip.open(tmp_path / "a.sms.gz", "wt", compresslevel=1) as file:
         file.write("3 3 M\n")

@@ -13,7 +13,7 @@ import pytest
 from conftest import SESSION_SEED, Processor
 from fuzzing import runner
 from fuzzing.checking import OPERATIONS
-from fuzzing.oracle import Range, product_of_all
+from oracles.integers import Range, product_of_all
 
 import rnsdask as rd
 from rnsdask.lazy import functions

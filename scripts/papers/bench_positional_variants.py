@@ -10,9 +10,9 @@ number in registers against global memory (their Figure 4.1), and schoolbook aga
 4.3), with the limbs of one weight side by side, and beside these, those of one number. All results are
 checked against Python's integers.
 
-    python scripts/bench_positional_variants.py
-    python scripts/bench_positional_variants.py --gpu
-    python scripts/bench_positional_variants.py --tiny    only see that it works
+    python scripts/papers/bench_positional_variants.py
+    python scripts/papers/bench_positional_variants.py --gpu
+    python scripts/papers/bench_positional_variants.py --tiny    only see that it works
 
 With --json FILE writes the figures too. What others have measured on GPUs is listed besides.
 """
@@ -20,7 +20,8 @@ With --json FILE writes the figures too. What others have measured on GPUs is li
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # PYTHONSAFEPATH leaves them out
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +30,6 @@ from typing import Any
 import numpy as np
 from bench_positional import words
 from benchmarking import (
-    ROOT,
     argument_parser,
     compile_for_gpu,
     print_rows,
@@ -171,7 +171,7 @@ def kernel_row(bits: int, count: int, name: str, layout: str) -> dict[str, Any]:
     y = cupy.asarray(np.ascontiguousarray(lies(rows[::-1])))
     out = cupy.empty(lies(np.empty((count, out_limbs), np.uint8)).shape, dtype=cupy.uint32)
     modulus = () if is_product else (cupy.asarray(to_words([m], limbs)[0]),)
-    path = ROOT / "kernels" / "bench" / "positional_layouts.cu"
+    path = Path(__file__).resolve().parent / "kernels" / "positional_layouts.cu"
     module = compile_for_gpu(path, f"-DRNS_LIMBS={limbs}", f"-DRNS_INTERLEAVED={LAYOUTS[layout]}")
     kernel = module.get_function(KERNELS[name])
     run = partial(kernel, (-(-count // BLOCK),), (BLOCK,), (x, y, *modulus, out, np.int64(count)))

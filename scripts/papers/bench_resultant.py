@@ -1,8 +1,8 @@
 """Times one resultant of two polynomials in x and y step by step, beside published figures of a GTX 580.
 
-    python scripts/bench_resultant.py cpu            one thread
-    python scripts/bench_resultant.py gpu
-    python scripts/bench_resultant.py cpu --plain    and with plain % in the place of the product's reduction
+    python scripts/papers/bench_resultant.py cpu    one thread
+    python scripts/papers/bench_resultant.py gpu
+    python scripts/papers/bench_resultant.py cpu --plain    and with plain % as the reduction
 
 The case is P. Emeliyanenko's (a forum's post, a GTX 580): a resultant with respect to y of degree 2481 in x,
 with coefficients of 10,227 bits, from 330 primes and 2482 points. The polynomials are not known; here they
@@ -18,7 +18,8 @@ alike, and runs the same there. With --json FILE writes the rows.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # PYTHONSAFEPATH leaves them out
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import json
 import os

@@ -1,8 +1,8 @@
 """Times additions of signed multiple-precision integers: the experiment of the addition paper.
 
-    python scripts/bench_interval_rns.py gpu                      resident in GPU memory
-    python scripts/bench_interval_rns.py cpu --threads 2          resident in host memory
-    python scripts/bench_interval_rns.py gpu --count 1000         few numbers: where digits in parallel win
+    python scripts/papers/bench_interval_rns.py gpu                 resident in GPU memory
+    python scripts/papers/bench_interval_rns.py cpu --threads 2     resident in host memory
+    python scripts/papers/bench_interval_rns.py gpu --count 1000    few numbers: where digits in parallel win
 
 The datasets are those of K. Isupov and V. Knyazkov, "Efficient GPU Implementation of Multiple-Precision
 Addition based on Residue Arithmetic" (2020): numbers from 0 to (M-1)/2, from (1-M)/2 to 0, and from (1-M)/2
@@ -21,7 +21,8 @@ that time by the kernels'.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # PYTHONSAFEPATH leaves them out
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import os
 import subprocess

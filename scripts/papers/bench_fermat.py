@@ -1,7 +1,7 @@
 """Times Fermat fields: sums and products by powers of the radix, and transforms beside small primes' ones.
 
-    python scripts/bench_fermat.py            the CPU, one thread; needs a C++ compiler (CXX, else c++)
-    python scripts/bench_fermat.py --gpu      the GPU, and there the other layout of digits too
+    python scripts/papers/bench_fermat.py            the CPU, one thread; needs a C++ compiler (CXX, else c++)
+    python scripts/papers/bench_fermat.py --gpu      the GPU, and there the other layout of digits too
 
 Repeats two experiments of L. Chen, S. Covanov, D. Mohajerani, M. Moreno Maza, "Big prime field FFT on the
 GPU" (2017), and shows their figures: GPU ones of a GeForce GTX 760M, CPU ones of three processors, from - to.
@@ -15,7 +15,7 @@ Chinese remainder theorem: N numbers modulo the fewest primes below 2^31 whose p
 transformed, and then converted to mixed radix or to limbs. "gain" is the time of the small primes with mixed
 radix by that of p. On a GPU times are of kernels, "call" is the whole call with its synchronisation.
 The small primes' transforms are the package's; "Cooley-Tukey", the same with stored powers, and "Stockham"
-are the plain ones of scripts/small_prime_ffts.py, which the paper compares with. All of them are checked
+are the plain ones of small_prime_ffts.py, which the paper compares with. All of them are checked
 against the package's before they are timed.
 
 With --json FILE writes them.
@@ -24,7 +24,8 @@ With --json FILE writes them.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # PYTHONSAFEPATH leaves them out
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import tempfile
 from collections.abc import Callable
@@ -33,7 +34,6 @@ from typing import Any
 
 import numpy as np
 from benchmarking import (
-    ROOT,
     Copy,
     argument_parser,
     compile_for_gpu,
@@ -137,9 +137,8 @@ def calls_by_number(
     from rnsdask.backend.cuda.launching import BLOCKS_PER_PROCESSOR, processors
     from rnsdask.backend.cuda.layout import BLOCK
 
-    module = compile_for_gpu(
-        ROOT / "kernels" / "bench" / "fermat_layouts.cu", *fermat_options(field.constants)
-    )
+    path = Path(__file__).resolve().parent / "kernels" / "fermat_layouts.cu"
+    module = compile_for_gpu(path, *fermat_options(field.constants))
     add, root = (module.get_function(f"{name}_by_number") for name in ("add", "multiply_by_root"))
     count = np.int64(x.shape[1])
     grid = (min(-(-int(count) // BLOCK), BLOCKS_PER_PROCESSOR * processors(0)),), (BLOCK,)

@@ -76,7 +76,7 @@ struct PaperTables {
   i32 factor;
 };
 
-// scripts/paper_baselines.py has the same layouts.
+// paper_baselines.py has the same layouts.
 static_assert(sizeof(Evaluation) == 40 && sizeof(PaperTables) == 80 &&
               sizeof(DigitRecord) == 4 * kModuli + 8);
 

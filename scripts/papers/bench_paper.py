@@ -1,7 +1,7 @@
 """Repeats the experiments of K. Isupov, Computation 9(2):9, 2021, with this package beside its methods.
 
-    python scripts/bench_paper.py            the CPU, one thread, 50,000 numbers; needs a C++ compiler
-    python scripts/bench_paper.py --gpu      the GPU, 5,000,000 numbers as in the paper
+    python scripts/papers/bench_paper.py            the CPU, one thread, 50,000 numbers; needs a C++ compiler
+    python scripts/papers/bench_paper.py --gpu      the GPU, 5,000,000 numbers as in the paper
 
 Prints Table 3 (time of MAX), Table 4 (auxiliary memory), Figure 5 (gains) and Figures 2 and 3 (refinement
 steps) beside the paper's own figures; --json FILE writes them, --plots FOLDER draws them. Every baseline's
@@ -15,7 +15,8 @@ time by this package's, "of_read" that of the plain read by it.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # PYTHONSAFEPATH leaves them out
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import argparse
 import functools

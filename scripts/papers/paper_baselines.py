@@ -1,4 +1,4 @@
-"""The MAX of K. Isupov's paper (kernels/baselines), on the CPU and on a GPU, for bench_paper.py.
+"""The MAX of K. Isupov's paper (kernels/paper.cu), on the CPU and on a GPU, for bench_paper.py.
 
 Each class has the same methods. A maximum is an index: of one of the greatest numbers, not always the first.
 Residues are of shape (count, n) for the paper's layout, number after number, and of shape (n, count) for the
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarking import ROOT, compile_for_cpu, compile_for_gpu
+from benchmarking import compile_for_cpu, compile_for_gpu
 
 from rnsdask import ModuliSet
 from rnsdask.constants import directed, interval_constants, mixed_radix_constants
 
-SOURCES = ROOT / "kernels" / "baselines"
+SOURCES = Path(__file__).resolve().parent / "kernels"
 ACCURACY = 1e-7
 
-# As in kernels/baselines/paper.cuh.
+# As in kernels/paper.cuh.
 EXTENDED = np.dtype([("fraction", np.float64), ("exponent", np.int64)])
 EVALUATION = np.dtype([("low", EXTENDED), ("upp", EXTENDED), ("index", np.int64)])
 _TABLES = np.dtype(

@@ -1,17 +1,18 @@
 """Times the ways to multiply residues: each alone in a bare loop, and over arrays that do not fit a cache.
 
-    python scripts/bench_modular.py            the CPU, one thread; needs a C++ compiler (CXX, else c++)
-    python scripts/bench_modular.py --gpu      the GPU instead
+    python scripts/papers/bench_modular.py          the CPU, one thread; needs a C++ compiler (CXX, else c++)
+    python scripts/papers/bench_modular.py --gpu    the GPU instead
 
 Prints giga-products per second for a modulus of 17, of 31 and of 32 bits, and with --json FILE writes them.
-The candidates are in kernels/bench; the product uses the normalised reciprocal, and its whole-array kernel is
+The candidates are in kernels/; the product uses the normalised reciprocal, and its whole-array kernel is
 timed beside them. The limit of whole arrays is 12 bytes a product at the speed of a plain read.
 """
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # PYTHONSAFEPATH leaves them out
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ctypes
 import tempfile
@@ -20,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from benchmarking import (
-    ROOT,
     Timing,
     argument_parser,
     compile_for_cpu,
@@ -36,7 +36,7 @@ from rnsdask.core.moduli import ModuliSet
 CANDIDATES = ("division", "barrett64", "montgomery", "floating_point", "normalised_reciprocal")
 PRODUCT = "the product's kernel"
 MODULI = {"17 bits": 65725, "31 bits": 2**31 - 1, "32 bits": 2**32 - 5}
-BENCH = ROOT / "kernels" / "bench"
+BENCH = Path(__file__).resolve().parent / "kernels"
 REPEAT = 5
 
 # Numbers in a bare loop, which stay in the first-level cache or in registers, products of each of them, and

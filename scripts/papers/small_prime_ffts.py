@@ -1,4 +1,4 @@
-"""Plain transforms modulo small primes (kernels/bench), on the CPU and on a GPU, for bench_fermat.py.
+"""Plain transforms modulo small primes, on the CPU and on a GPU, for bench_fermat.py.
 
 They are the three that the paper's authors compare with, radix 2 and one level after the other: J. Cooley and
 J. Tukey's, in place after a reversal of bits, with powers of the root that are computed or stored, and
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarking import ROOT, compile_for_cpu, compile_for_gpu
+from benchmarking import compile_for_cpu, compile_for_gpu
 
 from rnsdask import ModuliSet
 from rnsdask.backend import to_backend
 from rnsdask.constants import modulus_table, transform_constants
 
 VARIANTS = ("Cooley-Tukey", "Cooley-Tukey, stored", "Stockham")
-SOURCES = ROOT / "kernels" / "bench"
+SOURCES = Path(__file__).resolve().parent / "kernels"
 
 
 def factors(values: np.ndarray, primes: ModuliSet) -> np.ndarray:
