@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rnsdask as rd
@@ -97,6 +98,15 @@ def test_a_row_stands_once() -> None:
 
 def test_rows_stay_themselves_on_their_way_to_workers() -> None:
     assert all(pickle.loads(pickle.dumps(row)) is row for row in ROWS.values())
+
+
+def test_other_names_are_numpys() -> None:
+    named = [row for row in ROWS.values() if row.numpy is not None]
+    assert len(named) > 4
+    for row in named:
+        name, _, method = str(row.numpy).partition(".")
+        found = getattr(np, name, None) or getattr(np.linalg, name)
+        assert callable(getattr(found, method) if method else found)
 
 
 @pytest.mark.parametrize(
