@@ -16,8 +16,7 @@ from rnsdask.lazy.growing import extends
 from rnsdask.lazy.matmul import identity_like, matmul
 from rnsdask.lazy.planning import explained
 from rnsdask.lazy.widening import apply_to_arrays, arrays_alike
-from rnsdask.rns.promotion import check_length
-from rnsdask.rns.system import RNS
+from rnsdask.rns.system import RNS, check_length
 
 __all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "rref", "solve"]
 

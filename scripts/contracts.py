@@ -22,8 +22,8 @@ TRAITS = {"extends", "grows", "overflows"}
 OF_ENTRIES = {"entry", "self"}
 """Owners of attributes of the same names that are no number systems."""
 
-PLANNING = {"lazy/growing.py", "lazy/elementwise.py", "lazy/promotion.py", "lazy/plan.py"}
-"""Files that plan operations, and so may ask systems how results grow."""
+PLANNING = {f"lazy/{name}.py" for name in ("elementwise", "growing", "operands", "plan", "promotion")}
+"""Files that bring operands together and plan operations, and so may ask systems how results grow."""
 
 CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
 """Functions whose first argument is a row."""
@@ -93,6 +93,8 @@ def questions_of_kind(files: dict[Path, ast.Module]) -> Iterator[str]:
     for path, tree in files.items():
         if path.parts[0] in (*FOLDERS, "core"):
             continue
+        names = [a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names]
+        imported = {"of_fields", "check_fields"} & {*names}
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in TRAITS and isinstance(node.ctx, ast.Load):
                 found = ast.unparse(node.value) not in OF_ENTRIES
@@ -101,10 +103,7 @@ def questions_of_kind(files: dict[Path, ast.Module]) -> Iterator[str]:
                 found = isinstance(named, ast.Name) and named.id == "method"
                 found |= isinstance(named, ast.Constant) and named.value in members
             else:
-                found = isinstance(node, ast.Call | ast.Name) and ast.unparse(node) in (
-                    "of_fields",
-                    "check_fields",
-                )
+                found = isinstance(node, ast.Name) and node.id in imported
             if found:
                 yield f"{path}:{node.lineno}"
 

@@ -70,7 +70,8 @@ _REDUCTIONS = {
     **{reduction.ufunc: reduction.name for reduction in REDUCTIONS.values() if reduction.ufunc is not None},
     **{"multiply": "prod", "logical_and": "all", "logical_or": "any"},
 }
-_SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_OF_ROWS = {row.numpy: row.name for row in rows.ROWS.values() if row.numpy is not None}
+_SCANS = {name.partition(".")[0]: method for name, method in _OF_ROWS.items() if "." in name}
 """Methods that do what ``ufunc.reduce`` and ``ufunc.accumulate`` do."""
 
 _INSTEAD = {
@@ -192,7 +193,7 @@ _ALIASES = {
     # No number is a NaN.
     **{f"nan{name}": name for name in ("argmax", "argmin", "cumprod", "cumsum", "max", "mean", "median")},
     **{f"nan{name}": name for name in ("min", "prod", "std", "sum", "var")},
-    "matrix_rank": "rank",
+    **{name: function for name, function in _OF_ROWS.items() if "." not in name},
 }
 """Other names of functions."""
 

@@ -53,7 +53,7 @@ Mode: TypeAlias = str
 Axes: TypeAlias = tuple[int, ...]
 Part: TypeAlias = Literal["quotient", "remainder"]
 Kind: TypeAlias = Literal[
-    "numbers", "factory", "conversion", "reduction", "scan", "order", "matrix", "polynomial", "arrays"
+    "numbers", "conversion", "reduction", "scan", "order", "matrix", "polynomial", "arrays"
 ]
 
 
@@ -68,7 +68,7 @@ class Row(Generic[P, R]):
     declared : callable
         The declaration, whose signature is that of the row's functions without ``system=``.
     kind : str
-        Whether a function is of numbers one by one, makes new ones or other words of them, reduces them, has
+        Whether a function is of numbers one by one, makes other words of them, reduces them, has
         running results or an order of them, or takes them as matrices or coefficients of polynomials; or
         whether it is of whole arrays.
     gives : dtype or None
@@ -77,6 +77,8 @@ class Row(Generic[P, R]):
         The range of the results from those of the operands, where these alone say it.
     footprint : Footprint
         Memory that a task takes as a step of an expression.
+    numpy : str or None
+        NumPy's name of it, where the row has another: a function, or ``accumulate`` of a ufunc.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Row(Generic[P, R]):
     gives: np.dtype[Any] | None
     result: Callable[..., Range] | None
     footprint: Footprint
+    numpy: str | None = None
 
     @cached_property
     def signature(self) -> Signature:
@@ -98,10 +101,14 @@ class Row(Generic[P, R]):
         return sum(kind is Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
 
     @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Default of each parameter, or :attr:`inspect.Parameter.empty`."""
+        return {parameter.name: parameter.default for parameter in self.signature.parameters.values()}
+
+    @cached_property
     def offered(self) -> frozenset[str]:
         """Options that a function need not take."""
-        options = self.signature.parameters.values()
-        return frozenset(option.name for option in options if option.default is not Parameter.empty)
+        return frozenset(name for name, value in self.defaults.items() if value is not Parameter.empty)
 
     def __repr__(self) -> str:
         return f"rows.{self.name}"
@@ -120,6 +127,7 @@ def row(
     gives: Any = None,
     result: Callable[..., Range] | None = None,
     footprint: Footprint = STEP,
+    numpy: str | None = None,
 ) -> Callable[[Callable[P, R]], Row[P, R]]:
     """Declare a row by a function without a body."""
 
@@ -128,7 +136,7 @@ def row(
         if name in ROWS:
             raise ValueError(f"two rows are named {name}")
         dtype = None if gives is None else np.dtype(gives)
-        made = Row(name, declared, kind, dtype, result, footprint)
+        made = Row(name, declared, kind, dtype, result, footprint, numpy)
         ROWS[name] = made
         return made
 
@@ -385,14 +393,6 @@ def multiply_by_root(x: Array, *, exponent: int) -> Array:
     """Products with a power of the radix, a root of unity."""
 
 
-# ---- new numbers ------------------------------------------------------------------------------------------
-
-
-@row("factory")
-def random(*, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Numbers uniform in the range, or below the bound."""
-
-
 # ---- the same numbers in other words -----------------------------------------------------------------------
 
 
@@ -492,22 +492,22 @@ def product_tree(words: Array, *, locate: Locate = int) -> Any:
 # ---- running results along an axis: each row gives a Scan --------------------------------------------------
 
 
-@row("scan")
+@row("scan", numpy="add.accumulate")
 def cumsum(*, axis: int, line: bool = False) -> Any:
     """Sums; on a `line`, chunks have one axis alone."""
 
 
-@row("scan")
+@row("scan", numpy="multiply.accumulate")
 def cumprod(*, axis: int, mode: Mode) -> Any:
     """Products."""
 
 
-@row("scan")
+@row("scan", numpy="maximum.accumulate")
 def cummax(*, axis: int, line: bool = False) -> Any:
     """Maxima."""
 
 
-@row("scan")
+@row("scan", numpy="minimum.accumulate")
 def cummin(*, axis: int, line: bool = False) -> Any:
     """Minima."""
 
@@ -526,6 +526,11 @@ def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
 @row("matrix")
 def multiply_matrices(a: Array, b: Array) -> Array:
     """Products of matrices (rows, *batch, I, K) and (rows, *batch, K, J), modulo M or in a field."""
+
+
+@row("matrix")
+def multiply_sparse(x: Array, *, matrix: Any) -> Array:
+    """Products (rows, R, K) of a :class:`.SparseMatrix` (R, C) and blocks of vectors (rows, C, K)."""
 
 
 @row("matrix")
@@ -592,7 +597,7 @@ def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
     """Determinants (...) of matrices; with 1 variable (..., degree + 1) of matrices of polynomials."""
 
 
-@row("arrays")
+@row("arrays", numpy="matrix_rank")
 def rank(x: Numbers) -> Array:
     """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
 

@@ -22,7 +22,7 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
-from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
@@ -123,7 +123,7 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if are_integers(operand):
         return as_numbers(operand, like)
     if ends := ends_of(operand):
-        system = system_of_values(min(ends), max(ends), system)
+        system = system.for_range(min(ends), max(ends))
     if is_lazy_integer(operand):
         return made_like((like,), lazy_column(operand, system, 1), system.with_bound(None), "raise")
     value = scalar(operand)

@@ -21,7 +21,7 @@ from rnsdask.lazy.widening import arrays_alike
 
 
 def polynomials_alike(name: str, *operands: Operand, axes: int = 1) -> tuple[Any, ...]:
-    """Operands as arrays in one system that hold polynomials, in so many variables as there are axes.
+    """Bring operands that are polynomials, whose coefficients have so many axes, into one system.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, ThroughRNS
-from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped
+from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped, refuse
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import Operand, common_system, find_lengths, is_number_array, made_alike
 from rnsdask.rns.system import RNS
@@ -87,40 +87,43 @@ def through_rns(
 
 
 def arrays_alike(name: str, *operands: Operand) -> tuple[Any, ...]:
-    """Operands of which one at least is an array of numbers as arrays in one system, of known lengths.
+    """Bring operands, at least one of them an array of numbers, into one system, and find unknown lengths.
 
     Raises
     ------
     TypeError, ValueError
-        If another one is neither such an array nor integers, or there is no such system.
+        If an operand is neither such an array nor integers, or there is no such system.
     """
     arrays = with_arrays(*operands)
     for x in arrays:
         if not is_number_array(x):
             kind = type(x).__name__
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
-    check_one_kind(*arrays)
-    arrays = made_alike(*arrays)
+    if len(arrays) > 1:
+        check_one_kind(*arrays)
+        arrays = made_alike(*arrays)
     find_lengths(*arrays)
     return arrays
 
 
 def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.kwargs) -> R:
-    """Call what the table of the system of some arrays has for a row of whole arrays.
+    """Call what the table of the system of arrays of one kind has for a row of whole arrays.
 
     An error calls it `name`: TypeError if there is no such row, or its function does not take an option that
     is not the row's default.
     """
-    entry: Entry | ThroughRNS = entry_of(row, *arrays, name=name)
+    first: Any = arrays[0]
+    entry: Entry | ThroughRNS | None = first.system.table.get(row.name)
+    if entry is None:
+        refuse(name, first, row)
     if isinstance(entry, ThroughRNS):
         function: Function = partial(apply_to_arrays, name, row)
         found = through_rns(function, entry.bits, overflows=entry.overflows)(*arrays, **options)
     else:
-        defaults = row.signature.parameters
-        given = {key: value for key, value in options.items() if value is not defaults[key].default}
+        given = {key: value for key, value in options.items() if value is not row.defaults[key]}
         for key, value in given.items():
             if not entry.takes(key):
-                kind = with_article(type(arrays[0]))
+                kind = with_article(type(first))
                 raise TypeError(f"{name} of {kind} takes no {key}, got {key}={brief(value)}")
         found = entry.function(*arrays, **given)
     return cast("R", found)

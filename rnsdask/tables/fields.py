@@ -10,7 +10,6 @@ from rnsdask.fields import (
     convolution,
     fermat_arithmetic,
     fermat_convolution,
-    fermat_field,
     fermat_polynomials,
     ntt,
     polynomials,
@@ -18,9 +17,10 @@ from rnsdask.fields import (
 from rnsdask.lazy import convolve, elimination
 from rnsdask.lazy import polynomials as lazy_polynomials
 from rnsdask.lazy.matmul import product_of_elements
-from rnsdask.rns import decimal, matmul, products, random
+from rnsdask.rns import decimal, matmul, products
 
 ANY_FIELDS = table(
+    Entry(rows.divide_by, arithmetic.divide_by, check=arithmetic.check_divisor),
     Entry(rows.matmul, product_of_elements),
     Entry(rows.poly_divmod, lazy_polynomials.divided),
     Entry(rows.poly_gcd, lazy_polynomials.common_divisor),
@@ -36,16 +36,14 @@ ANY_FIELDS = table(
     Entry(rows.resultant, lazy_polynomials.resultant),
     Entry(rows.discriminant, lazy_polynomials.discriminant),
 )
-"""Operations of whole arrays over any fields."""
+"""Operations of elements of any fields."""
 
 PRIME_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply, name)) for name in OPERATIONS),
     Entry(rows.differ, arithmetic.differ),
     Entry(rows.inverse, arithmetic.inverse),
-    Entry(rows.divide_by, arithmetic.divide_by, check=arithmetic.check_divisor),
     Entry(rows.power, arithmetic.power),
     Entry(rows.power_by_array, arithmetic.powers),
-    Entry(rows.random, random.random_residues),
     Entry(
         rows.from_decimal, partial(decimal.decimal_to_residues, checked=False)
     ),  # any integer is an element
@@ -53,6 +51,7 @@ PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.sum_along, arithmetic.sums_along),
     Entry(rows.prod_along, products.factors_along),
     Entry(rows.multiply_matrices, matmul.multiply),
+    Entry(rows.multiply_sparse, arithmetic.multiply_sparse),
     Entry(rows.convolve, convolve.convolve_prime_fields),
     Entry(rows.det, elimination.det),
     Entry(rows.rank, elimination.rank),
@@ -76,11 +75,9 @@ FERMAT_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(fermat_arithmetic.apply, name)) for name in OPERATIONS),
     Entry(rows.differ, fermat_arithmetic.differ),
     Entry(rows.inverse, fermat_arithmetic.inverse),
-    Entry(rows.divide_by, fermat_arithmetic.divide_by, check=fermat_arithmetic.check_divisor),
     Entry(rows.power, fermat_arithmetic.power),
     Entry(rows.power_by_array, fermat_arithmetic.powers),
     Entry(rows.multiply_by_root, fermat_arithmetic.multiply_by_root),
-    Entry(rows.random, fermat_field.random_digits),
     Entry(rows.sum_along, fermat_arithmetic.sums_along),
     Entry(rows.prod_along, fermat_arithmetic.products_along),
     Entry(rows.multiply_matrices, fermat_arithmetic.matmul),
