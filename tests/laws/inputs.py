@@ -6,9 +6,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
-import gmpy2
 import numpy as np
-from oracles.integers import Range, objects
+from oracles.integers import objects
+from strategies import MODULI_SETS
 
 import rnsdask as rd
 
@@ -66,7 +66,7 @@ LONG: tuple[Callable[[], rd.ModuliSet], ...] = (
     lambda: rd.ModuliSet.consecutive_odd(65379, 64),
     lambda: rd.ModuliSet.for_bits(2048),
     lambda: rd.ModuliSet(reversed(rd.ModuliSet.for_bits(640).moduli)),
-    lambda: tiny_beside_huge(20),
+    lambda: MODULI_SETS["tiny_beside_huge"],
 )
 HUGE: tuple[Callable[[], rd.ModuliSet], ...] = (
     lambda: rd.ModuliSet.consecutive_odd(64491, 256),
@@ -77,15 +77,6 @@ HUGE: tuple[Callable[[], rd.ModuliSet], ...] = (
 @cache
 def _made(make: Callable[[], rd.ModuliSet]) -> rd.ModuliSet:
     return make()
-
-
-def tiny_beside_huge(count: int) -> rd.ModuliSet:
-    """The smallest primes between the largest ones below 2**32."""
-    small, large = [2], [int(gmpy2.prev_prime(2**32))]
-    while len(small) < count:
-        small.append(int(gmpy2.next_prime(small[-1])))
-        large.append(int(gmpy2.prev_prime(large[-1])))
-    return rd.ModuliSet(m for pair in zip(large, small, strict=True) for m in pair)
 
 
 def moduli_set(rng: Random) -> rd.ModuliSet:
@@ -122,13 +113,17 @@ def coprime_moduli(rng: Random, count: int) -> rd.ModuliSet:
 # ---- numbers -----------------------------------------------------------------------------------------------
 
 
-def landmark(rng: Random, moduli: rd.ModuliSet) -> int:
+Ends = tuple[int, int]
+"""The least and the greatest number of a range."""
+
+
+def landmark(rng: Random, factors: tuple[int, ...], product: int) -> int:
     """A number near which an algorithm may change its mind."""
-    product, bits = moduli.product, moduli.bits
-    one = rng.choice(moduli.moduli)
-    prefix = math.prod(moduli.moduli[: rng.randint(1, len(moduli))])
+    bits = product.bit_length()
+    one = rng.choice(factors or (2**32,))
+    prefix = math.prod(factors[: rng.randint(1, len(factors))]) if factors else one
     # Where an evaluation with so many fraction bits cannot tell a number from 0.
-    reach = product * (sum(moduli.moduli) - len(moduli)) >> rng.choice((32, 64, 96, 128))
+    reach = product * (sum(factors) - len(factors)) >> rng.choice((32, 64, 96, 128))
     choices: tuple[Callable[[], int], ...] = (
         lambda: 0,
         lambda: 1,
@@ -137,7 +132,7 @@ def landmark(rng: Random, moduli: rd.ModuliSet) -> int:
         lambda: product // 3,
         lambda: product // one,
         lambda: one,
-        lambda: one * rng.randint(0, product // one),
+        lambda: one * rng.randint(0, max(1, product // one)),
         lambda: 1 << rng.randint(0, bits),
         lambda: product - (1 << rng.randint(0, bits - 1)),
         lambda: prefix,
@@ -153,75 +148,75 @@ def landmark(rng: Random, moduli: rd.ModuliSet) -> int:
     return rng.choice(choices)()
 
 
-def number(rng: Random, moduli: rd.ModuliSet, limits: Range) -> int:
+def number(rng: Random, factors: tuple[int, ...], product: int, ends: Ends) -> int:
     """One number of the range, at an edge more often than not."""
     kind = rng.random()
     if kind < 0.15:
-        return rng.randint(limits.lowest, limits.highest)
+        return rng.randint(*ends)
     if kind < 0.3:
-        value = rng.getrandbits(rng.randint(1, moduli.bits))
+        value = rng.getrandbits(rng.randint(1, product.bit_length()))
     elif kind < 0.4:
-        return rng.choice((limits.lowest, limits.highest)) + 0
+        return rng.choice(ends)
     else:
-        value = landmark(rng, moduli) + rng.randint(-2, 2)
-    if limits.lowest < 0 and rng.random() < 0.5:
+        value = landmark(rng, factors, product) + rng.randint(-2, 2)
+    if ends[0] < 0 and rng.random() < 0.5:
         value = -value
-    return clipped(value, limits)
+    return clipped(value, ends)
 
 
-def clipped(value: int, limits: Range) -> int:
-    return min(max(value, limits.lowest), limits.highest)
+def clipped(value: int, ends: Ends) -> int:
+    return min(max(value, ends[0]), ends[1])
 
 
-def numbers(rng: Random, moduli: rd.ModuliSet, limits: Range, count: int) -> list[int]:
+def numbers(rng: Random, factors: tuple[int, ...], product: int, ends: Ends, count: int) -> list[int]:
     """Numbers of one style: edges, uniform, small, near one another, few distinct ones, or all kinds."""
     style = rng.choice(("edges", "edges", "uniform", "small", "near", "ties", "lengths", "sorted"))
+    bits = product.bit_length()
     if style == "edges":
-        pool = [number(rng, moduli, limits) for _ in range(min(count, 150))]
+        pool = [number(rng, factors, product, ends) for _ in range(min(count, 150))]
         return [rng.choice(pool) for _ in range(count)]
     if style == "uniform":
-        return [rng.randint(limits.lowest, limits.highest) for _ in range(count)]
+        return [rng.randint(*ends) for _ in range(count)]
     if style == "small":
-        bound = rng.getrandbits(rng.randint(1, moduli.bits)) % (limits.magnitude + 1)
-        return [clipped(rng.randint(-bound, bound), limits) for _ in range(count)]
+        bound = rng.getrandbits(rng.randint(1, bits)) % (max(-ends[0], ends[1]) + 1)
+        return [clipped(rng.randint(-bound, bound), ends) for _ in range(count)]
     if style == "near":  # fractions X/M that no evaluation tells apart
-        centre, reach = number(rng, moduli, limits), rng.choice((1, 3, 2**20))
-        return [clipped(centre + rng.randint(-reach, reach), limits) for _ in range(count)]
+        centre, reach = number(rng, factors, product, ends), rng.choice((1, 3, 2**20))
+        return [clipped(centre + rng.randint(-reach, reach), ends) for _ in range(count)]
     if style == "ties":
-        pool = [number(rng, moduli, limits) for _ in range(rng.randint(1, 3))]
+        pool = [number(rng, factors, product, ends) for _ in range(rng.randint(1, 3))]
         return [rng.choice(pool) for _ in range(count)]
     if style == "lengths":
-        signs = (1, -1) if limits.lowest < 0 else (1,)
+        signs = (1, -1) if ends[0] < 0 else (1,)
         return [
-            clipped(rng.choice(signs) * rng.getrandbits(rng.randint(1, moduli.bits)), limits)
-            for _ in range(count)
+            clipped(rng.choice(signs) * rng.getrandbits(rng.randint(1, bits)), ends) for _ in range(count)
         ]
-    values = sorted(rng.randint(limits.lowest, limits.highest) for _ in range(count))
+    values = sorted(rng.randint(*ends) for _ in range(count))
     return values if rng.random() < 0.5 else values[::-1]
 
 
-def partner(rng: Random, first: np.ndarray, limits: Range) -> np.ndarray:
+def partner(rng: Random, first: np.ndarray, ends: Ends) -> np.ndarray:
     """Numbers whose sum, difference or product with others is near an end of the range, or almost equal."""
     style = rng.choice(("sum", "difference", "product", "equal"))
 
     def mate(value: int) -> int:
-        end = rng.choice((limits.lowest, limits.highest))
+        end = rng.choice(ends)
         near = {
             "sum": lambda: end - value,
             "difference": lambda: value - end,
             "product": lambda: end // value if value else end,
             "equal": lambda: value,
         }[style]()
-        return clipped(near + rng.randint(-1, 1), limits)
+        return clipped(near + rng.randint(-1, 1), ends)
 
     return objects(map(mate, first.reshape(-1).tolist()), first.shape)
 
 
-def bound_for(rng: Random, values: np.ndarray, limits: Range) -> int | None:
-    """No bound, the least one, a loose one, or the whole range."""
+def bound_for(rng: Random, values: np.ndarray, magnitude: int) -> int | None:
+    """No bound, the least one, a loose one, or that of the whole range."""
     least = max(map(abs, values.reshape(-1).tolist()), default=0)
-    loose = rng.randint(least, max(least, limits.magnitude))
-    return rng.choice((None, None, least, min(least + 1, limits.magnitude), loose, limits.magnitude))
+    loose = rng.randint(least, max(least, magnitude))
+    return rng.choice((None, None, least, min(least + 1, magnitude), loose, magnitude))
 
 
 # ---- shapes and chunks -------------------------------------------------------------------------------------
