@@ -149,9 +149,7 @@ class Stores(RuleBasedStateMachine):
     def resume(self, job: str, count: int, end: str, kill: int | None) -> None:
         begun = self.model.begun
         if begun is None or begun.job != job:
-            with pytest.raises(
-                StoreError, match=r"nothing to resume|no such store|no zarr\.json|another job"
-            ):
+            with pytest.raises(StoreError, match=r"nothing to resume|no such|no zarr\.json|another job"):
                 store.resume(self.path, job=job)
             return
 
