@@ -188,7 +188,7 @@ def convert(
         from rnsdask.core.moduli import ModuliSet
         from rnsdask.core.number_system import system_type
 
-        if not x.system.overflows:
+        if isinstance(x, FieldArray):
             if system != "rns" or bits is not None:
                 raise ValueError("of elements of fields --to rns makes integers, without --bits")
             return x.lift(bool(signed))

@@ -39,7 +39,7 @@ def info(path: str, as_json: bool) -> None:
     chunk = " x ".join(map(str, found.chunks))
     rows = {
         "store": place,
-        "integers" if found.system.overflows else "elements": " x ".join(map(str, found.shape)),
+        found.system.numbers_are: " x ".join(map(str, found.shape)),
         **found.system.summary(),
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
         "size" if found.system.residue_moduli is None else "residues": size_text(found.nbytes),

@@ -69,7 +69,8 @@ class NumberSystem(ABC):
     """
 
     number_is: ClassVar[str] = "number"
-    """Name of a number in messages."""
+    numbers_are: ClassVar[str] = "integers"
+    """Names of a number in messages, and of numbers as ``rnsdask info`` counts them."""
 
     way_to_residues: ClassVar[str] = "x.to_positional(bits) makes limbs of them"
     """How to get residues of stored numbers, for jobs that take no others."""

@@ -41,6 +41,7 @@ class FiniteFields(NumberSystem):
     conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
     overflows: ClassVar[bool] = False
     number_is: ClassVar[str] = "element"
+    numbers_are: ClassVar[str] = "elements"
     way_to_residues: ClassVar[str] = "of the array, x.lift() makes integers"
 
     def mismatch(self, other: Any) -> str:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rnsdask import store
-from rnsdask.core.errors import CorruptChunkError, StoreError
+from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
 from rnsdask.store import Decision
@@ -91,7 +91,7 @@ def stopping(folder: Path, before: int | None) -> Iterator[Path]:
                     count[0] += 1
                     if count[0] == before:
                         is_copying[0] = True
-                        shutil.copytree(folder, copy)
+                        shutil.copytree(folder, copy, symlinks=True)
                         is_copying[0] = False
                 return call(*args, **options)
 
@@ -111,7 +111,9 @@ class Stores(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "x.zarr"
+        self.partial = self.folder / "x.zarr.partial"
         self.model = Model()
+        self.opened: list[tuple[store.StoreInfo, list[int]]] = []
         self.references: dict[tuple[int, ...], dict[str, bytes]] = {}
 
     def teardown(self) -> None:
@@ -119,8 +121,12 @@ class Stores(RuleBasedStateMachine):
 
     # ---- what jobs do -------------------------------------------------------------------------------------
 
-    @initialize(job=JOBS)
-    def first(self, job: str) -> None:
+    @initialize(job=JOBS, is_link=st.booleans())
+    def first(self, job: str, is_link: bool) -> None:
+        if is_link:
+            self.partial = self.folder / "elsewhere/target.partial"
+            (self.folder / "elsewhere/target").mkdir(parents=True)
+            self.path.symlink_to("elsewhere/target")
         self.write(job, False, 0, "finish", None)
 
     @rule(job=JOBS, overwrite=st.booleans(), count=st.integers(0, 2), end=ENDS, kill=KILLS)
@@ -143,7 +149,7 @@ class Stores(RuleBasedStateMachine):
     def resume(self, job: str, count: int, end: str, kill: int | None) -> None:
         begun = self.model.begun
         if begun is None or begun.job != job:
-            with pytest.raises(StoreError, match=r"nothing to resume|no such store|another job"):
+            with pytest.raises(StoreError, match=r"nothing to resume|no such|no zarr\.json|another job"):
                 store.resume(self.path, job=job)
             return
 
@@ -177,8 +183,15 @@ class Stores(RuleBasedStateMachine):
     def remove(self) -> None:
         store.remove(store.locate(self.path))
         self.model = Model()
-        names = (path.name for path in self.folder.iterdir())
+        names = {path.name for path in self.partial.parent.iterdir()} - {self.partial.stem}
         assert all(name[0] == "." and name.endswith(".partial") for name in names)  # as kills leave them
+
+    @precondition(lambda self: self.model.whole is not None and not self.model.flipped | self.model.removed)
+    @rule()
+    def open(self) -> None:
+        """Open what is there, to be read later: by then it may have changed, but is no other one unseen."""
+        assert self.model.whole is not None
+        self.opened = [*self.opened[-2:], (store.open_info(self.path), self.model.whole)]
 
     @rule(data=st.data(), flips=st.booleans())
     def damage(self, data: st.DataObject, flips: bool) -> None:
@@ -186,7 +199,7 @@ class Stores(RuleBasedStateMachine):
         model, begun = self.model, self.model.begun
         places = [(self.path, i) for i in chunks_of(model.whole or []) - model.flipped - model.removed]
         if begun is not None:
-            places += [(Path(f"{self.path}.partial"), i) for i in begun.written - begun.damaged]
+            places += [(self.partial, i) for i in begun.written - begun.damaged]
         if not places:
             return
         folder, i = data.draw(st.sampled_from(sorted(places)))
@@ -257,7 +270,7 @@ class Stores(RuleBasedStateMachine):
         settled, _ = self.look(before, after)
         assert is_open or settled is after
         assert not (seen is after and settled is before)
-        left = Path(f"{self.path}.partial")
+        left = self.partial
         model = replace(settled, begun=None)
         if (left / "zarr.json").exists():
             job = json.loads((left / "zarr.json").read_bytes())["attributes"]["rnsdask"]["recipe"]
@@ -320,6 +333,14 @@ class Stores(RuleBasedStateMachine):
         if not problems:
             assert contents(str(self.path)) == self.reference(model.whole)
 
+    @invariant()
+    def what_is_open_is_what_it_was_or_an_error(self) -> None:
+        for info, values in self.opened:
+            for i in chunks_of(values):
+                with suppress(ChangedStoreError, CorruptChunkError):
+                    assert (store.read_chunk(info, (i,)) == block(values, i)).all()
+                    assert self.model.whole == values
+
     def reference(self, values: list[int]) -> dict[str, bytes]:
         """The bytes of a store that is written at once."""
         if tuple(values) not in self.references:
@@ -339,4 +360,4 @@ class Stores(RuleBasedStateMachine):
 
 
 TestStates = Stores.TestCase
-TestStates.settings = settings(max_examples=25 * RUNS, stateful_step_count=10, deadline=None)
+TestStates.settings = settings(max_examples=40 * RUNS, stateful_step_count=10, deadline=None)

@@ -325,14 +325,6 @@ def test_a_lock_that_is_held_too_long(two: tuple[Path, Any], monkeypatch: pytest
     assert [entry.name for entry in path.parent.iterdir()] == ["x"]
 
 
-def test_a_lock_that_a_killed_job_has_left(two: tuple[Path, Any]) -> None:
-    path, new = two
-    (path.parent / ".x.lock").touch()
-    new.finish()
-    assert values_in(str(path)) == {2}
-    assert [entry.name for entry in path.parent.iterdir()] == ["x"]
-
-
 def test_a_place_that_cannot_be_locked(two: tuple[Path, Any]) -> None:
     path, new = two
     (path.parent / ".x.lock").mkdir()
