@@ -20,14 +20,9 @@ from rnsdask.lazy.operands import Numbers, is_number_array, made_like
 from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
 
 
-def of_fields(value: Any) -> bool:
-    """Whether a value is an array of field elements."""
-    return is_number_array(value) and not value.system.overflows
-
-
-def check_fields(name: str, value: Any) -> None:
-    """Raise the TypeError of a function that takes field elements, unless a value is an array of such."""
-    if not of_fields(value):
+def check_elements(name: str, value: Any) -> None:
+    """Raise the TypeError of a function of elements of fields, unless a value is an array of what divides."""
+    if not is_number_array(value) or not has(rows.divide_by, value):
         way = Way.FIELDS if is_number_array(value) else "rd.from_ints(x, fields)"
         got = Kind.of(type(value)) if is_number_array(value) else type(value).__name__
         what = Message(f"{name} takes ", Kind("FieldArray", "a"), ", got ", got)

@@ -6,9 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import LimitOverflowError
 from rnsdask.core.extension import enough_moduli, needed_product
-from rnsdask.core.moduli import LIMB_BITS, MOST_MODULI, first_moduli
 from rnsdask.core.number_system import with_source_of
 from rnsdask.core.place import Locate
 from rnsdask.core.ranges import Range
@@ -16,16 +14,7 @@ from rnsdask.core.ways import Message, Way
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import compare, sign
 from rnsdask.rns.extend import base_extend, holds_every_value
-from rnsdask.rns.system import RNS
-
-MOST_BITS = LIMB_BITS * MOST_MODULI
-"""Bits of no moduli set are more: each modulus has at most 32."""
-
-
-def check_length(bits: int) -> None:
-    """Raise LimitOverflowError if no moduli set can hold results of that length."""
-    if bits > MOST_BITS:
-        raise LimitOverflowError(0, bits, MOST_BITS, signed=False, negative=False)
+from rnsdask.rns.system import RNS, check_length, least_system
 
 
 def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, nested: bool = False) -> RNS:
@@ -68,25 +57,6 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, neste
                 )
             )
     return with_source_of(first, *systems)
-
-
-def least_system(low: int, high: int, signed: bool, count: int = 1) -> RNS:
-    """The system that grows, of the fewest moduli, at least `count`, that hold a range; signed if needed.
-
-    A range that no set can hold is a LimitOverflowError.
-    """
-    is_signed = signed or low < 0
-    bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + is_signed
-    check_length(bits)
-    count = max(count, bits // LIMB_BITS)
-    while True:
-        if count > MOST_MODULI:
-            raise LimitOverflowError(0, bits, MOST_BITS, signed=is_signed, negative=False)
-        system = RNS(first_moduli(count), is_signed, grows=True)
-        lowest, highest = system.value_range
-        if lowest <= low and high <= highest:
-            return system
-        count += 1
 
 
 def extended_system(systems: Sequence[RNS], low: int, high: int) -> RNS:

@@ -15,11 +15,10 @@ import rnsdask as rd
 from rnsdask.constants.fermat import FermatConstants
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import MOST_MODULI, first_moduli
-from rnsdask.jobs.matrix_market import MatrixMarketReader
+from rnsdask.io.matrix_market import MatrixMarketReader
 from rnsdask.rns.convert import ints_to_limbs
 from rnsdask.rns.exact import value_of
 from rnsdask.sparse.matrix import check_shape
-from rnsdask.store.attributes import with_exact_bound
 from rnsdask.store.documents import MOST_CHUNKS, check_lengths
 
 MODULI = rd.ModuliSet.for_bits(64)
@@ -124,13 +123,13 @@ RANGES: dict[str, tuple[Callable[[int], Any], int | None, int | None, str]] = {
         "at least 1|no primitive root",
     ),
     "stored bounds": (
-        lambda b: with_exact_bound(rd.RNS(MODULI), b),
+        rd.RNS(MODULI).with_exact_bound,
         0,
         MODULI.product - 1,
         f"from 0 to {re.escape(abbreviate(MODULI.product - 1))}",
     ),
     "stored bounds of signed numbers": (
-        lambda b: with_exact_bound(rd.RNS(MODULI, signed=True), b),
+        rd.RNS(MODULI, signed=True).with_exact_bound,
         0,
         MODULI.product // 2,
         "from 0 to ",

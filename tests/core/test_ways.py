@@ -103,8 +103,7 @@ def error_parts(error: Exception) -> Any:
     return text.parts
 
 
-def test_errors_of_workers_keep_their_ways() -> None:
-    """As processes send them along."""
+def test_errors_of_worker_processes_keep_their_ways() -> None:
     x = rd.from_ints([1, 2**60], rd.ModuliSet.for_bits(64), chunks=1)
     with dask.config.set(scheduler="processes", num_workers=1), pytest.raises(rd.RNSOverflowError) as caught:
         (x**9).compute()
