@@ -3,7 +3,8 @@
     python scripts/contracts.py [ROOT]
 
 It counts rows of tables, names of rows that callers write as strings, ``isinstance`` of number systems
-outside their own folders, adaptors in the tables, and public functions of unknown result.
+outside their own folders, adaptors in the tables, public functions of unknown result, and private names of
+the package that tests reach for.
 """
 
 import ast
@@ -155,6 +156,42 @@ def _is_unknown(returned: ast.expr | None) -> bool:
     )
 
 
+OF_OTHERS = {
+    *("_core", "_exit", "_meta", "_multiarray_umath", "_repr_html_", "_repr_inline_", "_strip_protocol"),
+}
+"""Names with an underscore that other libraries give, or look for in classes."""
+
+
+def private_names_in_tests(root: Path) -> Iterator[str]:
+    """Private names of the package that tests import, patch, or take of what is not their own object."""
+    for path in sorted((root / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if any(map(_is_private, _names_reached(node))):
+                yield f"{path.relative_to(root)}:{node.lineno}"
+
+
+def _names_reached(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "rnsdask":
+        return [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+    if isinstance(node, ast.Import):
+        names = [alias.name.split(".") for alias in node.names]
+        return [part for parts in names if parts[0] == "rnsdask" for part in parts]
+    if isinstance(node, ast.Attribute):
+        is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        return [] if is_own else [node.attr]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in PATCHES:
+        texts = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        return [part for text in texts for part in text.split(".")]
+    return []
+
+
+PATCHES = {"setattr", "delattr", "getattr", "hasattr"}
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in OF_OTHERS
+
+
 def main() -> None:
     """Print the figures."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
@@ -172,6 +209,7 @@ def main() -> None:
         "other questions of their kind": f"{len(asked)}, {len(planned)} more where operations are planned",
         "adaptors and lambdas in the tables": len(list(adaptors(files))),
         "public functions that return Any": len(list(public_functions_of_any(root, files))),
+        "private names that tests reach for": len(list(private_names_in_tests(root))),
     }.items():
         print(f"{name:45} {value}")
 

@@ -491,7 +491,7 @@ def open_zarr(
     """
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
-    info = store.open_info(location, store.ALL_SYSTEMS)
+    info = store.open_info(location, store.all_systems)
     return open_words(info, chunks=chunks, part=part, backend=backend)
 
 

@@ -117,12 +117,12 @@ def to_zarr(
 
 
 def create_store(
-    array: Any, path: store.StorePath, *, overwrite: bool = False, job_identity: str | None = None
+    array: Any, path: store.StorePath, *, overwrite: bool = False, job: str | None = None
 ) -> store.ArrayWriter:
     """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
     location = store.locate(path)
     check_not_its_own(array, location, overwrite)
-    how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
+    how: dict[str, Any] = {"overwrite": overwrite, "job": job}
     return store.create(location, array.system, array.shape, chunks=storable_lengths(array), **how)
 
 
@@ -200,7 +200,7 @@ def _append(
     chunks: layout.Chunks | None,
     compute: bool,
 ) -> Any:
-    stored = store.open_info(location, store.ALL_SYSTEMS)
+    stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
     array = in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)

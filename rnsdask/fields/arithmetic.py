@@ -21,7 +21,7 @@ from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS
 
 # Number of residues, each below 2**32, whose sum stays below 2**64.
-_TERMS = 2**32
+TERMS = 2**32
 
 
 def inverse(words: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
@@ -97,8 +97,8 @@ def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
     for row, total, p in zip(words, result, moduli, strict=True):
         terms = rows_along(row, axes)
         parts = [
-            terms[:, k : k + _TERMS].sum(axis=1, dtype=np.uint64) % np.uint64(p)
-            for k in range(0, terms.shape[1], _TERMS)
+            terms[:, k : k + TERMS].sum(axis=1, dtype=np.uint64) % np.uint64(p)
+            for k in range(0, terms.shape[1], TERMS)
         ]
         total[...] = sum(parts[1:], start=parts[0]) % np.uint64(p)
     return result.reshape(shape)

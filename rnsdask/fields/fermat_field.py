@@ -1,6 +1,7 @@
 """The number system of elements of the integers modulo a generalized Fermat prime."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -21,6 +22,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
+from rnsdask.core.stored_fields import read_hexadecimal
 from rnsdask.core.table import FERMAT_FIELDS_TABLE
 from rnsdask.fields.system import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
@@ -78,6 +80,8 @@ class FermatField(FiniteFields):
 
     table_name: ClassVar[str] = FERMAT_FIELDS_TABLE
     words_are = "digits"
+    stored_as: ClassVar[str] = "fermat-field"
+    required_fields: ClassVar[tuple[str, ...] | None] = ("radix", "digits")
 
     def __init__(self, radix: SupportsIndex, digits: SupportsIndex) -> None:
         constants = FermatConstants(as_integer(radix, "radix"), as_integer(digits, "digits"))
@@ -286,3 +290,22 @@ class FermatField(FiniteFields):
     def details(self) -> dict[str, str]:
         """The prime and its bits."""
         return {"Prime": str(self), "Bits": str(self.bits)}
+
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    def stored_fields(self) -> dict[str, Any]:
+        """The radix in hexadecimal, and the number of digits."""
+        return {"radix": hex(self.radix), "digits": self.digits}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "FermatField":
+        """Return the field of a radix and so many digits, whose prime is proved."""
+        return cls(read_hexadecimal(stored, "radix"), stored["digits"])
+
+    def summary(self) -> dict[str, str]:
+        """The prime and the range."""
+        return {"field": repr(self), "range": "elements of a Fermat field, 0 to p-1"}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits of the prime, radix and digits."""
+        return {"bits": self.bits, "radix": self.radix, "digits": self.digits}

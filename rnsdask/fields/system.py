@@ -19,6 +19,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.primes import is_prime, root_of_unity
+from rnsdask.core.stored_fields import read_flag, read_list
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
@@ -39,6 +40,9 @@ class FiniteFields(NumberSystem):
     }
     conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
     overflows: ClassVar[bool] = False
+    number_is: ClassVar[str] = "element"
+    numbers_are: ClassVar[str] = "elements"
+    way_to_residues: ClassVar[str] = "of the array, x.lift() makes integers"
 
     def mismatch(self, other: Any) -> str:
         """Text of an error for elements of two fields."""
@@ -78,6 +82,8 @@ class PrimeFields(FiniteFields):
     """
 
     table_name: ClassVar[str] = PRIME_FIELDS_TABLE
+    stored_as: ClassVar[str] = "prime-fields"
+    required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")
 
     moduli: ModuliSet
 
@@ -220,6 +226,28 @@ class PrimeFields(FiniteFields):
     def details(self) -> dict[str, str]:
         """The primes."""
         return {"Primes": str(self)}
+
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    def stored_fields(self) -> dict[str, Any]:
+        """The primes as moduli; without a sign or a bound."""
+        return {"moduli": list(self.moduli), "signed": False, "bound": None}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "PrimeFields":
+        """Return the fields of these primes."""
+        primes = read_list(stored, "moduli")
+        if read_flag(stored, "signed") or stored["bound"] is not None:
+            raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
+        return cls(primes)
+
+    def summary(self) -> dict[str, str]:
+        """Primes and range."""
+        return {"primes": str(self), "range": "elements of prime fields, 0 to p-1 in each"}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits of the product of the primes, and the primes as moduli."""
+        return {"bits": self.moduli.bits, "moduli": list(self.moduli)}
 
 
 def fields_of(moduli: ModuliSet) -> PrimeFields:

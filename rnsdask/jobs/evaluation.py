@@ -41,7 +41,7 @@ class Extension:
 
 
 @dataclass(frozen=True)
-class Output:
+class Paths:
     """The places of a result's values, and of the mask of their overflows."""
 
     path: str
@@ -344,7 +344,7 @@ def _known(operand: Operand) -> Known:
 
 
 def check_wanted(
-    prepared: PreparedExpressions, wanted: Mapping[str, Sequence[str]], outputs: Mapping[str, Output]
+    prepared: PreparedExpressions, wanted: Mapping[str, Sequence[str]], outputs: Mapping[str, Paths]
 ) -> None:
     """Raise ExpressionError if results cannot be reduced so, there are no such, or nothing is done with one.
 

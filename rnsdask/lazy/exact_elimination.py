@@ -33,7 +33,7 @@ from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.system import RNS
 
 # Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
-_STEPS = {"cpu": 2**31, "cuda": 2**37}
+STEPS = {"cpu": 2**31, "cuda": 2**37}
 
 
 class RationalRREF(NamedTuple):
@@ -179,7 +179,7 @@ def groups_of_chunks(
 ) -> list[tuple[int, int]]:
     """Groups of primes for chunks of a number of matrices, a task each: :func:`.prime_groups`."""
     return prime_groups(
-        name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(meta_from_array(words))]
+        name, words.shape[-2], columns, magnitude, matrices, STEPS[backend_name(meta_from_array(words))]
     )
 
 

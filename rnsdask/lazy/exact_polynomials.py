@@ -31,7 +31,7 @@ from rnsdask.rns.system import RNS
 _GROUP = {"cpu": 32, "cuda": 256}
 
 # Steps of Euclid's algorithm that a task does at least, where one chunk is several: about a second.
-_STEPS = {"cpu": 2**32, "cuda": 2**37}
+STEPS = {"cpu": 2**32, "cuda": 2**37}
 
 
 def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
@@ -62,7 +62,7 @@ def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
     meta = meta_from_array(x)
     if exact_polynomials.are_small(meta, lengths, pairs):
         return []
-    steps = _STEPS[backend_name(meta)]
+    steps = STEPS[backend_name(meta)]
     return exact_polynomials.prime_groups(lengths, system.known_magnitude, pairs, steps)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +28,9 @@ from rnsdask.core.moduli import (
     first_moduli,
     to_text,
 )
-from rnsdask.core.number_system import NumberSystem, check_source
+from rnsdask.core.number_system import RESIDUES, NumberSystem, check_source
 from rnsdask.core.place import Locate
+from rnsdask.core.stored_fields import read_bound, read_flag, read_moduli, read_source, source_fields
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.rns.convert import greatest_magnitude, ints_to_residues, residues_to_ints, to_limbs, to_residues
@@ -68,6 +70,8 @@ class RNS(NumberSystem):
     """
 
     table_name: ClassVar[str] = RNS_TABLE
+    stored_as: ClassVar[str] = RESIDUES
+    required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")
     lacks: ClassVar[str] = "residues have no such operation"
     ways_out: ClassVar[Mapping[str, str]] = {
         POSITIONAL_TABLE: "x.to_positional(bits) makes limbs",
@@ -285,6 +289,52 @@ class RNS(NumberSystem):
         source = {} if self.source is None else {"In place of": repr(self.source)}
         kind = f"{self.range_kind}, grows" if self.grows else self.range_kind
         return {"Moduli": repr(self.moduli), **source, "Range": kind, "Bound": bound}
+
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Moduli, range and bound; the source if there is one, and whether it grows."""
+        bound = None if self.bound is None else hex(self.bound)
+        mode = {"grows": True} if self.grows else {}
+        fields = {"moduli": list(self.moduli), "signed": self.signed, "bound": bound}
+        return {**fields, **source_fields(self.source), **mode}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "RNS":
+        """Return the system of these fields."""
+        moduli, source = read_moduli(stored), read_source(stored)
+        system = cls(
+            moduli, read_flag(stored, "signed"), source=source, grows=read_flag(stored, "grows", False)
+        )
+        bound = read_bound(stored)
+        return system if bound is None else system.with_exact_bound(bound)
+
+    def first_contradiction(self, words: Any) -> tuple[int, str] | None:
+        """The first number beyond the bound."""
+        if self.bound is None:
+            return None
+        # By its name, as the table: it imports this module.
+        excess = resolve_name("rnsdask.rns.bounds:find_excess")(words, self)
+        return None if excess is None else (excess.index, f"is {excess.text(self.bound)}")
+
+    def summary(self) -> dict[str, str]:
+        """Moduli, source, range and what is known of magnitudes."""
+        source = {} if self.source is None else {"source": repr(self.source)}
+        ends = "signed, -(M//2) to (M-1)//2" if self.signed else "unsigned, 0 to M-1"
+        known = "unknown" if self.bound is None else f"at most {bits_text(self.bound.bit_length())}"
+        kind = {"range": f"{ends}; grows" if self.grows else ends, "magnitude": known}
+        return {"moduli": repr(self.moduli), **source, **kind}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits of the range, moduli, source, and whether it grows."""
+        source = {} if self.source is None else {"source": list(self.source)}
+        mode = {"grows": True} if self.grows else {}
+        return {"bits": self.moduli.bits, "moduli": list(self.moduli), **source, **mode}
+
+    @property
+    def wraps_modulo(self) -> str:
+        """The product of the moduli."""
+        return "M"
 
 
 def check_length(bits: int) -> None:

@@ -36,7 +36,7 @@ _KEPT = 4
 _ROW_BYTES, _ENTRY_BYTES = 24, 96
 """Bytes of a row, and of an entry beside its value, while entries are brought into order."""
 
-_FITS_EVERYWHERE = 2**28
+FITS_EVERYWHERE = 2**28
 """Bytes that need no look at how much memory there is."""
 
 
@@ -287,7 +287,7 @@ def check_memory(shape: tuple[int, int], entries: int, beside: int = 0) -> None:
     `beside` are the bytes of their values, and what else is held meanwhile.
     """
     need = _ROW_BYTES * shape[0] + _ENTRY_BYTES * entries + beside
-    if need > _FITS_EVERYWHERE and need > (limit := process_limit()):
+    if need > FITS_EVERYWHERE and need > (limit := process_limit()):
         raise JobError(
             f"a sparse matrix of shape {shape} with {entries} entries takes {need / 1e9:.3g} GB, and this "
             f"process may use {limit / 1e9:.3g} GB"
