@@ -21,7 +21,7 @@ from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
 
 def check_elements(name: str, value: Any) -> None:
     """Raise the TypeError of a function of elements of fields, unless a value is an array of what divides."""
-    if not is_number_array(value) or not has(rows.divide_by, value):
+    if not is_number_array(value) or rows.divide_by.name not in value.system.table:
         way = "FieldArray.from_rns(x, fields)" if is_number_array(value) else "from_ints(x, fields)"
         raise TypeError(f"{name} takes a FieldArray, got {type(value).__name__}; rd.{way} makes one")
 
