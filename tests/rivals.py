@@ -213,7 +213,7 @@ def problems_of(victim: str, rival: str, count: int, how: str, old: Content) -> 
         JOBS[victim]("x.zarr", OWN)
 
     def rivals() -> None:
-        beside._PATIENCE = 0.05
+        beside.PATIENCE = 0.05
         JOBS[rival]("x.zarr", others)
 
     def look() -> Any:

@@ -13,8 +13,8 @@ import google_crc32c
 import numpy as np
 import pytest
 from commands import as_json, call, contents, fail, succeed
-from fuzzing.oracle import Range
 from laws import LAWS, LAYOUTS, Case, System, check
+from oracles.integers import Range
 from sample_arrays import CPU, host
 from toy_system import Excess, ExcessArray, Pair, PairArray
 

@@ -26,7 +26,7 @@ from rnsdask.core.place import Place
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunked, store_chunks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.promotion import in_system
+from rnsdask.lazy.promotion import in_stored_system
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
@@ -202,7 +202,7 @@ def _append(
 ) -> Any:
     stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
-    array = _in_stored_system(array, stored.system)
+    array = in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
@@ -216,13 +216,6 @@ def _append(
     with checked_workers() if compute else nullcontext():
         writer = store.append(stored, system, axis, array.shape[axis])
         return _write(words, writer, compute, first=tuple(first))
-
-
-def _in_stored_system(array: Any, system: Any) -> Any:
-    """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
-    own = array.system
-    is_grown = own.grows or (system.grows and own.same_numbers(system))
-    return in_system(array, system) if is_grown and type(own) is type(system) else array
 
 
 def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layout.Chunks | None) -> None:

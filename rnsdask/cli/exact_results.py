@@ -220,11 +220,12 @@ def _compute(
     wants_moduli = about_moduli != (None, None, None)
     if output is None and (any(mode.values()) or denominators or wants_moduli):
         refuse("--denominators, --overwrite, --resume and options of moduli need -o")
+    from rnsdask.core import rows
     from rnsdask.jobs.sources import OF_NUMBERS, Source
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None
     sources = [Source.at(path, OF_NUMBERS) for path in paths]
-    of_fields = not sources[0].info.system.overflows
+    of_fields = rows.divide_by.name in sources[0].info.system.table
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are for integers; these are elements of fields")
     if of_fields and checkpoint is not None:

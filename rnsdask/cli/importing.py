@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.number_system import NumberSystem
     from rnsdask.core.wide_moduli import WideModuli
+    from rnsdask.io.line_forms import NumberRange
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.importing import Import, InputForm
-    from rnsdask.jobs.line_forms import NumberRange
     from rnsdask.jobs.writing import Transfer
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
@@ -329,7 +329,7 @@ class _Input:
     ) -> "Iterator[_Input]":
         """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
         from rnsdask.core.file_formats import PARQUET
-        from rnsdask.jobs.compression import decompressed, first_bytes
+        from rnsdask.io.compression import decompressed, first_bytes
         from rnsdask.jobs.importing import InputForm
 
         as_records = told["records"]["width"] is not None
@@ -357,7 +357,7 @@ class _Input:
     @property
     def size(self) -> int | None:
         """Bytes that are to be read, where that is known."""
-        from rnsdask.jobs.integer_reading import remaining_bytes
+        from rnsdask.io.integer_reading import remaining_bytes
 
         return remaining_bytes(self.stream) if self.form.has_plain_bytes else None
 
@@ -448,7 +448,7 @@ def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
 
     InputError if import does not read its format, or not with the options given.
     """
-    from rnsdask.jobs.matrix_market import is_matrix_market
+    from rnsdask.io.matrix_market import is_matrix_market
 
     if as_records:
         _check_records(begin, name)

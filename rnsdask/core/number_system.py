@@ -76,7 +76,7 @@ class NumberSystem(ABC):
     """How to get residues of stored numbers, for jobs that take no others."""
 
     table_name: ClassVar[str] = "rnsdask.core.generic:INTEGERS"
-    """Name of the table of rows, such as ``rnsdask.rns.table:TABLE``, which may import this value.
+    """Name of the table of rows, such as ``rnsdask.tables.residues:TABLE``, which may import this value.
 
     Without one, the system has all that follows from :meth:`encode` and :meth:`decode`.
     """
@@ -188,12 +188,38 @@ class NumberSystem(ABC):
         return lowest + (value - lowest) % (highest - lowest + 1)
 
     def wide_system(self, bits: int | None) -> Any:  # noqa: ARG002  (without residues)
-        """Return a signed RNS that holds numbers of so many bits, or as long as these; None without one."""
+        """Return a signed RNS that holds numbers of so many bits, or as long as these.
+
+        None of systems without rows that residues of more moduli do for them.
+        """
         return None
 
     def exact_system(self, row: Row[..., Any], other: Any) -> Any:  # noqa: ARG002  (where words have one size)
         """Return the system that holds each result of a row of numbers of two systems, or None."""
         return None
+
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002
+        """Draw words (rows, *shape) of numbers uniform in the range, or within the bound, in NumPy.
+
+        TypeError if numbers of the system are not drawn.
+        """
+        raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {self!r}")
+
+    def bound_of(self, integers: Any) -> int | None:  # noqa: ARG002  (for systems that know bounds)
+        """Return the greatest magnitude of integers as :func:`.flat_values` returns them, if it is of use."""
+        return None
+
+    def bound_of_products(self, terms: int) -> int | None:  # noqa: ARG002  (for systems that know bounds)
+        """Return a bound of the products of so many numbers, if it shows that all are in range; else None."""
+        return None
+
+    def for_range(self, lowest: int, highest: int, *, signed: bool | None = None) -> Any:  # noqa: ARG002
+        """Return the system for numbers of a range beside those of this one: itself, unless it grows.
+
+        One that grows takes the fewest moduli, and a sign if it is `signed`, by default as this one, or has
+        to be.
+        """
+        return self
 
     def identifying_words(self, words: Any) -> Any:
         """Return words that unequal numbers differ in, of words (rows or more, *shape): maybe a view."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, SupportsIndex
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +23,7 @@ from rnsdask.core.stored_fields import read_flag, read_list
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
+from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
 
@@ -45,6 +47,10 @@ class FiniteFields(NumberSystem):
     def mismatch(self, other: Any) -> str:
         """Text of an error for elements of two fields."""
         return f"operands are of different fields: {self!r} and {other!r}"
+
+    @abstractmethod
+    def reciprocal(self, value: int) -> int:
+        """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
 
     @abstractmethod
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
@@ -100,6 +106,13 @@ class PrimeFields(FiniteFields):
     def mismatch(self, other: "PrimeFields") -> str:
         """Text of an error for elements of other fields."""
         return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
+
+    def reciprocal(self, value: int) -> int:
+        """The inverse modulo M; ZeroDivisionError names a prime that divides the integer."""
+        for p in self.moduli:
+            if value % p == 0:
+                raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {p}")
+        return int(gmpy2.invert(value, self.moduli.product))
 
     @property
     def primes(self) -> tuple[int, ...]:
@@ -170,6 +183,10 @@ class PrimeFields(FiniteFields):
         constants = forward_constants(self.moduli, limbs.shape[1], bool(signed))
         kernels_of(limbs).limbs_to_residues(limbs, constants, residues)
         return residues
+
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+        """Elements uniform in each field, independent of one another."""
+        return random_residues(self.moduli, shape, generator)
 
     def column(self, value: int, ndim: int = 1) -> NDArray[np.uint32]:
         """The element that any integer stands for, as one column with `ndim` axes of length 1."""

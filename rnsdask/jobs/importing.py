@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import layout
+from rnsdask.core import rows as table_rows
 from rnsdask.core.errors import InputError, JobError, brief
 from rnsdask.core.file_formats import (
     FIRST_BYTES,
@@ -30,11 +31,11 @@ from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.places import is_url, read_place
+from rnsdask.io.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
+from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
+from rnsdask.io.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
-from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
-from rnsdask.jobs.line_forms import NumberRange, plain_lines, range_of_lines
-from rnsdask.jobs.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.tables import NumpyReader, ParquetReader, read_numpy_header
 from rnsdask.jobs.writing import (
@@ -48,8 +49,7 @@ from rnsdask.jobs.writing import (
 from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import BATCH_INTEGERS, batch_size
-from rnsdask.rns.promotion import least_system
-from rnsdask.rns.system import RNS
+from rnsdask.rns.system import RNS, least_system
 
 
 class Integers(Protocol):
@@ -130,7 +130,7 @@ class InputForm:
 
     def needs_range(self, system: NumberSystem | None) -> bool:
         """Whether integers can be read into a system only when their range is known."""
-        return system is None or (not system.overflows and self.kind in (TEXT, MATRIX_MARKET))
+        return system is None or (_of_elements(system) and self.kind in (TEXT, MATRIX_MARKET))
 
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers of a stream, called `name` in messages, and return their range.
@@ -155,7 +155,7 @@ class InputForm:
     ) -> IntegerSource:
         """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
         limits: tuple[Any, Any] = system.value_range
-        if not system.overflows:  # any integer stands for an element
+        if _of_elements(system):
             limits = (None, None) if found is None else (found.lowest, found.highest)
         if self.kind == MATRIX_MARKET:
             return MatrixMarketReader(stream, name, system, limits)
@@ -183,6 +183,11 @@ class InputForm:
         most = 256 ** self.records["width"]
         lowest, highest = (-most, most) if limits[0] is None else limits
         return BinaryReader(stream, name, lowest, highest, signed=self.signed, **self.records)
+
+
+def _of_elements(system: NumberSystem) -> bool:
+    """Whether numbers of a system have no order, for any integer stands for one of them."""
+    return table_rows.compare.name not in system.table
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:

@@ -96,7 +96,7 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
     length, chunks = array.shape[k], array.words.chunksize[1:]
-    block = _block_length(array, k)
+    block = block_length(array, k)
     steps, result = None, array
     if block < length:
         steps = FourStep(array.system, length, block, inverse, negacyclic)
@@ -108,7 +108,7 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     return Transform(source, result, k, steps, backend, _work(source, array, k, block), job)
 
 
-def _block_length(array: FieldArray, axis: int) -> int:
+def block_length(array: FieldArray, axis: int) -> int:
     """How much of the axis a task transforms: all of it where that is a chunk, else 64 to 128 MiB.
 
     At least the square root of the length, so that rows and columns of a matrix both fit.

@@ -138,6 +138,12 @@ class Positional(NumberSystem):
             raise self.out_of_range(f"value {abbreviate(value)} at flat index {locate(index)}")
         return words
 
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+        """Limbs of numbers uniform in the whole range."""
+        words = generator.integers(2**32, size=(self.rows, *shape), dtype=np.uint32)
+        words[-1] = trimmed(words[-1], self.top_bits, self.signed)
+        return words
+
     def out_of_range(self, what: str, owner: str | None = None) -> ValueError:
         """The error of a number outside the range, named as in ``operand 5``."""
         return super().out_of_range(what, repr(self) if owner is None else owner)

@@ -10,16 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants import sufficient_prefix
-from rnsdask.core.errors import ReplacedModuliOverflowError, RNSOverflowError, abbreviate, bits_text
+from rnsdask.core.errors import (
+    LimitOverflowError,
+    ReplacedModuliOverflowError,
+    RNSOverflowError,
+    abbreviate,
+    bits_text,
+)
 from rnsdask.core.layout import check_residue_array
-from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, first_moduli, to_text
+from rnsdask.core.moduli import (
+    LIMB_BITS,
+    MOST_MODULI,
+    ModuliSet,
+    as_bool,
+    as_integer,
+    check_moduli_set,
+    first_moduli,
+    to_text,
+)
 from rnsdask.core.number_system import RESIDUES, NumberSystem, check_source
 from rnsdask.core.place import Locate
 from rnsdask.core.stored_fields import read_bound, read_flag, read_moduli, read_source, source_fields
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
+from rnsdask.rns.convert import greatest_magnitude, ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
+from rnsdask.rns.random import random_residues
+
+MOST_BITS = LIMB_BITS * MOST_MODULI
+"""Bits of no moduli set are more: each modulus has at most 32."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,6 +170,31 @@ class RNS(NumberSystem):
         """Return a system and words of the same numbers, by no more moduli than their bound needs."""
         moduli = sufficient_prefix(self.moduli, self.signed, self.bound)
         return RNS(moduli, self.signed), words[: len(moduli)]
+
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+        """Residues of random numbers: :func:`.random_residues`."""
+        return random_residues(
+            self.moduli, shape, generator, None if self.bound is None else self.known_range
+        )
+
+    def bound_of(self, integers: Any) -> int:
+        """The greatest magnitude of integers: :func:`.greatest_magnitude`."""
+        return greatest_magnitude(integers)
+
+    def bound_of_products(self, terms: int) -> int | None:
+        """The bound to the power of `terms`."""
+        magnitude, highest = max(self.known_magnitude, 1), self.value_range[1]
+        # Other magnitudes than 1 grow by a bit at least.
+        if magnitude > 1 and terms > highest.bit_length():
+            return None
+        bound: int = magnitude**terms
+        return bound if bound <= highest else None
+
+    def for_range(self, lowest: int, highest: int, *, signed: bool | None = None) -> "RNS":
+        """The system that grows, of the fewest moduli: :func:`least_system`."""
+        return (
+            least_system(lowest, highest, self.signed if signed is None else signed) if self.grows else self
+        )
 
     def encode(self, values: Any) -> NDArray[np.uint32]:
         """Residues of integers: :func:`.ints_to_residues`."""
@@ -291,3 +335,28 @@ class RNS(NumberSystem):
     def wraps_modulo(self) -> str:
         """The product of the moduli."""
         return "M"
+
+
+def check_length(bits: int) -> None:
+    """Raise LimitOverflowError if no moduli set can hold results of that length."""
+    if bits > MOST_BITS:
+        raise LimitOverflowError(0, bits, MOST_BITS, signed=False, negative=False)
+
+
+def least_system(low: int, high: int, signed: bool, count: int = 1) -> RNS:
+    """The system that grows, of the fewest moduli, at least `count`, that hold a range; signed if needed.
+
+    A range that no set can hold is a LimitOverflowError.
+    """
+    is_signed = signed or low < 0
+    bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + is_signed
+    check_length(bits)
+    count = max(count, bits // LIMB_BITS)
+    while True:
+        if count > MOST_MODULI:
+            raise LimitOverflowError(0, bits, MOST_BITS, signed=is_signed, negative=False)
+        system = RNS(first_moduli(count), is_signed, grows=True)
+        lowest, highest = system.value_range
+        if lowest <= low and high <= highest:
+            return system
+        count += 1

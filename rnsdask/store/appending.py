@@ -24,7 +24,7 @@ from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, check_unchanged, target_at
 from rnsdask.store.writing import StoreWriter, load_own
 
-_REQUESTS = 16
+REQUESTS = 16
 """Files that are linked, or copied, at a time."""
 
 
@@ -88,7 +88,7 @@ class _RemoteAppender(StoreWriter):
         location, info = self.target.location, self.info
         self.target.check_extended()
         new = [info.chunk_key(index) for index in info.indices() if index not in self._lasting]
-        with ThreadPoolExecutor(_REQUESTS) as pool:
+        with ThreadPoolExecutor(REQUESTS) as pool:
             list(pool.map(lambda key: location.copy(f"{STAGED}/{key}", key, f"{location.path}: {key}"), new))
         return content_of(location, map(info.chunk_key, info.indices()))
 
@@ -105,7 +105,7 @@ def _link_chunks(writer: StoreWriter, old: StoreInfo, indices: Sequence[tuple[in
             target.check_extended()
             raise CorruptChunkError(f"{old.chunk_name(index)} is missing") from None
 
-    with ThreadPoolExecutor(_REQUESTS) as pool:
+    with ThreadPoolExecutor(REQUESTS) as pool:
         list(pool.map(link, indices))
 
 

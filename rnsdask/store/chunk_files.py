@@ -60,7 +60,7 @@ _PROBED_BYTES = 64
 _IDLE_BUFFERS = 4
 
 
-class _BufferPool:
+class BufferPool:
     """Memory of arrays that are gone, lent again to the next array of the same size.
 
     New memory comes from the operating system page by page and zeroed, which takes as long as reading a chunk
@@ -94,7 +94,7 @@ class _BufferPool:
         return None
 
 
-_buffers = _BufferPool(_IDLE_BUFFERS)
+_buffers = BufferPool(_IDLE_BUFFERS)
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def read_chunk_file(
         residues = _buffers.take(math.prod(shape)).reshape(shape)
         if columns is None:
             rows = residues.reshape(shape[0], -1)
-            computed, valid = _read_checksummed(stream, rows, last, name)
+            computed, valid = read_checksummed(stream, rows, last, name)
         else:
             computed, valid = _read_columns(stream, residues, columns.start, last, file_size, name)
         stored = np.empty(CHECKSUM_BYTES, np.uint8)
@@ -206,7 +206,7 @@ def _fill(stream: BufferedReader, content: NDArray[np.uint8], file_size: int, na
         check_size(stream.tell(), file_size, name)
 
 
-def _read_checksummed(
+def read_checksummed(
     stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
 ) -> tuple[int, bool]:
     """Read the rows of a matrix.

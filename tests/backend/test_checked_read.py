@@ -69,7 +69,7 @@ def test_a_file_that_has_shrunk(tmp_path: Path, rng: np.random.Generator, left: 
         path.open("rb") as stream,
         pytest.raises(CorruptChunkError, match=f"^it has {left} bytes; .* 786436"),
     ):
-        chunk_files._read_checksummed(stream, rows, None, "it")
+        chunk_files.read_checksummed(stream, rows, None, "it")
 
 
 def test_errors(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_errors(tmp_path: Path) -> None:
     with (tmp_path / "x").open("wb") as file:
         assert read_checked(file.fileno(), rows, NONE)[0] == -errno.EBADF
         with pytest.raises(OSError, match="Bad file descriptor"):
-            chunk_files._read_checksummed(file, rows, None, "it")  # type: ignore[arg-type]
+            chunk_files.read_checksummed(file, rows, None, "it")  # type: ignore[arg-type]
     for last in (np.zeros(1, np.uint32), np.zeros(3, np.uint32)):
         with pytest.raises(ValueError, match="one word for each row"):
             read_checked(0, rows, last)

@@ -174,5 +174,5 @@ def test_limits_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     with LocalCluster(n_workers=2, threads_per_worker=3, **options) as cluster, Client(cluster) as client:
         for gpu, expected in ((True, 2**40), (False, None)):
-            (place,) = memory_plan._workers(client, gpu=gpu)
+            (place,) = memory_plan.worker_places(client, gpu=gpu)
             assert (place.device, place.threads) == (expected, 3)

@@ -309,7 +309,7 @@ def refuse_rename(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 def test_a_lock_that_is_held_too_long(two: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     path, new = two
-    monkeypatch.setattr(beside, "_PATIENCE", 0.05)
+    monkeypatch.setattr(beside, "PATIENCE", 0.05)
     held = "x: another job has been putting an array in its place for 0 s; try again later, or end that job"
     with beside.locked(store.locate(str(path))):
         for change in (
