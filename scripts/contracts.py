@@ -14,7 +14,16 @@ from pathlib import Path
 
 SYSTEMS = {"RNS", "IntervalRNS", "PrimeFields", "FermatField", "Positional"}
 FOLDERS = ("rns", "interval_rns", "fields", "positional")
-"""Folders of number systems, whose files `table.py` are their tables."""
+"""Folders of number systems."""
+
+TRAITS = {"extends", "grows", "overflows"}
+"""Attributes of number systems that say what kind of system it is."""
+
+OF_ENTRIES = {"entry", "self"}
+"""Owners of attributes of the same names that are no number systems."""
+
+PLANNING = {f"lazy/{name}.py" for name in ("elementwise", "growing", "operands", "plan", "promotion")}
+"""Files that bring operands together and plan operations, and so may ask systems how results grow."""
 
 CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
 """Functions whose first argument is a row."""
@@ -74,12 +83,53 @@ def checks_of_systems(files: dict[Path, ast.Module]) -> Iterator[str]:
                     yield f"{path}:{node.lineno}"
 
 
+def questions_of_kind(files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Places outside the folders of systems that ask what kind of numbers there are, but for `isinstance`.
+
+    By an attribute of :data:`TRAITS`, by ``hasattr`` of an attribute that systems or arrays of some kinds
+    have, or by functions such as ``of_fields``.
+    """
+    members = set().union(*(_members(files, folder) for folder in FOLDERS)) - _members(files, "core")
+    for path, tree in files.items():
+        if path.parts[0] in (*FOLDERS, "core"):
+            continue
+        names = [a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names]
+        imported = {"of_fields", "check_fields"} & {*names}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in TRAITS and isinstance(node.ctx, ast.Load):
+                found = ast.unparse(node.value) not in OF_ENTRIES
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr":
+                named = node.args[1]
+                found = isinstance(named, ast.Name) and named.id == "method"
+                found |= isinstance(named, ast.Constant) and named.value in members
+            else:
+                found = isinstance(node, ast.Name) and node.id in imported
+            if found:
+                yield f"{path}:{node.lineno}"
+
+
+def _members(files: dict[Path, ast.Module], folder: str) -> set[str]:
+    """Names that the classes of number systems in a folder define."""
+    paths = [
+        p for p in files if p.parts[0] == folder and p.stem in ("system", "fermat_field", "number_system")
+    ]
+    classes = [node for path in paths for node in files[path].body if isinstance(node, ast.ClassDef)]
+    names = {"extend"}
+    for node in (part for found in classes for part in found.body):
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            names.add(ast.unparse(node.target))
+    return names - ({"extend"} if folder == "core" else set())
+
+
 def adaptors(files: dict[Path, ast.Module]) -> Iterator[str]:
     """Lambdas and functions of the tables, which adapt functions that stand elsewhere."""
-    for folder in FOLDERS:
-        for node in ast.walk(files[Path(folder, "table.py")]):
+    tables = [path for path in files if path.parts[0] == "tables" or path.name == "table.py"]
+    for path in tables:
+        for node in ast.walk(files[path]) if path != Path("core/table.py") else ():
             if isinstance(node, ast.Lambda | ast.FunctionDef):
-                yield f"{folder}:{node.lineno}"
+                yield f"{path}:{node.lineno}"
 
 
 def public_functions_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterator[str]:
@@ -148,11 +198,15 @@ def main() -> None:
     files = trees(root)
     declared, strings = declared_rows(files), list(rows_as_strings(files))
     undeclared = sorted(set(strings) - declared)
+    kinds = list(questions_of_kind(files))
+    planned = [place for place in kinds if place.rpartition(":")[0] in PLANNING]
+    asked = [place for place in kinds if place not in planned]
     for name, value in {
         "rows declared": len(declared),
         "rows named by strings": f"{len(set(strings))} names at {len(strings)} places",
         "of these undeclared": f"{len(undeclared)} {' '.join(undeclared)}",
         "isinstance of systems outside their folders": len(list(checks_of_systems(files))),
+        "other questions of their kind": f"{len(asked)}, {len(planned)} more where operations are planned",
         "adaptors and lambdas in the tables": len(list(adaptors(files))),
         "public functions that return Any": len(list(public_functions_of_any(root, files))),
         "private names that tests reach for": len(list(private_names_in_tests(root))),

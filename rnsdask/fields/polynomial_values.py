@@ -65,7 +65,7 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
             continue
         x = x.reshape(n, -1)
         table = powers(x, size + 1, fields)
-        values = fields.apply(rows.matmul, padded, table[:, :size])
+        values = fields.apply(rows.multiply_matrices, padded, table[:, :size])
         values = values.reshape(n, *f.shape[1:-1], groups, x.shape[-1])
         power = table[:, size].reshape(n, *(1,) * len(batch), -1)
         parts.append(_by_horner(values, power, fields, batch))

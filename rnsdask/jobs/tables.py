@@ -22,8 +22,8 @@ from rnsdask.arrays.tables import (
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.io.integer_reading import Batch, BinaryReader, IntegerReader
 from rnsdask.jobs.compute import Advance, map_ahead
-from rnsdask.jobs.integer_reading import Batch, BinaryReader, IntegerReader
 from rnsdask.rns.values import flat_integers, range_of_arrow
 
 COLUMN = "value"

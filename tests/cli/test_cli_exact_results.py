@@ -401,7 +401,7 @@ def test_places_are_looked_at_before_the_work(
     Path("file").write_text("other")
     words, modes = command.split(), ([], ["--overwrite"])
     stored("whole", x)
-    store.create("begun", rd.RNS(MODULI), (4,), job_identity="another one")
+    store.create("begun", rd.RNS(MODULI), (4,), job="another one")
     before = sorted(map(str, Path().rglob("*")))
     monkeypatch.setattr(exact_results, "integers", no_work)
     for place in ("folder", "file", "file/d", "n" * 256):

@@ -190,7 +190,7 @@ def test_lines_after_a_header_keep_their_numbers() -> None:
 def test_a_header_that_comes_in_pieces() -> None:
     import io
 
-    from rnsdask.jobs.integer_reading import TextReader
+    from rnsdask.io.integer_reading import TextReader
 
     class Slow(io.RawIOBase):
         data = b"value\n5\n6\n"

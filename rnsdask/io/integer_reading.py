@@ -99,7 +99,7 @@ class Batch:
         limbs, signed = self.limbs, self.signed
         if system.is_signed and not signed:
             limbs, signed = np.pad(limbs, ((0, 0), (0, 1))), True
-        elif signed and system.overflows and not system.is_signed:
+        elif signed and rows.compare.name in system.table and not system.is_signed:
             if (limbs[:, -1] >> LIMB_BITS - 1).any():
                 raise ValueError(f"a negative integer is out of the range of {system!r}")
             signed = False

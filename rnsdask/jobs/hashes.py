@@ -10,7 +10,7 @@ from rnsdask.core.places import is_url, read_place
 from rnsdask.store import PlainInfo, StoreInfo, fingerprint, locate
 
 
-def job_identity(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **parameters: Any) -> str:
+def job_hash(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **parameters: Any) -> str:
     """Hash of an operation, its parameters, and its inputs as they are now.
 
     `inputs` are the stores that are read, by the names that the operation has for them: changes of their
@@ -21,7 +21,7 @@ def job_identity(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **
     return _hash({"operation": operation, "inputs": stores, "parameters": parameters})
 
 
-def import_identity(source: str, **parameters: Any) -> str | None:
+def import_hash(source: str, **parameters: Any) -> str | None:
     """Hash of an import, with its parameters, of a file, or a folder of files, as it is now.
 
     None for an input whose changes cannot be detected, such as standard input.
@@ -41,9 +41,9 @@ def import_identity(source: str, **parameters: Any) -> str | None:
     return _hash({"operation": "import", "inputs": found, "parameters": parameters})
 
 
-def result_identity(identity: str, **parameters: Any) -> str:
+def result_hash(job: str, **parameters: Any) -> str:
     """Hash of one of the arrays that a job writes, by that of the job and what else that array depends on."""
-    return _hash({"job": identity, "parameters": parameters})
+    return _hash({"job": job, "parameters": parameters})
 
 
 def _hash(content: dict[str, Any]) -> str:

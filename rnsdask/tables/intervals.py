@@ -1,41 +1,22 @@
 """The table of signed integers with stored intervals."""
 
-import math
 from functools import partial
 from typing import Any
 
 from rnsdask.core import generic, rows
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, ThroughRNS, table
-from rnsdask.interval_rns import arithmetic, convert, divide, products, reduce, widening
+from rnsdask.interval_rns import arithmetic, convert, divide, exact_results, products, reduce, widening
 from rnsdask.rns.divide import check_divisor
 from rnsdask.rns.powers import check_inverses
 from rnsdask.rns.products import combine, factors_along
 
-
-def _bits_of_sum(x: Any, *_: Any, **__: Any) -> int:
-    """Bits of a sum of all numbers of an array."""
-    return int(x.system.moduli.bits + math.prod(x.words.shape[1:]).bit_length())
-
-
-def _bits_of_matmul(a: Any, b: Any) -> int:  # noqa: ARG001
-    """Bits of a sum of as many products as a product of matrices adds."""
-    return int(2 * a.system.moduli.bits + a.words.shape[-1].bit_length())
-
-
-def _bits_of_convolution(a: Any, *_: Any) -> int:
-    """Bits of a sum of as many products as a convolution adds, at most."""
-    return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
-
-
-def _check_power_modulo(x: Any, _: Any, modulus: int) -> None:
-    highest = x.system.value_range[1]
-    if abs(modulus) - 1 > highest:
-        raise ValueError(
-            f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose range ends at "
-            f"{abbreviate(highest)}; x.extend(moduli) takes more moduli"
-        )
-
+_AS_INTEGERS: tuple[Row[..., Any], ...] = (
+    *(rows.det, rows.rank, rows.charpoly, rows.solve, rows.inv, rows.rref, rows.nullspace),
+    *(rows.poly_divmod, rows.poly_gcd, rows.evaluate, rows.interpolate, rows.resultant, rows.discriminant),
+    *(rows.compose, rows.power_mod, rows.power_series, rows.inverse_series, rows.log_series, rows.exp_series),
+)
+"""Rows of whole arrays whose results are Python ints, as long as they are."""
 
 TABLE = generic.EVERYWHERE | table(
     *(
@@ -53,7 +34,7 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.bit_length, reduce.bit_length),
     Entry(rows.power, products.power, check=generic.check_power),
     Entry(rows.power_by_array, products.power_by_array),
-    ThroughRNS(rows.power_modulo, check=_check_power_modulo),
+    ThroughRNS(rows.power_modulo, check=exact_results.check_power_modulo),
     Entry(rows.inverse, products.inverse, check=check_inverses),
     Entry(rows.residues_modulo, convert.residues_modulo),
     Entry(rows.widened, widening.widened),
@@ -69,12 +50,13 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.factors, products.factors_of_chunk),
     Entry(rows.join_factors, combine),
     Entry(rows.product, products.result_of),
-    ThroughRNS(rows.cumsum, _bits_of_sum),
+    ThroughRNS(rows.cumsum, exact_results.bits_of_sum),
     Entry(rows.cumprod, products.running_products),
     ThroughRNS(rows.cummax),
     ThroughRNS(rows.cummin),
     Entry(rows.ordering, reduce.ordering),
-    ThroughRNS(rows.matmul, _bits_of_matmul, overflows=True),
-    ThroughRNS(rows.convolve, _bits_of_convolution, overflows=True),
+    *map(ThroughRNS, _AS_INTEGERS),
+    ThroughRNS(rows.matmul, exact_results.bits_of_matmul, overflows=True),
+    ThroughRNS(rows.convolve, exact_results.bits_of_convolution, overflows=True),
 )
 """Operations of numbers with intervals."""

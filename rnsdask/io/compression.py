@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.file_formats import FIRST_BYTES, compression_of
-from rnsdask.jobs.integer_reading import remaining_bytes
+from rnsdask.io.integer_reading import remaining_bytes
 
 # First bytes of a compressed stream, by the suffix of its file's name.
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}

@@ -32,7 +32,6 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.mod_power_by_array, modular.mod_power_by_array),
     Entry(rows.mod_power_by_integer, modular.mod_power_by_integer),
     Entry(rows.mod_inverse, modular.mod_inverse),
-    Entry(rows.random, arithmetic.random_limbs),
     Entry(rows.from_decimal, decimal.from_decimal),
     Entry(rows.to_decimal, decimal.to_decimal),
     Entry(rows.reduce, reduce.reduce_words),

@@ -13,7 +13,7 @@ import gmpy2
 
 from rnsdask.core.errors import InputError, brief
 from rnsdask.core.integer_text import not_an_integer, parse_integer
-from rnsdask.jobs.integer_reading import BYTE_ORDER_MARK, CSV_HEADER, Readable
+from rnsdask.io.integer_reading import BYTE_ORDER_MARK, CSV_HEADER, Readable
 
 _PIECE = 2**18
 _LONGEST_LINE = 2**26

@@ -5,6 +5,9 @@ from functools import partial
 from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
+from rnsdask.lazy import exact_elimination, exact_polynomials, integer_polynomials
+from rnsdask.lazy.convolve import convolve_residues
+from rnsdask.lazy.matmul import product_of_residues
 from rnsdask.rns import (
     arithmetic,
     axis,
@@ -15,7 +18,6 @@ from rnsdask.rns import (
     number_theory,
     powers,
     products,
-    random,
     reduce,
     scan,
     sort,
@@ -37,7 +39,6 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.power_modulo, powers.power_modulo),
     Entry(rows.power_modulo_by_array, powers.power_modulo_by_array),
     Entry(rows.inverse, powers.inverse, check=powers.check_inverses),
-    Entry(rows.random, random.random_residues),
     Entry(rows.residues_modulo, unchanged),
     Entry(rows.from_decimal, decimal.decimal_to_words),
     Entry(rows.to_decimal, decimal.words_to_decimal),
@@ -56,6 +57,27 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.cummax, partial(scan.scan_extrema, minimum=False)),
     Entry(rows.cummin, partial(scan.scan_extrema, minimum=True)),
     Entry(rows.ordering, sort.ordering),
-    Entry(rows.matmul, matmul.multiply),
+    Entry(rows.multiply_matrices, matmul.multiply),
+    Entry(rows.matmul, product_of_residues),
+    Entry(rows.convolve, convolve_residues),
+    Entry(rows.det, exact_elimination.det),
+    Entry(rows.rank, exact_elimination.rank),
+    Entry(rows.charpoly, exact_elimination.charpoly),
+    Entry(rows.solve, exact_elimination.solve),
+    Entry(rows.inv, exact_elimination.inv),
+    Entry(rows.rref, exact_elimination.rref),
+    Entry(rows.nullspace, exact_elimination.nullspace),
+    Entry(rows.poly_divmod, integer_polynomials.divided),
+    Entry(rows.poly_gcd, integer_polynomials.common_divisor),
+    Entry(rows.evaluate, integer_polynomials.evaluate),
+    Entry(rows.interpolate, integer_polynomials.interpolate),
+    Entry(rows.compose, integer_polynomials.compose),
+    Entry(rows.power_mod, integer_polynomials.power_mod),
+    Entry(rows.power_series, integer_polynomials.powers),
+    Entry(rows.inverse_series, integer_polynomials.inverse_series),
+    Entry(rows.log_series, integer_polynomials.log_series),
+    Entry(rows.exp_series, integer_polynomials.exp_series),
+    Entry(rows.resultant, exact_polynomials.resultant),
+    Entry(rows.discriminant, exact_polynomials.discriminant),
 )
 """Operations of residues."""
