@@ -12,6 +12,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Part, Row
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.core.ways import Message, Way, must
 from rnsdask.lazy.elementwise import apply, entry_of, finished, has, holding, mapped, ranges_of
 from rnsdask.lazy.growing import check_shift, extends, grown, grows
 from rnsdask.lazy.integer_operands import with_arrays
@@ -159,7 +160,7 @@ def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) ->
     elif np.ndim(bits) == 0:
         value = scalar(bits)
         if value < 0:
-            raise ValueError(f"bits must not be negative, got {brief(value)}")
+            raise ValueError(must("bits", f"not be negative, got {brief(value)}"))
         blocks = (x.words, np.full((1,) * x.words.ndim, min(value, LONGEST_SHIFT), dtype=np.int64))
     else:
         blocks = with_machine_integers(x, bits, "numbers of bits")
@@ -171,8 +172,11 @@ def _shift(bits: Any) -> int:
     """Return the integer by which residues are shifted."""
     if getattr(bits, "ndim", 0) or isinstance(bits, list | tuple):
         raise TypeError(
-            "residues are shifted by one integer, got an array; x.to_positional(bits) makes numbers that are "
-            "shifted by one each"
+            Message(
+                "residues are shifted by one integer, got an array; ",
+                Way.LIMBS,
+                " makes numbers that are shifted by one each",
+            )
         )
     return as_integer(bits, "shift")
 

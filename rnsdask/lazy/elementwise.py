@@ -15,7 +15,8 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Row
-from rnsdask.core.table import Entry
+from rnsdask.core.table import Entry, table_at
+from rnsdask.core.ways import Conversion, Conversions, Kind, Message, with_ways
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.growing import grown
 from rnsdask.lazy.integer_operands import with_arrays
@@ -53,7 +54,7 @@ def entry_of(row: Row[..., Any], *operands: Operand, name: str | None = None) ->
         raise TypeError(
             f"{name or row.name} takes at least one array of numbers, got {kinds}; rd.from_ints makes one"
         )
-    check_one_kind(*arrays)
+    check_one_kind(*arrays, row=row)
     entry = arrays[0].system.table.get(row.name)
     return refuse(name or row.name, arrays[0], row) if entry is None else entry
 
@@ -65,19 +66,33 @@ def has(row: Row[..., Any], *operands: Operand) -> bool:
 
 def refuse(name: str, x: Numbers, row: Row[..., Any]) -> NoReturn:
     """Raise the TypeError of an operation that a number system lacks, for its table has no such row."""
-    raise TypeError(f"{name} takes no {type(x).__name__}: {x.system.lacking(row)}")
+    raise TypeError(Message(f"{name} takes ", Kind.of(type(x), "no"), ": ", x.system.lacking(row)))
 
 
-def check_one_kind(first: Numbers, *others: Numbers) -> None:
-    """Raise TypeError if arrays are of several kinds of number systems."""
+def check_one_kind(first: Numbers, *others: Numbers, row: Row[..., Any] | None = None) -> None:
+    """Raise TypeError if arrays are of several kinds of number systems; the way out is one that has a row."""
     for other in others:
         if type(other.system) is not type(first.system):
-            kinds = sorted((f"{type(array).__name__}s" for array in (first, other)), reverse=True)
-            ways = sorted({array.system.conversions for array in (first, other)} - {""})
+            kinds: list[Any] = sorted((Kind.of(type(array), "s") for array in (first, other)), key=str)[::-1]
             if kinds[0] == kinds[1]:
                 kinds = [f"elements of {array.system!r}" for array in (first, other)]
-                ways = ["their integers, of to_ints() or lift(), are of any field"]
-            raise TypeError("; ".join([f"{' and '.join(kinds)} do not mix", *ways]))
+            ways = _conversions(first.system, other.system, row)
+            what = Message(kinds[0], " and ", kinds[1], " do not mix")
+            raise TypeError(with_ways(what, *([Conversions(ways)] if ways else [])))
+
+
+def _conversions(a: NumberSystem, b: NumberSystem, row: Row[..., Any] | None) -> tuple[Conversion, ...]:
+    """Conversions of which each brings numbers of two systems to one that has a row; of both, to a third."""
+
+    def has_row(table: str) -> bool:
+        return row is None or row.name in table_at(table)
+
+    pairs = [(x.conversions, y.table_name) for x, y in ((a, b), (b, a)) if has_row(y.table_name)]
+    found = {known[table] for known, table in pairs if table in known}
+    if not found:
+        third = next((table for table in a.conversions if table in b.conversions and has_row(table)), None)
+        found = {a.conversions[third], b.conversions[third]} if third else set()
+    return tuple(sorted(found, key=lambda conversion: conversion.value))
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------

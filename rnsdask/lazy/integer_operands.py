@@ -12,6 +12,7 @@ from rnsdask.backend import Array, backend_beside, backend_name, to_backend
 from rnsdask.core.errors import NumberError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.ways import Message, with_ways
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
@@ -127,7 +128,9 @@ def _encoded(values: Any, system: NumberSystem) -> Any:
     try:
         return system.encode(values)
     except NumberError as error:
-        raise NumberError(f"an operand beside an array of numbers: {error}; {system.wider}") from None
+        raise NumberError(
+            with_ways(Message("an operand beside an array of numbers: ", error), system.wider)
+        ) from None
 
 
 def _encoded_block(block: Any, *, system: NumberSystem, backend: str) -> Array:

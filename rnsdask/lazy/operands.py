@@ -20,6 +20,7 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import with_source_of
+from rnsdask.core.ways import Kind, Message
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
@@ -81,8 +82,12 @@ def scalar(operand: Operand) -> int:
     """Return an operand that is a single integer as a Python int; TypeError if it is anything else."""
     if isinstance(operand, da.Array):
         raise TypeError(
-            "an operand must be an RNSArray or an integer, which may be lazy, got a Dask array of shape "
-            f"{operand.shape} and dtype {operand.dtype}"
+            Message(
+                "an operand must be ",
+                Kind("RNSArray", "a"),
+                " or an integer, which may be lazy, got a Dask array of shape "
+                f"{operand.shape} and dtype {operand.dtype}",
+            )
         )
     check_no_array(operand)
     if isinstance(operand, np.ndarray):  # as NumPy gives it where the array is the second operand
@@ -132,7 +137,9 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
-        raise TypeError("at least one operand must be an RNSArray, got integers only")
+        raise TypeError(
+            Message("at least one operand must be ", Kind("RNSArray", "a"), ", got integers only")
+        )
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
         return Operands(tuple([array.words for array in arrays]), common_system(*arrays))
     operands = in_common_system(*operands)
