@@ -82,6 +82,21 @@ def checks_of_systems(files: dict[Path, ast.Module]) -> Iterator[str]:
                     yield f"{path}:{node.lineno}"
 
 
+KINDS_OF_SYSTEMS = {"extends", "grows", "overflows"}
+"""Attributes of a system that say what its results do."""
+
+
+def questions_of_kinds(files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Places outside ``core``, the folders of systems and plans where the kind of a system is asked for."""
+    for path, tree in files.items():
+        if path.parts[0] in ("core", *FOLDERS) or path == Path("lazy", "plan.py"):
+            continue
+        for node in ast.walk(tree):
+            is_asked = isinstance(node, ast.Attribute) and node.attr in KINDS_OF_SYSTEMS
+            if is_asked and ast.unparse(node.value) not in ("self", "entry", "found.entry", "plan"):
+                yield f"{path}:{node.lineno}"
+
+
 def adaptors(files: dict[Path, ast.Module]) -> Iterator[str]:
     """Lambdas and functions of the tables, which adapt functions that stand elsewhere."""
     for folder in FOLDERS:
@@ -168,6 +183,7 @@ def main() -> None:
         "rows named by strings": f"{len(set(strings))} names at {len(strings)} places",
         "of these undeclared": f"{len(undeclared)} {' '.join(undeclared)}",
         "isinstance of systems outside their folders": len(list(checks_of_systems(files))),
+        "questions of systems' kinds outside plans": len(list(questions_of_kinds(files))),
         "adaptors and lambdas in the tables": len(list(adaptors(files))),
         "public functions that return Any": len(list(public_functions_of_any(root, files))),
         **{f"stays of x*y, {name}": _stays_and_rooms(call) for name, call in products().items()},

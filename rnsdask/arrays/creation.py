@@ -36,10 +36,10 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     lazy_column,
 )
+from rnsdask.lazy.plan import system_of_values
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
-from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
 
@@ -537,8 +537,8 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
         return np.full_like(x.words[0], fill_value, dtype=dtype)
     system: Any = x.system
     value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
-    if system.grows and (ends := ends_of(value)):
-        system = least_system(min(ends), max(ends), system.signed)
+    if ends := ends_of(value):
+        system = system_of_values(min(ends), max(ends), system)
     bound = None
     if is_lazy_integer(value):
         words = shapes.filled(x.words, lazy_column(value, system, x.ndim))

@@ -21,7 +21,7 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
 from rnsdask.lazy.elementwise import check_one_kind, entry_of, has, refuse
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
-from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
@@ -39,6 +39,7 @@ from rnsdask.lazy.operands import (
     scalar,
     with_axes,
 )
+from rnsdask.lazy.plan import system_of_values
 from rnsdask.lazy.widening import Residues, through_rns
 from rnsdask.rns import matmul as products
 from rnsdask.rns.extend import base_extend

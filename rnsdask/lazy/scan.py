@@ -13,6 +13,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.rows import Row
 from rnsdask.core.scan import Scan
+from rnsdask.lazy import plan
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.growing import grown, of_powers, of_sums
 from rnsdask.lazy.map import map_chunks, reduce_chunks
@@ -20,7 +21,6 @@ from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
-from rnsdask.rns.products import bound_of_products
 
 
 @by_table(rows.cumsum)
@@ -39,10 +39,9 @@ def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) 
     terms = x.words.shape[1 + axis]
     (x,), overflow = grown(lambda known: of_powers(known, int(terms)), overflow, x)
     system, mode = x.system, overflow_mode(overflow, x.system)
-    bound = bound_of_products(system, x.words.shape[1 + axis]) if system.extends else None
-    needed = "wrap" if bound is not None and mode == "raise" else mode
+    needed, result = plan.products_in(system, x.words.shape[1 + axis], mode)
     how = system.apply(rows.cumprod, axis=axis, mode=needed)
-    return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), mode)
+    return made_like((x,), scan(x.words, how, backend), result, mode)
 
 
 def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:

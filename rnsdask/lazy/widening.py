@@ -94,7 +94,8 @@ def of_residues(name: str, function: Function, *arrays: Any) -> Any:
         If the numbers are no residues, nor are brought to such.
     """
     entry_of(rows.residues_modulo, *arrays, name=name)
-    return (function if arrays[0].system.extends else through_rns(function))(*arrays)
+    is_wide = arrays[0].system.wide_system(None) is None
+    return (function if is_wide else through_rns(function))(*arrays)
 
 
 def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
