@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contracts import private_names_in_tests
 
 from rnsdask.backend.cuda import sources as cuda_sources
 
@@ -28,9 +29,11 @@ PACKAGES = (
     "interval_rns",
     "fields",
     "positional",
+    "io",
     "store",
     "cluster",
     "lazy",
+    "tables",
     "arrays",
     "linalg",
     "poly",
@@ -208,9 +211,13 @@ def _value_of(expression: ast.expr, names: dict[str, Any]) -> Any:
 
 
 def test_oracles_import_nothing_of_the_package() -> None:
-    for path in [*(ROOT / "tests" / "oracles").glob("*.py"), ROOT / "scripts" / "fuzzing" / "oracle.py"]:
+    for path in (ROOT / "tests" / "oracles").glob("*.py"):
         for line, name in imported_names(path):
             assert own_module(name) is None, f"{path}:{line} imports {name}"
+
+
+def test_tests_reach_for_no_private_name() -> None:
+    assert list(private_names_in_tests(ROOT)) == []
 
 
 def test_top_level_folders() -> None:

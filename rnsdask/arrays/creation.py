@@ -15,7 +15,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
-from rnsdask.core import layout, rows
+from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -36,9 +36,7 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     lazy_column,
 )
-from rnsdask.lazy.plan import system_of_values
 from rnsdask.positional.system import Positional
-from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
@@ -114,7 +112,7 @@ def from_ints(
         moduli, signed = (least, None) if of_bits is None else (of_bits, least.signed)
     system = as_system(moduli, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
-    bound = convert.greatest_magnitude(flat) if system.extends else None
+    bound = system.bound_of(flat)
     if system.bound is not None and bound is not None and bound > system.bound:
         raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
     array = system.array_type(words, system.with_bound(bound))
@@ -384,8 +382,7 @@ def random(
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
     system = _bounded(moduli, bits, signed)
-    if rows.random.name not in system.table:
-        raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {system!r}")
+    system.random_words((0,), np.random.default_rng(0))  # an error where numbers are not drawn
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
@@ -436,9 +433,7 @@ def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place
     sequence = np.random.SeedSequence(
         [seed, number] if one_word else seed, spawn_key=() if one_word else (number,)
     )
-    words: NDArray[Any] = system.apply(
-        rows.random, shape=part, generator=np.random.Generator(np.random.Philox(sequence))
-    )
+    words: NDArray[Any] = system.random_words(part, np.random.Generator(np.random.Philox(sequence)))
     return words
 
 
@@ -496,7 +491,7 @@ def open_zarr(
     """
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
-    info = store.open_info(location, store.ALL_SYSTEMS)
+    info = store.open_info(location, store.all_systems)
     return open_words(info, chunks=chunks, part=part, backend=backend)
 
 
@@ -538,7 +533,7 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
     system: Any = x.system
     value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
     if ends := ends_of(value):
-        system = system_of_values(min(ends), max(ends), system)
+        system = system.for_range(min(ends), max(ends))
     bound = None
     if is_lazy_integer(value):
         words = shapes.filled(x.words, lazy_column(value, system, x.ndim))

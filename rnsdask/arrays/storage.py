@@ -26,7 +26,7 @@ from rnsdask.core.place import Place
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunked, store_chunks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.promotion import in_system
+from rnsdask.lazy.promotion import in_stored_system
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
@@ -87,7 +87,7 @@ def to_zarr(
         If `overwrite` or `compute` is no bool.
     ValueError
         If modes or chunks are wrong, the array cannot be appended to the stored one, or `path` is neither a
-        local path nor a URL that names a store.
+        local path nor a URL that names a store, or a store of Zarr's that is read-only.
     StoreError
         If something at `path` must not be replaced, or is not such an array, or `path` is in a Zarr array, or
         this array is read from the store that it would replace; :class:`.StoreAccessError` if it cannot be
@@ -96,7 +96,7 @@ def to_zarr(
         If it would be computed on a cluster, and a worker does not run this version of rnsdask.
     """
     mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
-    root = store.locate(path, storage_options)
+    root = store.locate_to_write(path, storage_options)
     location = store.component_of(root, component)
     if not array._has_lengths:  # which takes as long as to compute the array
         if mode == "w-" and store.exists(location):
@@ -117,12 +117,12 @@ def to_zarr(
 
 
 def create_store(
-    array: Any, path: store.StorePath, *, overwrite: bool = False, job_identity: str | None = None
+    array: Any, path: store.StorePath, *, overwrite: bool = False, job: str | None = None
 ) -> store.ArrayWriter:
     """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
     location = store.locate(path)
     check_not_its_own(array, location, overwrite)
-    how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
+    how: dict[str, Any] = {"overwrite": overwrite, "job": job}
     return store.create(location, array.system, array.shape, chunks=storable_lengths(array), **how)
 
 
@@ -200,9 +200,9 @@ def _append(
     chunks: layout.Chunks | None,
     compute: bool,
 ) -> Any:
-    stored = store.open_info(location, store.ALL_SYSTEMS)
+    stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
-    array = _in_stored_system(array, stored.system)
+    array = in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
@@ -216,13 +216,6 @@ def _append(
     with checked_workers() if compute else nullcontext():
         writer = store.append(stored, system, axis, array.shape[axis])
         return _write(words, writer, compute, first=tuple(first))
-
-
-def _in_stored_system(array: Any, system: Any) -> Any:
-    """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
-    own = array.system
-    is_grown = own.grows or (system.grows and own.same_numbers(system))
-    return in_system(array, system) if is_grown and type(own) is type(system) else array
 
 
 def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layout.Chunks | None) -> None:

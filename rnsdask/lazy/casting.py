@@ -18,12 +18,11 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_set, set_overflow
 from rnsdask.core.place import Place
-from rnsdask.lazy import plan
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks, map_values, nameable
 from rnsdask.lazy.number_chunks import numbers_of, words_of
 from rnsdask.lazy.operands import Numbers, is_number_array
-from rnsdask.lazy.promotion import in_system
+from rnsdask.lazy.promotion import in_grown_system
 
 
 def to_machine_integers(x: Numbers, dtype: np.dtype[Any]) -> Any:
@@ -204,8 +203,7 @@ def _like_words(made: Any, *, make: Any, system: Any, place: Place) -> Array:
             f"map_blocks takes a function from {_name(make)} to {_name(make)}, or any array with "
             f"dtype=; it returned an object of type {type(made).__name__}"
         )
-    if plan.is_brought(system, made.system):
-        made = in_system(made, system)
+    made = in_grown_system(made, system)
     if not system.same_numbers(made.system):
         raise ValueError(f"map_blocks must keep the system {system!r}; it returned {made.system!r}")
     _check_shape(made.words.shape[1:], place)

@@ -28,7 +28,7 @@ from rnsdask.lazy.operands import (
     with_machine_integers,
 )
 from rnsdask.positional.bits import LONGEST_SHIFT
-from rnsdask.rns.promotion import MOST_BITS
+from rnsdask.rns.system import MOST_BITS
 
 _NAMES: dict[tuple[Part, ...], str] = {("quotient",): "floor_divide", ("remainder",): "remainder"}
 _RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}

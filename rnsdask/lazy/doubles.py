@@ -17,7 +17,7 @@ from rnsdask.lazy.operands import Numbers
 from rnsdask.rns.evaluation import leading_limbs
 
 # Words of numbers whose limbs are in memory at one time.
-_BLOCK_WORDS = 2**22
+BLOCK_WORDS = 2**22
 
 
 def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Array]]:
@@ -28,7 +28,7 @@ def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Arr
     """
     matrix = as_matrix(block)
     system, matrix = system.sufficient(matrix)
-    count, step = matrix.shape[1], max(1, _BLOCK_WORDS // system.rows)
+    count, step = matrix.shape[1], max(1, BLOCK_WORDS // system.rows)
     for start in range(0, count, step):
         part = slice(start, min(start + step, count))
         yield part, system.limbs_of(matrix[:, part])

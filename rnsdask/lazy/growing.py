@@ -17,7 +17,7 @@ from rnsdask.core.ranges import Range
 from rnsdask.lazy import plan
 from rnsdask.lazy.inputs import is_on_disk, of_any_library
 from rnsdask.lazy.operands import Operand, brought, is_lazy_integer, known_of
-from rnsdask.rns.promotion import check_length
+from rnsdask.rns.system import check_length
 
 
 def grown(

@@ -1,6 +1,7 @@
 """Integers as operands: lists, plain arrays and arrays of small integers, as arrays of numbers."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -11,11 +12,11 @@ from rnsdask.backend import Array, backend_beside, backend_name, to_backend
 from rnsdask.core.errors import NumberError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.lazy import plan
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
+from rnsdask.lazy.plan import with_integers
 from rnsdask.rns.convert import as_python_ints, flat_values
 
 
@@ -59,11 +60,11 @@ def as_numbers(values: Any, like: Numbers) -> Any:
     if isinstance(values, da.Array):
         if values.dtype.kind in "iu":
             ends = np.iinfo(values.dtype)
-            system = plan.system_of_values(ends.min, ends.max, system)
+            system = system.for_range(ends.min, ends.max)
         options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_beside(meta)}
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
         return made_like((like,), words, system.with_bound(None), "raise")
-    system = plan.system_of_integers(lambda: _integers(values), system)
+    system = with_integers(system, partial(_integers, values))
     words = np.asarray(_encoded(values, system), like=values if backend_name(values) == "cuda" else meta)
     if isinstance(like.words, da.Array) and words.size > system.rows:
         if isinstance(words, np.ndarray):
@@ -85,7 +86,7 @@ def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
     integers = as_python_ints(flat if isinstance(flat, list) else flat.tolist(), shape)
     if not integers:
         return None
-    lowest, highest = plan.system_of_values(min(integers), max(integers), x.system).value_range
+    lowest, highest = x.system.for_range(min(integers), max(integers)).value_range
     if lowest <= min(integers) and max(integers) <= highest:
         return None
     sides = np.array([(value > highest) - (value < lowest) for value in integers], dtype=np.int8)
@@ -149,7 +150,7 @@ def numbers_of(small: Any, like: Numbers) -> Any:
     RNSOverflowError if an integer is out of range; for a Dask array when it is computed.
     """
     ends = np.iinfo(small.dtype)
-    system = plan.system_of_values(int(ends.min), int(ends.max), like.system, signed=False)
+    system = like.system.for_range(int(ends.min), int(ends.max), signed=False)
     words = map_chunks(_encode_block, small[None], rows=system.rows, located=True, system=system)
     bound = max(-int(ends.min), int(ends.max))
     return made_like((like,), words, system.with_bound(bound), "raise")

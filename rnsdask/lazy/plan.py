@@ -19,8 +19,7 @@ from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry
 from rnsdask.rns import promotion
-from rnsdask.rns.convert import greatest_magnitude
-from rnsdask.rns.products import bound_of_products
+from rnsdask.rns.system import least_system
 
 Known: TypeAlias = NumberSystem | int | tuple[int, ...]
 """An operand as a plan knows it: an array's system; an integer; or the least and the greatest value of an
@@ -329,36 +328,29 @@ def fitting_system(system: Any) -> Any:
     if not system.grows or system.bound is None:
         return system
     low, high = system.known_range
-    least = promotion.least_system(low, high, system.signed)
+    least = least_system(low, high, system.signed)
     return system if least.rows >= system.rows else least.with_bound(system.bound)
 
 
-def system_of_values(lowest: int, highest: int, system: Any, *, signed: bool | None = None) -> Any:
-    """Return the system that values beside an array of numbers take: the array's own, unless that one grows.
+def meet_by_growth(system: NumberSystem, other: NumberSystem) -> bool:
+    """Whether numbers of one of two systems of a kind are brought to the other because one of them grows."""
+    return system.extends and (system.grows or other.grows)
 
-    Then it is `signed`, as the array's own without that, or if values may be negative.
+
+def is_appended_by_growth(own: NumberSystem, stored: NumberSystem) -> bool:
+    """Whether numbers are brought to a stored system, or their system takes its moduli, because one grows."""
+    is_grown = own.grows or (stored.grows and own.same_numbers(stored))
+    return is_grown and type(own) is type(stored)
+
+
+def with_integers(system: Any, integers: Callable[[], Any]) -> Any:
+    """The system of integers beside an array, with the bound that they give, if it knows bounds.
+
+    `integers` gives them as :func:`.flat_values` returns them. One that grows takes moduli for them.
     """
-    if not system.grows:
-        return system
-    return promotion.least_system(lowest, highest, system.signed if signed is None else signed)
-
-
-def system_of_integers(read: Callable[[], Any], system: Any) -> Any:
-    """Return the system as :func:`system_of_values`, with the bound of integers, read if it has one."""
     if not system.extends:
-        return system.with_bound(None)
-    integers = read()
-    if len(integers):
-        system = system_of_values(int(min(integers)), int(max(integers)), system)
-    return system.with_bound(greatest_magnitude(integers))
-
-
-def is_brought(system: NumberSystem, own: NumberSystem) -> bool:
-    """Whether numbers of their own system are brought to another one unasked."""
-    return system.extends and (system.grows or own.grows)
-
-
-def products_in(system: Any, terms: int, mode: str) -> tuple[str, Any]:
-    """The mode that chunks need of products of a number of numbers, and the system of the results."""
-    bound = bound_of_products(system, terms) if system.extends else None
-    return "wrap" if bound is not None and mode == "raise" else mode, system.with_bound(bound)
+        return system
+    values = integers()
+    if system.grows and len(values):
+        system = system.for_range(int(min(values)), int(max(values)))
+    return system.with_bound(system.bound_of(values))

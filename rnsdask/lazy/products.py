@@ -19,7 +19,6 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy import plan
 from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -27,7 +26,7 @@ from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.shape import along
 from rnsdask.lazy.tree import SplitEvery, boxed, check_sizes, combine_tree
-from rnsdask.rns.promotion import check_length
+from rnsdask.rns.system import check_length
 
 
 def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str = "auto") -> Any:
@@ -61,7 +60,8 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
             return _grown_products(x, axes)
         overflow = "raise"  # no factors give 1
     mode = overflow_mode(overflow, system)
-    checked, result = plan.products_in(system, terms, mode)
+    bound = system.bound_of_products(terms)
+    checked = "wrap" if bound is not None and mode == "raise" else mode
     options: dict[str, Any] = {"system": system, "mode": checked}
     if isinstance(words, da.Array):
         count, dtype = system.factor_layout(checked)
@@ -72,7 +72,7 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     else:
         factors = _axis_factors_block(words, axes=axes, **options)
     words = map_chunks(_finish_block, factors, rows=system.rows + (mode == "flag"), located=True, **options)
-    return made_like((x,), words, result, mode)
+    return made_like((x,), words, system.with_bound(bound), mode)
 
 
 def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:

@@ -32,6 +32,16 @@ def in_system(x: Any, system: RNS) -> Any:
     return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
 
 
+def in_grown_system(x: Any, system: Any) -> Any:
+    """An array in a system of its kind, if one of both grows; else as it is."""
+    return in_system(x, system) if plan.meet_by_growth(system, x.system) else x
+
+
+def in_stored_system(array: Any, system: Any) -> Any:
+    """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
+    return in_system(array, system) if plan.is_appended_by_growth(array.system, system) else array
+
+
 def common_bound(a: Any, b: Any) -> RNS:
     """The system of two arrays of the same moduli, with a bound for both."""
     bounds = [x.system.bound for x in (a, b)]

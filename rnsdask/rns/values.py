@@ -10,8 +10,7 @@ from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.convert import as_python_ints, flat_values, place_of
-from rnsdask.rns.promotion import least_system
-from rnsdask.rns.system import RNS
+from rnsdask.rns.system import RNS, least_system
 
 _SPACES = b" \t\r\n"
 _TEXT_SPACES = _SPACES.decode("ascii")
@@ -45,7 +44,7 @@ def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def _block_of_integers(values: list[Any], first: int, shape: tuple[int, ...]) -> list[Any]:
-    """Values, of which texts become integers, from flat position `first` on of an array of a shape."""
+    """Convert texts among values to integers; `first` is the block's flat position in an array of a shape."""
     integers = _integers_of_lines(values) if set(map(type, values)) == {str} else None
     if integers is not None:
         return integers
@@ -115,7 +114,7 @@ def _decimals(part: Any) -> list[int]:
 
 
 def range_of_arrow(kind: Any) -> tuple[int, int] | None:
-    """The least and the greatest integer that an Arrow type can hold; None of text, else TypeError."""
+    """Least and greatest integer that an Arrow type can hold, or None for text; TypeError for other types."""
     name = str(kind)
     if name.startswith(("int", "uint")):
         limits = np.iinfo(name)
@@ -144,7 +143,7 @@ def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
 def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) -> RNS:
     """The system of the fewest moduli that hold integers as :func:`flat_integers` gives them, which grows.
 
-    The range is signed if one of them is negative, unless `signed` tells it.
+    Unless `signed` is given, the range is signed if one of them is negative.
     """
     lowest = highest = 0
     if isinstance(flat, list):
