@@ -29,6 +29,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.core.rows import divide_by
+from rnsdask.core.ways import Message
 from rnsdask.fields.p_adic import Plan, is_quicker
 from rnsdask.fields.polynomial_determinants import VALUES_WORDS
 from rnsdask.jobs import memory_plan
@@ -198,7 +199,7 @@ def integers(
                     results = problem.make()
                 found = compute(list(results), client)
     except (np.linalg.LinAlgError, ValueError) as error:
-        raise JobError(f"{named}: {error}") from error
+        raise JobError(Message(f"{named}: ", error)) from error
     return [_as_ints(part) for part in found]
 
 
@@ -272,7 +273,7 @@ def _array_of(values: NDArray[np.object_], moduli: ModuliSet | None, path: str) 
     try:
         array: RNSArray = from_ints(values.reshape(values.shape or (1,)), moduli, signed).rechunk("auto")
     except ValueError as error:
-        raise JobError(f"{path}: {error}") from error
+        raise JobError(Message(f"{path}: ", error)) from error
     return array
 
 

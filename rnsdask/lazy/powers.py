@@ -5,8 +5,7 @@ from typing import Any, SupportsIndex
 from rnsdask.core import rows
 from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import overflow_mode
-from rnsdask.lazy.elementwise import apply, entry_of, has, mapped
+from rnsdask.lazy.elementwise import apply, entry_of, finish, has, mapped, plan_operation
 from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_power, of_powers
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
@@ -55,13 +54,14 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     x, overflow = _extended(x, exponent, overflow)
     if not is_lazy_integer(exponent) and not is_array(exponent):
         return apply(rows.power, x, overflow=overflow, exponent=as_integer(exponent, "exponent"))
-    mode, system = overflow_mode(overflow, x.system), x.system
+    row = rows.power_by_array if is_array(exponent) else rows.power
+    found, integer = plan_operation(row, (x,), overflow), None
+    blocks: tuple[Any, ...] = (x.words,)
     if is_array(exponent):
         blocks = with_machine_integers(x, exponent, "exponents")
-        words = mapped(rows.power_by_array, blocks, system, mode=mode)
     else:
-        words = mapped(rows.power, (x.words,), system, mode=mode, integer=("exponent", exponent))
-    return made_like((x,), words, system.with_bound(None), mode)
+        integer = ("exponent", exponent)
+    return finish(found, (x,), mapped(row, blocks, found.system, mode=found.mode, integer=integer))
 
 
 def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:

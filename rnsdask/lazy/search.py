@@ -68,7 +68,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if sorter is not None:
         find_lengths(a)
     if is_number_array(v):
-        check_one_kind(a, v)
+        check_one_kind(a, v, row=rows.ordering)
         a, v = made_alike(a, v)
     words = a.words if sorter is None else _in_order(a.words, sorter)
     wanted, lengths, system = _wanted(v, a)
@@ -103,7 +103,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     entry_of(rows.ordering, x, name="isin")
     if is_number_array(values):
         find_lengths(values)
-        check_one_kind(x, values)
+        check_one_kind(x, values, row=rows.ordering)
         x, values = made_alike(x, values)
     looked_for, *_ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)
