@@ -65,6 +65,10 @@ class FiniteFields(NumberSystem):
         )
 
     @abstractmethod
+    def check_divisor(self, value: int) -> None:
+        """Raise ZeroDivisionError if the element that an integer stands for is 0 in a field."""
+
+    @abstractmethod
     def reciprocal(self, value: int) -> int:
         """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
 
@@ -126,11 +130,15 @@ class PrimeFields(FiniteFields):
             Conversions((Conversion.FIELDS_OF_ELEMENTS,)),
         )
 
-    def reciprocal(self, value: int) -> int:
-        """The inverse modulo M; ZeroDivisionError names a prime that divides the integer."""
+    def check_divisor(self, value: int) -> None:
+        """Raise ZeroDivisionError if a prime divides an integer, naming the first."""
         for p in self.moduli:
             if value % p == 0:
                 raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {p}")
+
+    def reciprocal(self, value: int) -> int:
+        """The inverse of an integer modulo M; an error as of :meth:`check_divisor`."""
+        self.check_divisor(value)
         return int(gmpy2.invert(value, self.moduli.product))
 
     @property

@@ -22,7 +22,7 @@ from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
 
 def check_elements(name: str, value: Any) -> None:
     """Raise the TypeError of a function of elements of fields, unless a value is an array of what divides."""
-    if not is_number_array(value) or not has(rows.divide_by, value):
+    if not is_number_array(value) or rows.divide_by.name not in value.system.table:
         way = Way.FIELDS if is_number_array(value) else "rd.from_ints(x, fields)"
         got = Kind.of(type(value)) if is_number_array(value) else type(value).__name__
         what = Message(f"{name} takes ", Kind("FieldArray", "a"), ", got ", got)

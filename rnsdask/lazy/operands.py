@@ -221,6 +221,8 @@ def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
     ValueError if they have none, or differ in their system; TypeError if they are on different processors.
     """
     given = [array.words for array in arrays]
+    if all(type(words) is np.ndarray for words in given):  # as most small ones, which need not be moved
+        return in_common_system(*arrays)
     moved = [
         array if found is words else made_like((array,), found, array.system, "raise")
         for array, words, found in zip(arrays, given, on_one_processor(given), strict=True)
