@@ -409,7 +409,7 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
         square = matmul(square, square, overflow=mode)
 
 
-def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str | None]:
+def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, Any]:
     """The exponent, and what happens to results out of range; an error where there is no such power."""
     entry_of(rows.matmul, x, name="matrix_power")
     exponent = as_integer(k, "k")

@@ -52,7 +52,8 @@ def multiply(f: Any, g: Any, *, overflow: str | None = None) -> Any:
     RNSOverflowError, TypeError, ValueError
         As :func:`.convolve`.
     """
-    return convolve(f, g, overflow=overflow)
+    mode: Any = overflow
+    return convolve(f, g, overflow=mode)
 
 
 def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that users look for)

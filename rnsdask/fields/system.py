@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
 from rnsdask.rns.system import RNS
 
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
+
 
 class FiniteFields(NumberSystem):
     """Elements of one finite field or of several at once: :class:`.PrimeFields` or :class:`.FermatField`.
@@ -30,6 +33,7 @@ class FiniteFields(NumberSystem):
     Every integer stands for an element, and every result is an element: nothing is out of range.
     """
 
+    array_type: ClassVar[type["FieldArray"]]
     lacks: ClassVar[str] = "elements of fields have no order, sign or size"
     ways_out: ClassVar[Mapping[str, str]] = {
         RNS_TABLE: "x.lift() makes integers, which have",

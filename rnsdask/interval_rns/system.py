@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from rnsdask.interval_rns.convert import columns_of_limbs, limbs_of_columns
 from rnsdask.interval_rns.wide_system import wide_system
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.system import RNS
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +43,7 @@ class IntervalRNS(NumberSystem):
         If `moduli` is no ModuliSet, or `source` no WideModuli.
     """
 
+    array_type: ClassVar[type["IntervalRNSArray"]]
     table_name: ClassVar[str] = INTERVAL_RNS_TABLE
     lacks: ClassVar[str] = "numbers with intervals have no such operation"
     ways_out: ClassVar[Mapping[str, str]] = {

@@ -192,6 +192,7 @@ class _Target:
         is_resumed = writing.continues(output.path, identity, **mode)
         how: dict[str, Any] = {**mode, "resume": is_resumed, "job_identity": identity}
         writer: store.ArrayWriter
+        blocks: Any
         if isinstance(source, NumberArray):
             writer, blocks = writing.open_store(source, output.path, **how), source.words
         else:

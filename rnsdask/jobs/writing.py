@@ -79,6 +79,7 @@ def write_array(
     """
     resume = continues(path, job_identity, overwrite=overwrite, resume=resume)
     source = array.with_storable_chunks()
+    words: Any = source.words
     kept: set[Index] = set()
     damaged: set[Index] = set()
     how: dict[str, Any] = {"job_identity": job_identity, "any_job": compare_all}
@@ -86,12 +87,12 @@ def write_array(
     with nullcontext() if resume else removing_failed(writer.discard):
         begun()
         if resume:
-            kept, damaged = check_written([(writer, source.words)], client)
+            kept, damaged = check_written([(writer, words)], client)
             if compare_all:
-                compute(counts(source.words, _Comparison(writer), sorted(kept)), client)
+                compute(counts(words, _Comparison(writer), sorted(kept)), client)
         missing = [index for index in writer.indices() if index not in kept]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        write(source.words, writer, missing, client, progress=progress, label=label, **amount)
+        write(words, writer, missing, client, progress=progress, label=label, **amount)
     return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
 
 
@@ -109,7 +110,11 @@ def open_store(
     if not resume:
         writer = source.create_store(path, overwrite=overwrite, job_identity=job_identity)
         return writer
-    facts = {"shape": source.shape, "chunks": source.storable_lengths(), "system": source.system}
+    facts: dict[str, Any] = {
+        "shape": source.shape,
+        "chunks": source.storable_lengths(),
+        "system": source.system,
+    }
     return resume_store(path, job_identity, any_job, **facts)
 
 

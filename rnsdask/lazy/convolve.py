@@ -1,9 +1,11 @@
 """Convolution along an axis, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.fields.convolution`)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import dask.array as da
 import numpy as np
@@ -25,6 +27,7 @@ from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, sys
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
+    N,
     Numbers,
     Operand,
     broadcast_shape,
@@ -43,6 +46,7 @@ from rnsdask.lazy.widening import Residues, through_rns
 from rnsdask.rns import matmul as products
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
+from rnsdask.typing import Flag, Flagged, Integers, Overflow
 
 MODES = ("full", "same", "valid", "cyclic", "negacyclic")
 
@@ -50,9 +54,27 @@ Window = tuple[int, int]
 """Which numbers of the full convolution are wanted: the first, and the one after the last."""
 
 
+@overload
 def convolve(
-    a: Operand, b: Operand, mode: str = "full", axis: SupportsIndex = -1, *, overflow: str | None = None
-) -> Any:
+    a: N | Integers,
+    b: N | Integers,
+    mode: str = "full",
+    axis: SupportsIndex = -1,
+    *,
+    overflow: Overflow | None = None,
+) -> N: ...
+@overload
+def convolve(
+    a: N | Integers, b: N | Integers, mode: str = "full", axis: SupportsIndex = -1, *, overflow: Flag
+) -> Flagged[N]: ...
+def convolve(
+    a: N | Integers,
+    b: N | Integers,
+    mode: str = "full",
+    axis: SupportsIndex = -1,
+    *,
+    overflow: Overflow | Flag | None = None,
+) -> N | Flagged[N]:
     """Convolution along an axis, exact: number k is the sum of all products ``a_i b_j`` with i + j = k.
 
     Parameters
@@ -103,7 +125,8 @@ def convolve(
     find_lengths(x, y)
     if not extends(overflow, x, y):
         x, y = made_alike(x, y)
-    return _convolve(x, y, mode, axis, overflow=overflow)
+    found: N | Flagged[N] = _convolve(x, y, mode, axis, overflow=overflow)
+    return found
 
 
 def _as_array(operand: Operand, like: Numbers) -> Any:

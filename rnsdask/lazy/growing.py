@@ -4,8 +4,10 @@ Bounds alone decide: the range of the results follows from the known ranges of t
 The operands take the fewest moduli that hold it, and the operation then has nothing to check.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -16,7 +18,7 @@ from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.overflow import chosen_mode
 from rnsdask.core.ranges import Range
 from rnsdask.lazy.inputs import is_on_disk, of_any_library
-from rnsdask.lazy.operands import Operand, ends_of, is_lazy_integer, is_number_array, scalar
+from rnsdask.lazy.operands import Numbers, Operand, ends_of, is_lazy_integer, is_number_array, scalar
 from rnsdask.lazy.promotion import in_system
 from rnsdask.rns.promotion import check_length, common_system, extended_system
 from rnsdask.rns.system import RNS
@@ -143,7 +145,7 @@ def _bits(a: Range) -> int:
 # ---- systems of operands ----------------------------------------------------------------------------------
 
 
-def result_system(*operands: Any) -> Any:
+def result_system(*operands: Numbers | NumberSystem | SupportsIndex) -> NumberSystem:
     """The number system in which operands meet, as ``numpy.result_type`` tells a common type.
 
     Parameters

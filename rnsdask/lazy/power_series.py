@@ -39,10 +39,11 @@ def derivative(f: Any, *, overflow: str | None = None) -> Any:
         As in :func:`.multiply`; ValueError if there are no coefficients.
     """
     (f,) = checked_operands("derivative", f)
+    mode: Any = overflow
     length = f.shape[-1]
     if length == 1:
-        return functions.multiply(f, 0, overflow=overflow)
-    return functions.multiply(f[..., 1:], list(range(1, length)), overflow=overflow)
+        return functions.multiply(f, 0, overflow=mode)
+    return functions.multiply(f[..., 1:], list(range(1, length)), overflow=mode)
 
 
 def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:

@@ -4,7 +4,9 @@ The first pass multiplies the numbers of each chunk. One task goes up and down t
 second pass multiplies again, which takes less than to keep all products, and goes down to the numbers.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -16,7 +18,7 @@ from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, reduce_chunks
-from rnsdask.lazy.operands import Numbers, integer_of, is_lazy_integer, made_like
+from rnsdask.lazy.operands import N, Numbers, integer_of, is_lazy_integer, made_like
 from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes
 from rnsdask.positional import trees
@@ -108,7 +110,7 @@ def product_tree(x: Numbers) -> ProductTree:
     return ProductTree(x)
 
 
-def remainder_tree(value: Any, x: Numbers) -> Any:
+def remainder_tree(value: SupportsIndex, x: N) -> N:
     """Remainders of one integer by each number of an array, as ``value % x``, in a tree.
 
     It is quicker than one division for each number where the integer is about as long as all numbers
@@ -138,10 +140,11 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
     D. Bernstein, "Scaled remainder trees" (2004).
     """
     entry_of(rows.product_tree, x, name="remainder_tree")
-    return ProductTree(x).remainders(value)
+    found: N = ProductTree(x).remainders(value)
+    return found
 
 
-def batch_gcd(x: Numbers) -> Any:
+def batch_gcd(x: N) -> N:
     """Greatest common divisors of each number of an array and the product of all others.
 
     The time is nearly linear in the length of all numbers together: a tree of products, one of remainders,
@@ -178,7 +181,8 @@ def batch_gcd(x: Numbers) -> Any:
     [5, 1, 5, 1]
     """
     entry_of(rows.product_tree, x, name="batch_gcd")
-    return ProductTree(x).common_divisors()
+    found: N = ProductTree(x).common_divisors()
+    return found
 
 
 def _root_block(block: Any, *, system: Any, cofactors: bool, place: Place) -> np.ndarray[Any, Any]:

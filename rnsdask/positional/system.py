@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from rnsdask.core.rows import Row
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.positional_array import PositionalArray
 
 MOST_BITS = 2**20
 """The longest numbers."""
@@ -49,6 +52,7 @@ class Positional(NumberSystem):
     """
 
     words_are = "limbs"
+    array_type: ClassVar[type["PositionalArray"]]
     table_name: ClassVar[str] = POSITIONAL_TABLE
     lacks: ClassVar[str] = "limbs have no such operation"
     ways_out: ClassVar[Mapping[str, str]] = {

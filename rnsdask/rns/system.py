@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.rns_array import RNSArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +51,7 @@ class RNS(NumberSystem):
         integer, or negative; or the system grows, and its moduli are others.
     """
 
+    array_type: ClassVar[type["RNSArray"]]
     table_name: ClassVar[str] = RNS_TABLE
     lacks: ClassVar[str] = "residues have no such operation"
     ways_out: ClassVar[Mapping[str, str]] = {

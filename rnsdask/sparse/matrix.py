@@ -304,9 +304,10 @@ def check_shape(shape: Any) -> tuple[int, int]:
 def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
     """The fields of values, and residues (n, N); or None and integers (N,), int64 or objects."""
     if isinstance(values, FieldArray):
-        if not isinstance(values.system, PrimeFields) or isinstance(values.words, da.Array):
+        words: Any = values.words
+        if not isinstance(values.system, PrimeFields) or isinstance(words, da.Array):
             raise TypeError("values must be integers or a FieldArray of PrimeFields in memory")
-        fields, found = values.system, to_backend(values.words, "cpu")
+        fields, found = values.system, to_backend(words, "cpu")
     else:
         fields, found = None, _integers(values)
     if found.ndim != 1 + (fields is not None):
