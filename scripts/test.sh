@@ -8,4 +8,5 @@ install_rnsdask test
 export PYTHONSAFEPATH=1
 # Without their bytecode of the last time, each process would rewrite and compile all tests, for 9 s.
 export PYTHONDONTWRITEBYTECODE=
-exec "$venv/bin/pytest" --numprocesses auto --maxprocesses 4 --dist worksteal "$@"
+# Tests wait now and then, for other processes among other things: one process more than there are cores.
+exec "$venv/bin/pytest" --numprocesses "$(($(getconf _NPROCESSORS_ONLN) + 1))" --maxprocesses 4 --dist worksteal "$@"

@@ -42,6 +42,10 @@ def asks_for_gpus(config: pytest.Config) -> bool:
     return "gpu" in config.option.markexpr and "not gpu" not in config.option.markexpr
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Hide GPUs from this process and those that it starts, unless `-m gpu` asks for their tests.
 
@@ -58,11 +62,14 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of a GPU where there is none: to skip them takes seconds."""
-    marked = [item for item in items if item.get_closest_marker("gpu")]
-    if marked and not cuda_is_usable():
+    """Leave out tests that are slow, and those of a GPU where there is none: to skip them takes seconds."""
+    left_out = [] if config.option.slow else ["slow"]
+    if any(item.get_closest_marker("gpu") for item in items) and not cuda_is_usable():
+        left_out.append("gpu")
+    marked = [item for item in items if any(map(item.get_closest_marker, left_out))]
+    if marked:
         config.hook.pytest_deselected(items=marked)
-        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, left_out))]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,6 +12,12 @@ from hypothesis import strategies as st
 
 from rnsdask.core.moduli import ModuliSet
 
+
+def slow(*values: Any) -> list[Any]:
+    """Parameters of a test that are tried with --slow only."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 TABLE2_STARTS = {4: 65947, 8: 65725, 16: 65599, 32: 65533, 64: 65379, 128: 65139, 256: 64491}
 """First modulus by size of the sets in Table 2 of K. Isupov, "High-Performance Computation in Residue Number
 System Using Floating-Point Arithmetic", Computation 9 (2021)."""

@@ -106,10 +106,10 @@ class Engine(NamedTuple):
         return status
 
 
-def installed(engine: Engine) -> Any:
+def installed(engine: Engine, *marks: pytest.MarkDecorator) -> Any:
     program = engine.command[0]
     missing = pytest.mark.skipif(not shutil.which(program), reason=f"no {program}")
-    return pytest.param(engine, id=program, marks=missing)
+    return pytest.param(engine, id=program, marks=(missing, *marks))
 
 
 SNAKEMAKE = ("snakemake", "--cores", "1", "--rerun-incomplete")
@@ -122,7 +122,8 @@ each_engine = pytest.mark.parametrize(
                 "Snakefile",
                 (*SNAKEMAKE, "--quiet", "all", "--scheduler", "greedy"),
                 ("snakemake", "--unlock"),
-            )
+            ),
+            pytest.mark.slow,  # as it starts
         ),
     ],
 )

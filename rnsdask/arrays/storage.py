@@ -122,7 +122,7 @@ class Storage(NumberCollection):
             If `overwrite` or `compute` is no bool.
         ValueError
             If modes or chunks are wrong, the array cannot be appended to the stored one, or `path` is neither
-            a local path nor a URL that names a store.
+            a local path nor a URL that names a store, or a store of Zarr's that is read-only.
         StoreError
             If something at `path` must not be replaced, or is not such an array, or `path` is in a Zarr
             array, or this array is read from the store that it would replace; :class:`.StoreAccessError` if
@@ -131,7 +131,7 @@ class Storage(NumberCollection):
             If it would be computed on a cluster, and a worker does not run this version of rnsdask.
         """
         mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
-        root = store.locate(path, storage_options)
+        root = store.locate_to_write(path, storage_options)
         location = store.component_of(root, component)
         if not self._has_lengths:  # which takes as long as to compute the array
             if mode == "w-" and store.exists(location):

@@ -77,7 +77,7 @@ def empty_like_chunks(chunk: Any, ndim: int, dtype: Any) -> Any:
 
 
 def backend_beside(chunk: Any) -> str:
-    """The backend by which :func:`to_backend` brings words beside chunks that an empty array stands for."""
+    """Backend of the chunks that an empty array represents, for :func:`to_backend` of words to join them."""
     return "auto" if isinstance(chunk, WorkersArray) else backend_name(chunk)
 
 
@@ -149,14 +149,14 @@ def naming_gpu_memory(what: str = "") -> Iterator[None]:
 
 
 def device_memory(count: int) -> Any:
-    """Memory on this process's GPU for so many residues, with any content, to be filled without a stream."""
+    """Uninitialised memory for `count` residues on this process's GPU, which may be filled on any stream."""
     from rnsdask.backend.cuda import memory
 
     return memory.memory_to_fill(count)
 
 
 def empty_on_gpu(count: int) -> Any:
-    """Memory on this process's GPU for so many words, with any content, to be filled on the stream."""
+    """Uninitialised memory for `count` words on this process's GPU, to be filled on the current stream."""
     import cupy
 
     return cupy.empty(count, np.uint32)
@@ -232,7 +232,7 @@ def first_alone(function: Callable[..., Any], *kind: Hashable) -> Iterator[None]
 
 
 def never_alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function that calls none of CuPy's that compile: :func:`first_alone` lets all pass."""
+    """Decorate a function that never has CuPy compile: :func:`first_alone` lets every call pass."""
     _never_alone.add(function)
     return function
 

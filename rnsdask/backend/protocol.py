@@ -45,9 +45,9 @@ LU_FACTORS: tuple[LUFactor, ...] = ("P", "L", "U")
 class Extremum:
     """Greatest key of an array (least, for a minimum), as compared: complemented for a minimum.
 
-    ``best`` and ``runner_up`` are over the numbers whose key is not ambiguous (0 where there are none or
-    no second one), ``index`` is the first one with the best key (-1 if that is 0, where nothing is known),
-    and ``ambiguous`` counts the others. ``residues`` are those of the number at the index, none without one.
+    ``best`` and ``runner_up`` are the two greatest keys that are not ambiguous (0 for want of such a key),
+    ``index`` is the first number with the best key (-1 if that is 0, where nothing is known), and
+    ``ambiguous`` counts the other numbers. ``residues`` has the number at the index, and is empty for -1.
     """
 
     best: int
@@ -177,7 +177,7 @@ class Kernels(Protocol):
     def bound_proof(self, moduli: ModuliSet, first: int, low: int, high: int) -> BoundProof | None:
         """Constants of a proof that numbers are from ``low <= 0`` to ``high < M/4``.
 
-        So many first moduli tell these numbers apart. None if the processor has no kernel for that.
+        The `first` moduli alone determine such numbers. None if the processor has no kernel for the proof.
         """
 
     def prove_bound(self, residues: Array, constants: Any) -> Array:
@@ -226,9 +226,9 @@ class Kernels(Protocol):
     ) -> Callable[[Array, RemainderConstants, ForwardConstants, Any, Array], Array | None] | None:
         """Write the residues of remainders, and return flags as `remainder_limbs`; None if they are too long.
 
-        The forward constants are those of the divisor's limbs. With factors w, uint64 of shape (n, 2) beside
-        ``floor(2**52 w / m)``, what is written is ``(x - r) w`` instead. None if the processor has no such
-        kernel.
+        The forward constants convert the divisor's limbs. Factors, uint64 of shape (n, 2), are w and
+        ``floor(2**52 w / m)``; given them, the kernel writes ``(x - r) w`` instead. None if the processor has
+        no such kernel.
         """
 
     @property
@@ -305,7 +305,7 @@ class Kernels(Protocol):
         """
 
     def int8_join(self, sums: Array, constants: Int8Constants, out: Array) -> None:
-        """Residues modulo each m of integers of which multiples modulo the small moduli are known.
+        """Residues modulo each m of integers whose multiples modulo the small moduli are known.
 
         Parameters
         ----------
@@ -341,8 +341,8 @@ class Kernels(Protocol):
     def small_cramer(self) -> Callable[[Array, ModuliSet], tuple[Array, Array]] | None:
         """Numerators (n, B, N, K) by Cramer's rule and determinants (n, B) of [A b] (n, B, N, N + K).
 
-        It is quick for few rows, of which there is one at least, and takes odd primes. Where a determinant is
-        0, numerators mean nothing. None if the processor has no such kernel.
+        Quick for few rows (at least one), modulo odd primes. Where a determinant is 0, numerators are
+        undefined. None if the processor has no such kernel.
         """
 
     def lu(self, x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
@@ -358,7 +358,7 @@ class Kernels(Protocol):
         """
 
     def solve_upper(self, upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
-        """Solve triangular systems (n, B, N, N), of which what is below the diagonal is not read.
+        """Solve triangular systems (n, B, N, N); elements below the diagonal are not read.
 
         No diagonal has a 0. `right` and `out` are (n, B, N, columns), this contiguous.
         """
@@ -439,7 +439,7 @@ class Kernels(Protocol):
     ) -> tuple[int, NDArray[np.int64]]:
         """Greatest or least order key (interval_rns.cuh) of columns (n + 6, N), and who may be the extremum.
 
-        M has so many bits. Indices are those of keys at most `slack` from it, ascending, on the host.
+        `bits` is the length of M. The indices, ascending and on the host, are of keys within `slack` of it.
         """
 
     def interval_rns_compare(self, x: Array, y: Array, moduli: ModuliSet) -> Array:
@@ -540,7 +540,7 @@ class Kernels(Protocol):
     def positional_inverse(self, x: Array, moduli: Array, out: Array) -> int | None:
         """Inverses of numbers (k, N) modulo odd ones, as for `montgomery_multiply`, to `out`.
 
-        Returns the first index of one that has none, if there is one; `out` means nothing there.
+        Returns the first index without an inverse, or None; `out` is undefined there.
         """
 
     # Of processors that have kernels for these; None where there are other ways.
@@ -560,7 +560,7 @@ class Kernels(Protocol):
         """
 
     def montgomery_bits(self, limbs: int) -> int:
-        """The b for which products modulo odd numbers of so many limbs take ``4**b`` modulo these."""
+        """The b of ``4**b``, which Montgomery products modulo odd numbers of that many limbs take."""
 
     # Moduli and what 4**b is modulo each, `squares`, are (k, N) or both (k, 1). Operands have no more limbs
     # than the moduli, but need not be below them; results are.

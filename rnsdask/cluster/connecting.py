@@ -124,9 +124,10 @@ def check_gpu() -> None:
 def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "Security | None":
     """Read certificates for :func:`connect` from PEM files; None if no file is given.
 
-    They are the certificates that signed the scheduler's, that of this client, and its key if `cert` does not
-    hold it. An option that is None comes from Dask's settings (``distributed.comm.tls``). ValueError if
-    neither give certificates of both sides; JobError if a file is not what it should be.
+    `ca_file` has the certificates that signed the scheduler's; `cert` has this client's certificate, and its
+    key unless `key` is given. An option that is None comes from Dask's settings
+    (``distributed.comm.tls``). ValueError if neither give certificates of both sides; JobError if a file is
+    not what it should be.
     """
     if ca_file is cert is key is None:
         return None

@@ -57,7 +57,7 @@ def workers_of(client: "Client") -> dict[str, dict[str, Any]]:
 
 
 def identity(client: "Client", n_workers: int = 0) -> dict[str, Any]:
-    """Return what the scheduler says of itself, and of so many workers (-1: all)."""
+    """Return the scheduler's description of itself and of up to `n_workers` workers (-1: all)."""
     scheduler: Any = client.scheduler
     found: dict[str, Any] = ask(client, scheduler.identity, n_workers=n_workers)
     return found

@@ -387,7 +387,7 @@ class WideDigitConstants:
 
 @kept
 def wide_digit_constants(moduli: WideModuli, signed: bool) -> WideDigitConstants:
-    """Constants of the digits of numbers, each with a last one that tells if it is above the highest."""
+    """Constants of numbers' mixed-radix digits, and of a last one: whether they exceed the highest."""
     ms = list(moduli)
     inverses = [_wide_factor(int(gmpy2.invert(ms[j], m)), m) for i, m in enumerate(ms) for j in range(i)]
     _, rest = moduli.value_range(signed)

@@ -135,9 +135,9 @@ def extension_digits(moduli: ModuliSet, targets: ModuliSet) -> ExtensionDigits |
 
 
 def partial_products_modulo(values: Sequence[int], targets: ModuliSet) -> NDArray[np.uint32]:
-    """The product of all values but each one, and last minus that of all, modulo each target.
+    """Products of all values but each one, and last minus the product of all, modulo each target.
 
-    They are products of those of the values before and after, for values need not be coprime to targets.
+    Computed from products of the values before and after, for values need not be coprime to targets.
     """
     sizes = np.array(targets.moduli, dtype=np.uint64)
     table = np.empty((len(values) + 1, len(sizes)), dtype=np.uint32)

@@ -68,7 +68,7 @@ class Int8Constants:
 
 @lru_cache(CACHED_SETS)
 def small_moduli_for(moduli: ModuliSet, terms: int) -> int:
-    """How many of the small moduli hold sums of so many products, at most `MOST_TERMS`.
+    """Number of small moduli that hold sums of `terms` products, at most `MOST_TERMS`.
 
     A residue is an integer of at most m / 2 around 0. With Q the product of the small moduli,
     ``|sum| / Q <= 1/2 - 2**-7`` lets the kernels find the integer part without any doubt.

@@ -74,12 +74,12 @@ def twist_factors(moduli: ModuliSet, length: int, inverse: bool) -> TwiddleFacto
 def twiddle_factors(
     moduli: ModuliSet, length: int, count: int, inverse: bool, negacyclic: bool
 ) -> TwiddleFactors:
-    """Factors of transforms of length N as a matrix, between those of its columns and those of its rows.
+    """Factors between the transforms of a matrix' columns and of its rows, for a transform of length N.
 
     The columns have `count` elements. After their transforms, (i, r) is the r-th value of column i of the N /
-    count columns, and its factor is ``w**(i r)`` with w of order N. A forward negacyclic transform, of which
-    the columns' are negacyclic too, has ``psi**(i (2 r + 1))`` instead, with psi of order 2N; an inverse one,
-    of which the rows' are, ``w**-(i r) * psi**-r``.
+    count columns, and its factor is ``w**(i r)`` with w of order N. In a forward negacyclic transform the
+    columns' transforms are negacyclic too, and the factor is ``psi**(i (2 r + 1))``, with psi of order 2N; in
+    an inverse one the rows' transforms are, and it is ``w**-(i r) * psi**-r``.
     """
     ones = (1,) * len(moduli)
     roots = _roots(moduli, length, inverse)
@@ -103,8 +103,8 @@ def _factors(
 
 # Tables of powers of roots of unity (twiddle factors), as pairs for multiplication by them.
 #
-# For primes below 2**31 a pair is that of Shoup, ``(w, floor(w 2**32 / p))``. If a set has greater primes, it
-# is that of Montgomery for all: ``v = w 2**32`` modulo p, and ``v / p`` modulo 2**32; all must be odd.
+# For primes below 2**31 pairs are Shoup's, ``(w, floor(w 2**32 / p))``. If a set has greater primes, all
+# pairs are Montgomery's: ``v = w 2**32`` modulo p, and ``v / p`` modulo 2**32; all primes must be odd.
 
 
 def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np.uint32]:

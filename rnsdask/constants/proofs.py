@@ -41,7 +41,7 @@ _OWN = 8  # bytes of each, of a step of 32
 _BYTES_OF_WORD = 4  # bytes
 _BYTE = 255
 _COLUMNS = 8  # of a matrix
-_MATRICES = {2: 8, 3: 6, 4: 8}  # that are multiplied at a time, for residues of so many bytes
+_MATRICES = {2: 8, 3: 6, 4: 8}  # matrices that are multiplied at a time, by the bytes of a residue
 
 # Fractions within a bound are at least 2**40 times as many as their error.
 _BYTE_ROOM_BITS = 40
@@ -123,7 +123,7 @@ class ByteProofTables:
 
     @property
     def table(self) -> NDArray[np.uint32]:
-        """The table of vectors (vectors, 4), made anew: hosts need none, and it is great.
+        """Table of vectors (vectors, 4), made anew at each use: hosts do not need it, and it is large.
 
         It has bytes, as matrix units take them, of the coefficients ``c_i = floor(2**F w_i / m_i)`` of
         fractions, then of ``w_i P / m_i`` and -P modulo the others, times ``2**(8 b)`` for byte b of a
@@ -205,7 +205,7 @@ def byte_proof_constants(moduli: ModuliSet, low: int, high: int) -> ByteProofCon
 
 @lru_cache(CACHED_SETS)
 def _byte_tables(moduli: ModuliSet, order: tuple[int, ...], count: int) -> ByteProofTables:
-    """Tables for so many of the moduli in an order, of which fewer do not determine the numbers."""
+    """Tables for the first `count` moduli in an order; fewer do not determine the numbers."""
     sizes = [moduli[i] for i in order]
     size = max(-(-(max(sizes) - 1).bit_length() // 8), 2)
     greatest = sum(sizes[:count])  # quotients and errors are less
@@ -227,7 +227,7 @@ def _filled(rows: tuple[int, ...], count: int) -> NDArray[np.uint32]:
 
 
 def _shifted(value: gmpy2.mpz, count: int, moduli: tuple[int, ...]) -> NDArray[np.uint64]:
-    """A value times so many powers of 2**8 modulo each, as (count, moduli)."""
+    """A value times the first `count` powers of 2**8 modulo each, as (count, moduli)."""
     sizes, terms = np.array(moduli, dtype=np.uint64), np.empty((count, len(moduli)), dtype=np.uint64)
     term = np.array([value % m for m in moduli], dtype=np.uint64)
     for b in range(count):
@@ -257,7 +257,7 @@ _MOST_IN_GROUP = 16  # so that S_k < 2**(b + 5), of P_k of b bits
 _MOST_GROUPS = 60  # so that what is left of a sum is less than 2**7 P
 _FRACTION_BITS = 45
 
-# Fractions within a bound are at least so many times as many as their error, or nothing is proved.
+# Least quotient of the number of fractions within a bound and of their error; else nothing is proved.
 _LEAST_DIGIT_ROOM = 8
 
 
@@ -286,7 +286,7 @@ class ProofConstants:
 def proof_constants(moduli: ModuliSet, others: ModuliSet, low: int, high: int) -> ProofConstants | None:
     """Constants to prove that numbers are from `low` to `high`, given the first moduli and the others.
 
-    None if there are too many moduli, one of the others is even, or the bound is too small beside the first.
+    None if there are too many moduli, one of the others is even, or the bound is too small for the first.
     """
     product, unit = moduli.product, 2**_FRACTION_BITS
     error = 3 * len(_groups(moduli))

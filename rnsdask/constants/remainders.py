@@ -132,7 +132,7 @@ class RemainderTree:
 
 @lru_cache(CACHED_SETS)
 def remainder_tree(moduli: ModuliSet) -> RemainderTree:
-    """The tree of a moduli set, whose memory is that of M times the number of its levels."""
+    """Tree of a moduli set; it takes the memory of M times the number of its levels."""
     levels = []
     for nodes in moduli.product_tree[: max(1, len(moduli.product_tree) - 1)]:
         padded = [*nodes, gmpy2.mpz(1)] if len(nodes) % 2 else nodes

@@ -118,7 +118,7 @@ class _Arrays:
         return Evaluation(result, mask, *_memory(name, result, made), passes)
 
     def as_numbers(self, arrays: list[Any], needed: bool) -> list[Any]:
-        """Make numbers of small integers beside numbers; `needed` is whether they must become such."""
+        """Convert small integers to the system of the numbers among the arrays, or to some if `needed`."""
         small = [not isinstance(array, int | NumberArray) and array.dtype != np.bool_ for array in arrays]
         likes = [array for array in arrays if isinstance(array, NumberArray)] or (
             self.numbers if needed else []

@@ -67,14 +67,14 @@ def _on_one_processor(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> A
 
 
 def _relation(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
-    """Compare numbers; or small integers, of which no array of numbers tells a system."""
+    """Compare numbers, or small integers where neither operand has a number system."""
     if isinstance(x, NumberArray) or isinstance(y, NumberArray):
         return operation(x, y)
     return _logic(operation, *map(_wide, (x, y)))
 
 
 def _wide(small: Any) -> Any:
-    """Small integers as int64; a Python int beyond all of them as the nearest that is."""
+    """Convert small integers to int64, and a Python int beyond its range to the end that is nearer."""
     ends = np.iinfo(np.int64)
     return np.array(min(max(small, ends.min), ends.max)) if isinstance(small, int) else small.astype(np.int64)
 

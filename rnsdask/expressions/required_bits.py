@@ -78,11 +78,11 @@ def range_of_steps(
     fused: bool = True,
     lowest: int | None = None,
 ) -> Range:
-    """The least range known to hold all results, names and integers in expressions.
+    """Least range known to hold all results, names and integers in expressions.
 
-    Expressions may use those before them; `names` are what is known of all other names. With `fused` a sum of
-    products is one step, as in :func:`.evaluate`. Below `lowest` a result is an error, so that none is in
-    what follows: 0 for unsigned arrays.
+    Expressions may use those before them; `names` are what is known of all other names. With `fused` a sum
+    of products is one step, as in :func:`.evaluate`. A result below `lowest` (0 for unsigned arrays) is an
+    error, so that later steps never see one.
     """
     steps, known = _Steps(fused, lowest), dict(names)
     for name, expression in expressions.items():
@@ -98,7 +98,7 @@ def range_of_steps(
 
 
 class _Steps:
-    """Values of which only a range and a shape are known, and the range of all of them so far."""
+    """Values known only by range and shape, and the range of all of them so far."""
 
     def __init__(self, fused: bool, lowest: int | None) -> None:
         self.fused = fused

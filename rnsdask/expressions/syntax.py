@@ -46,11 +46,10 @@ class Expression:
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression, without any regard to what its names stand for.
+    """Parse an expression, whatever its names stand for.
 
-    Integer literals may be of any size. White space may be of any kind. ExpressionError if it is no
-    expression of Python, or holds what none of this package's can: quotation marks, comments, letters beyond
-    ASCII.
+    Integer literals and white space may be of any size and kind. ExpressionError if the text is no Python
+    expression, or has what expressions here never have: quotation marks, comments, letters beyond ASCII.
     """
     for column, character in enumerate(text, 1):
         # Without comments, a line break can stand for a space; without others than ASCII, bytes are columns.

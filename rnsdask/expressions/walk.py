@@ -24,8 +24,8 @@ Key: TypeAlias = tuple[int | slice | EllipsisType, ...]
 class Meaning(Protocol[V]):
     """Operations on the values of an expression that are not integers.
 
-    What a method raises, a TypeError, ValueError, IndexError or ZeroDivisionError, is told with the column of
-    the node.
+    A TypeError, ValueError, IndexError or ZeroDivisionError of a method is raised again as an error that
+    names the node's column.
     """
 
     def kind(self, value: V) -> str:

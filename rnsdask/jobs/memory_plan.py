@@ -154,16 +154,10 @@ class Work:
         codecs = 0 if self.direct else _CODEC_COPIES * (self.stores + 1) * self.chunk_bytes
         return codecs + self.room + _THREAD_BYTES
 
-    @property
-    def table_bytes(self) -> int:
-        """Bytes of the tables that each thread makes at the same time, where tables convert numbers."""
-        return _PAIR_BYTES * self.moduli**2
-
-    @property
-    def cpu_table_bytes(self) -> int:
-        """Bytes of these tables on the CPU, where trees convert few numbers of many moduli."""
+    def table_bytes(self, *, gpu: bool) -> int:
+        """Bytes of the tables that each thread makes at the same time; trees convert few numbers without."""
         conversions = _CONVERSIONS * self.numbers * self.chunks
-        return self.table_bytes if may_need_tables(conversions, self.moduli) else 0
+        return _PAIR_BYTES * self.moduli**2 if may_need_tables(conversions, self.moduli, gpu=gpu) else 0
 
     @property
     def moved_bytes(self) -> int:
@@ -232,12 +226,11 @@ class Place:
         # A piece that waits may be a view of a chunk twice its size.
         kept = work.constants + (work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0)
         if self.device is None:
-            needed = work.array_bytes + work.host_bytes + work.cpu_table_bytes
+            needed = work.array_bytes + work.host_bytes + work.table_bytes(gpu=False)
             return _PROCESS_BYTES + kept + threads * needed, 0
-        device = (
-            _DEVICE_BYTES + work.constants + work.table_bytes + threads * (work.array_bytes + work.workspace)
-        )
-        needed = work.moved_bytes + work.host_bytes + work.table_bytes
+        tables = work.table_bytes(gpu=True)
+        device = _DEVICE_BYTES + work.constants + tables + threads * (work.array_bytes + work.workspace)
+        needed = work.moved_bytes + work.host_bytes + tables
         return _GPU_PROCESS_BYTES + kept + threads * needed, device
 
     def fits(self, work: Work, threads: int) -> bool:

@@ -14,8 +14,8 @@ from rnsdask.rns.exact import residues_of
 # Residues gathered at a time for exact decisions.
 EXACT_RESIDUES = 2**22
 
-# Residues of a batch of integers that come from text or go to it, and at least so many integers: some
-# batches at a time take less memory than a chunk.
+# Residues, and fewest integers, of a batch that comes from text or becomes text: some batches at a time take
+# less memory than a chunk.
 BATCH_RESIDUES = 2**18
 BATCH_INTEGERS = 16
 
@@ -56,7 +56,7 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
 
 
 def with_overflow(words: Array, outside: Array, mode: str, error: Callable[[int], Exception]) -> Array:
-    """Results of which some are `outside` the range, as `mode` wants them; `error` takes a flat index."""
+    """Results as `mode` wants them, some of them `outside` the range; `error` takes a flat index."""
     if mode == "flag":
         return np.concatenate([words, outside[None].astype(np.uint32)])
     if mode == "raise" and bool(outside.any()):
@@ -72,6 +72,6 @@ def numbers_at(matrix: Array, indices: Array) -> Array:
 
 
 def batches(indices: Array, rows: int) -> Iterator[Array]:
-    """Indices of numbers, so many at a time that gathering `rows` residues of each takes bounded memory."""
+    """Divide indices into batches whose `rows` residues each can be gathered in bounded memory."""
     size = max(1, EXACT_RESIDUES // max(rows, 1))
     return (indices[i : i + size] for i in range(0, len(indices), size))

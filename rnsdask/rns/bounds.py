@@ -1,8 +1,8 @@
 """Bounds of the magnitudes of a chunk's numbers: guessed, proved and measured.
 
-Keys under the whole moduli set cannot tell small numbers from one another. So the numbers are taken for those
-in the symmetric range of the first few moduli, whose product P is at least four times the bound. They are the
-same numbers just when base extension gives all the other residues, and their keys tell them from the bound
+Keys under the whole moduli set cannot separate small numbers. So the first few residues are read as numbers
+in the symmetric range of their moduli, whose product P is at least four times the bound. These are the given
+numbers if and only if base extension yields all the other residues, and their keys compare with the bound's
 (docs/mathematics.md, "Proof of a bound").
 
 A measured bound is tight. A sample gives one that holds for nearly all numbers. One pass proves it, or finds
@@ -62,7 +62,7 @@ def looked_at(matrix: Array) -> int:
 
 
 def distance(count: int, wanted: int) -> int:
-    """How far apart at most so many of some numbers are, that show all of a short period too."""
+    """Step that takes at most `wanted` of `count` numbers, and meets all phases of a short period."""
     least = -(-count // wanted)
     return next(k for k in range(least, least + 6) if math.gcd(k, 30) == 1)
 
@@ -76,22 +76,22 @@ def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
     return LIMB_BITS * int(used[-1]) + int(greatest[used[-1]]).bit_length() if used.size else 0
 
 
-# Residues examined at a time: on a CPU they stay in its cache, and they bound the memory beside a chunk.
+# Residues examined at a time: on a CPU they stay in its cache, and they bound the memory added to a chunk's.
 _CPU_RESIDUES = 2**20
 _GPU_RESIDUES = 2**26
 
 # Proofs in one pass write flags only, so that calls may be longer.
 _PROVED_TOGETHER = 8
 
-# So few that a proof leaves open, such as one that is the bound itself, are decided on the host, by their
-# integers: base extension takes as long as that of thousands.
+# Most numbers left open by a proof (such as the bound itself) that the host decides by their integers: base
+# extension of a few numbers takes as long as of thousands.
 _FEW = 128
 
-# Numbers that a proof leaves open are proved within lesser bounds, if that is one of so many at a time: base
-# extension takes as long as many proofs.
+# Numbers for each one left open, at least, with which those are proved within lesser bounds: base extension
+# takes as long as many proofs.
 _LEAST_PROVED = 8
 
-# Those bounds are greater than the longest of a few numbers by so many bits: others of its kind are longer.
+# Bits by which those bounds exceed the longest of a few numbers, for others of the kind are longer.
 _MARGIN_BITS = 4
 
 # Numbers up to this many times the error of their keys are distinguished by keys of their multiples.
@@ -143,9 +143,9 @@ def _piece_length(matrix: Array) -> int:
 class _Plan:
     """How numbers are compared with a bound.
 
-    The first `moduli` tell numbers within the bound apart, taken for those of their symmetric range if
-    `signed`; `others` are the other moduli. `coarse` is a greater bound to be proved first: with it, keys
-    tell numbers near the bound apart.
+    The first `moduli` determine numbers within the bound, in their symmetric range if `signed`; `others` are
+    the other moduli. `coarse` is a greater bound to be proved first, with which keys separate numbers near
+    the bound.
     """
 
     moduli: ModuliSet
@@ -192,10 +192,10 @@ def find_beyond(matrix: Array, system: RNS) -> Array:
 
 
 def find_open(matrix: Array, system: RNS) -> Array | None:
-    """Ascending indices of numbers of which no proof in one pass says that they are within the bound.
+    """Ascending indices of the numbers that one pass cannot prove within the bound.
 
-    All where the bound is too great for such a proof; None if the processor has none. At most `_FEW` that one
-    leaves are a NumPy array.
+    All indices if the bound is too great for such a proof, None if the processor has no kernel for it. Up to
+    `_FEW` of them are a NumPy array.
     """
     if _is_too_great(system):
         return np.arange(matrix.shape[1], like=matrix)
@@ -227,7 +227,7 @@ def _find_by_extension(matrix: Array, system: RNS) -> Array:
 def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, Array]:
     """The numbers at some indices that proofs of less than the bound leave open too.
 
-    Unsigned numbers that are tiny beside the bound stay open in its proof: they are as near to M - 1.
+    Unsigned numbers far below the bound stay open in its proof, for they are as near to M - 1.
     """
     while numbers.shape[1] >= MANY:
         bound = ((sampled_bound(numbers, system.with_bound(None)) + 1) << _MARGIN_BITS) - 1
@@ -273,25 +273,25 @@ def _compare(matrix: Array, value: int, plan: _Plan, bound: int | None) -> Array
     return order_of(matrix, column_of(value, plan.moduli), key_constants(plan.moduli, plan.signed, bound))
 
 
-# Numbers that tell at once if not all are small.
+# Numbers looked at first: mostly one of them shows that not all are small.
 _FIRST = 8
 
-# Of more than one of so many numbers that a proof leaves open, some are looked at.
+# If a proof leaves open more than one number in this many, some of them are looked at.
 _MANY_OPEN = 16
 
 # So many times at most: samples that always meet the shortest numbers would take a proof of all for each bit.
 _MOST_SAMPLES = 16
 
 SMALL_BITS = 16
-"""Numbers are small beside a system if their bound is shorter than its own by so many bits."""
+"""Bits by which a bound of small numbers is shorter than the bound of their system."""
 
 _EXPONENT_OF_ZERO = -(2**40)
 
 
 def narrowed(system: RNS, *matrices: Array) -> RNS | None:
-    """The system with a bound of many numbers that are all small beside it; None if they are not, or few.
+    """System with a measured bound of many numbers that are all small for it; None for other numbers.
 
-    Evaluations under it tell numbers of the matrices (n, N) apart that those under the whole system cannot.
+    Evaluations under it separate numbers of the matrices (n, N) that are alike under the whole system.
     """
     if max(matrix.shape[1] for matrix in matrices) < MANY:
         return None
@@ -348,7 +348,7 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
 def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
     """The bound, raised until it holds for a block of numbers (n, N) too."""
     left_open = find_open(block, system.with_bound(bound))
-    # Where a proof leaves many open, the sample did not tell what is there: one of those does.
+    # A proof that leaves many open shows that the sample missed the long ones: one of these joins it.
     for _ in range(_MOST_SAMPLES):
         if left_open is None or left_open.size <= block.shape[1] // _MANY_OPEN:
             break

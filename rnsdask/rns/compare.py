@@ -1,6 +1,6 @@
 """Comparison of numbers, exact for every pair: order, sign, absolute values, and the choice between two.
 
-Where keys leave many numbers open because all are small beside the range, their bound is measured, and keys
+Where keys leave many numbers open because all are small for the range, their bound is measured, and keys
 for that bound decide (:mod:`.order`).
 """
 
@@ -39,7 +39,7 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     known = RNS(constants.moduli, system.signed, system.bound)
-    # A sample takes several kernels, each of which a GPU has to wait for: it measures where keys tell little.
+    # A GPU would wait for each kernel of a sample, so it measures only where keys decide little.
     is_measured = system.bound is None and isinstance(first, np.ndarray)
     narrow = narrowed(known, first, second) if is_measured else None
     if narrow is None:
@@ -56,7 +56,7 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
 def _decide(
     system: RNS, order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
 ) -> None:
-    """Decide numbers in place as :func:`.by_limbs`, many of them by keys that tell more."""
+    """Decide numbers in place as :func:`.by_limbs`, many of them by finer keys."""
     if chosen.size >= MANY and second.shape[1] == 1:
         chosen = _beside_a_barrier(order, chosen, first, second, constants)
     a, b = (x if x.shape[1] == 1 else numbers_at(x, chosen) for x in (first, second))
@@ -72,8 +72,8 @@ def _beside_a_barrier(
 ) -> Array:
     """Decide in place the numbers that lie on the other side of a barrier than one number; those left.
 
-    The key of a number so near an end of the range that it may have wrapped tells nothing of any other. That
-    of a barrier, which is farther from the end, does.
+    A number near an end of the range has a key that may have wrapped and orders nothing. The key of a
+    barrier, which is farther from the end, does.
     """
     moduli, product = constants.moduli, constants.moduli.product
     limit = ((constants.ambiguous_below + constants.slack) * product >> (KEY_BITS - 1)) + 1

@@ -22,8 +22,8 @@ from rnsdask.core.place import Locate
 
 _LIMB = np.dtype("<u4")
 
-# Python integers converted at a time: enough to make the calls' own time small, and at most so many bytes of
-# limbs, which stay in the second-level cache. A GPU is asked for more at a time.
+# Python integers converted at a time, for which the calls' own time is small, and most bytes of their limbs,
+# which stay in the second-level cache. A GPU is asked for more at a time.
 _BLOCK_NUMBERS = 2**15
 _BLOCK_BYTES = 2**18
 _GPU_BLOCK_BYTES = 8 * 2**20
@@ -226,7 +226,7 @@ def as_python_ints(flat: list[Any], shape: tuple[int, ...]) -> list[int]:
 
 
 def greatest_magnitude(flat: Any) -> int:
-    """The greatest magnitude of integers as :func:`flat_values` returns them; 0 if there are none."""
+    """Greatest magnitude of integers as :func:`flat_values` returns them; 0 for no integers."""
     if len(flat) == 0:
         return 0
     if isinstance(flat, np.ndarray):

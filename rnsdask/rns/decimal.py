@@ -58,7 +58,7 @@ def decimal_to_words(limbs: NDArray[np.uint32], *, system: RNS, signed: bool) ->
 def words_to_decimal(
     words: NDArray[np.uint32], *, system: RNS
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Convert residues of a system to decimal limbs, and tell which numbers are negative."""
+    """Convert residues of a system to decimal limbs, and mark the negative numbers."""
     return residues_to_decimal(words, system.moduli, system.signed)
 
 

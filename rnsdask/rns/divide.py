@@ -42,8 +42,7 @@ _CPU_BLOCK_BYTES = 2**20
 _GPU_BLOCK_BYTES = 32 * 2**20
 _LIMB_BYTES = LIMB_BITS // 8
 
-# A long division takes as long as one division by at most 32 bits for each so many moduli: 15 to 20 on a CPU,
-# less on a GPU.
+# Moduli whose long division costs one division by at most 32 bits: 15 to 20 on a CPU, fewer on a GPU.
 _MODULI_A_PASS = 16
 
 
@@ -57,11 +56,11 @@ def floor_divide(
 ) -> Array:
     """Divide each number by an integer, negative only for signed numbers, or by the number at its place.
 
-    The result has the residues of all parts, one after the other along the first axis. The system's bound is
-    that of the numbers to be divided; `divisor_bound` is that of an array's divisors. ZeroDivisionError or
-    RNSOverflowError, naming the first one's index, for a divisor of 0, and for a result out of range: the
-    quotient of the lowest signed value by -1, or the remainder of a number by a greater divisor of the other
-    sign.
+    The result has the residues of all parts, one after the other along the first axis. The system has
+    the bound of the numbers to be divided; `divisor_bound` is the bound of an array's divisors.
+    ZeroDivisionError or RNSOverflowError, naming the first one's index, for a divisor of 0, and for a result
+    out of range: the quotient of the lowest signed value by -1, or the remainder of a number by a greater
+    divisor of the other sign.
     """
     system.check_words(residues)
     if isinstance(divisor, int):
@@ -111,7 +110,7 @@ def divide_by_integer(
     has_long_remainders = kernels_of(residues).remainder_limbs is not None
     if not has_long_remainders and divisor <= highest and _takes_passes(divisor, moduli, parts):
         once = divide_by_integer(residues, MODULUS_MAX, system, parts, locate)
-        # The quotients are small, and without their bound a base extension could not tell them from 0.
+        # The quotients are small, and without their bound a base extension could not distinguish them from 0.
         left = system.with_bound(system.known_magnitude // MODULUS_MAX + system.signed)
         return divide_by_integer(once, divisor // MODULUS_MAX, left, parts, locate)
     if not 2 <= divisor <= highest + 1 or (divisor > MODULUS_MAX and not has_long_remainders):
@@ -223,7 +222,7 @@ class _ExactDivision:
 
     @cached_property
     def factors(self) -> NDArray[np.uint64]:
-        """The inverses w, (n, 2), beside ``floor(2**52 w / m)``."""
+        """Inverses w and ``floor(2**52 w / m)``, (n, 2)."""
         return np.array(
             [(w, (w << 52) // m) for w, m in zip(self.inverses.ravel().tolist(), self.moduli, strict=True)],
             dtype=np.uint64,
@@ -248,7 +247,7 @@ class _ExactDivision:
             if g < moduli[i]:
                 quotient = (result[i] // np.uint32(g)).astype(np.uint64) * np.uint64(inverse)
                 result[i] = (quotient % np.uint64(moduli[i] // g)).astype(np.uint32)
-        # The divisor bounds them; a base extension could not tell small ones from 0 otherwise.
+        # The divisor bounds them; otherwise a base extension could not distinguish small ones from 0.
         known = RNS(self.known, system.signed, system.known_magnitude // self.divisor + system.signed)
         result[[i for i, _, _ in self.shared]] = base_extend(result[self.rows], known, self.targets)
         return result

@@ -242,8 +242,8 @@ def _by_fixed_point(residues: Array, moduli: ModuliSet, signed: bool, bits: int)
     """X/M by a fixed-point evaluation, and which are known to be accurate.
 
     With t = 2**bits X/M, the evaluation is less than `width` below t, modulo 2**bits. So it is t for all but
-    the numbers at the ends of the range, which are taken to be unknown together with many beside them, so
-    that the doubles' own errors do not matter.
+    the numbers at the ends of the range. These and many near them count as unknown, so that the doubles' own
+    errors do not matter.
     """
     constants = fixed_point_constants(moduli, bits)
     words, _ = kernels_of(residues).fixed_point(residues, constants)

@@ -54,7 +54,7 @@ def _subset(moduli: ModuliSet, positions: tuple[int, ...]) -> ModuliSet:
 
 
 def _extend_to_new(matrix: Array, system: RNS, targets: ModuliSet, result: Array) -> None:
-    """Write the residues modulo targets, none of them the system's; ambiguous numbers pass through limbs."""
+    """Write residues modulo targets outside the system's moduli; ambiguous numbers pass through limbs."""
     kernels = kernels_of(matrix)
     signed = system.signed
     constants = extension_constants(system.moduli, targets, signed, system.bound)

@@ -33,7 +33,7 @@ Moduli = ModuliSet | WideModuli
 def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
     """The system of numbers with residues under some moduli: under the same ones, if none is beyond 2**32.
 
-    Else that of as few 32-bit moduli as hold the range, which is the bound.
+    Otherwise a system of as few 32-bit moduli as hold the range, with the range as its bound.
     """
     if isinstance(moduli, ModuliSet):
         return RNS(moduli, signed, bound)

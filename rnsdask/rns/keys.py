@@ -31,10 +31,10 @@ class Keyed:
 
 
 def keyed(residues: Array, system: RNS, *others: Array) -> Keyed:
-    """Keys of numbers (n, N) to be compared with one another, of all moduli or of as few as tell more.
+    """Keys of numbers (n, N) to be compared with one another, under all moduli or finer ones under few.
 
-    Where all numbers are small beside the system, their keys are all alike; under a bound that is measured
-    then they are not. The keys of `others` (n, k) under the result's constants are to be compared with these.
+    Numbers that are all small for the system have keys that are all alike; then their bound is measured, and
+    keys under it differ. The keys of `others` (n, k) under the result's constants compare with these.
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = residues[: len(constants.moduli)]
@@ -48,7 +48,7 @@ def keyed(residues: Array, system: RNS, *others: Array) -> Keyed:
 
 
 def _are_crowded(keys: Array, constants: KeyConstants) -> bool:
-    """Whether all keys are as near to that of 0 as those of small numbers."""
+    """Whether all keys are as near to the key of 0 as keys of small numbers are."""
     if not keys.size:
         return False
     reach = 1 << (KEY_BITS - SMALL_BITS)
@@ -68,7 +68,7 @@ def number_keys(residues: Array, constants: KeyConstants) -> Array:
 
 
 def _evaluated(residues: Array, constants: KeyConstants) -> Array:
-    """Keys of which those below ``constants.ambiguous_below`` may have passed 2**64."""
+    """Keys; those below ``constants.ambiguous_below`` may have passed 2**64."""
     evaluation = fixed_point_constants(constants.moduli, KEY_BITS, constants.scale)
     words, _ = kernels_of(residues).fixed_point(residues, evaluation)
     keys = words[1].astype(np.uint64)
@@ -84,7 +84,7 @@ def _unambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array
     if constants.ambiguous_below and keys.size and int(keys.min()) < constants.ambiguous_below:
         (ambiguous,) = (keys < np.uint64(constants.ambiguous_below)).nonzero()
         if ambiguous.size:
-            # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.
+            # Near 0 the key is right. Near M it passed 2**64, which t itself never reaches.
             keys[ambiguous[_near_top(residues, ambiguous, constants)]] = np.uint64(_LAST_KEY)
     return keys
 
@@ -104,7 +104,7 @@ def _near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array
 def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
     """Find one place of each distinct number, and for each place the number there.
 
-    Numbers are those at `indices` (k,) of words (r, N), rows that tell unequal ones apart. They are grouped
+    Numbers are those at `indices` (k,) of words (r, N), rows that differ where numbers do. They are grouped
     by a hash of their words, and compared with one of their group. Where hashes collide, which costs time
     only, a number may have several places. Return places (d,) in `indices`,
     and groups (k,): the number at a place is that at the first place of its group.

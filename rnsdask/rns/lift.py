@@ -33,8 +33,8 @@ _LIMIT = 2**31
 # Primes that are taken off the end of a bound at a time.
 _GROUP = 4
 
-# Numbers of operands are brought to so many primes at a time that they are about as many residues, but not to
-# fewer. On a CPU memory that is used again and again is quicker than much memory.
+# Residues of operands modulo the primes of one step, about, and the fewest primes. On a CPU memory that is
+# reused is quicker than much memory.
 _RESIDUES = {"cpu": 2**21, "cuda": 2**26}
 _LEAST = {"cpu": 8, "cuda": 32}
 
@@ -73,7 +73,7 @@ def primes(start: int, count: int, limit: int = _LIMIT, step: int = 1) -> Moduli
 def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1) -> int:
     """How many of the primes below another limit, after the first `start`, have a product above a limit."""
     known, rest = _primes_of(below, step), gmpy2.mpz(limit)
-    # The product of so many at least is not above it; it is kept with their set.
+    # The product of this many primes is not above the limit; it is kept with their set.
     count = max(0, int(rest.bit_length()) - 1) // (below - 1).bit_length()
     if count and (least := primes(start, count, below, step)):
         count, rest = len(least), rest // least.product
@@ -111,13 +111,13 @@ def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.obje
 
 
 def images(image: Image, words: Array, system: RNS, start: int, count: int) -> list[Array]:
-    """Images modulo so many primes after the first `start`, of as many at a time as memory allows."""
+    """Images modulo `count` primes after the first `start`, for as many primes at a time as memory allows."""
     parts = [primes(first, size) for first, size in parts_of(words, start, count)]
     return [image(modulo_primes(words, system, part), part) for part in parts]
 
 
 def modulo_primes(words: Array, system: RNS, part: ModuliSet) -> Array:
-    """The numbers modulo primes, as :func:`.base_extend`, of which a call takes as long as few numbers."""
+    """Numbers modulo primes, as :func:`.base_extend` but quicker for few numbers."""
     if isinstance(words, np.ndarray) and (constants := _extension(system, part)) is not None:
         out = np.empty((len(part), math.prod(words.shape[1:])), dtype=np.uint32)
         if not kernels_of(words).base_extend(as_matrix(words), constants, out).any():
@@ -127,7 +127,7 @@ def modulo_primes(words: Array, system: RNS, part: ModuliSet) -> Array:
 
 @functools.lru_cache(CACHED_SETS)
 def _extension(system: RNS, part: ModuliSet) -> ExtensionConstants | None:
-    """Constants for primes of which none is a modulus of the system."""
+    """Constants of an extension to primes, or None if one of them is a modulus of the system."""
     if not set(part).isdisjoint(system.moduli):
         return None
     return extension_constants(system.moduli, part, system.signed, system.bound)

@@ -74,7 +74,7 @@ def by_limbs(order: Array, chosen: Array, first: Array, second: Array, constants
 def order_of(a: Array, b: Array, constants: KeyConstants, decide: Decide = by_limbs) -> Array:
     """Order of the numbers of two blocks (n, *shape): int8 of -1, 0 or +1, with the common shape.
 
-    `decide` is called with the numbers that keys leave open, so many at a time that memory is bounded.
+    `decide` is called with the numbers that keys leave open, a batch of bounded memory at a time.
     """
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     order, undecided = kernels_of(first).compare(first, second, constants)
@@ -101,7 +101,7 @@ def pair(a: Array, b: Array, rows: int) -> tuple[Array, Array, tuple[int, ...], 
 
 
 def _undecided(order: Array, first: Array) -> Iterator[Array]:
-    """Indices of the numbers that keys did not decide, so many at a time that memory is bounded."""
+    """Indices of the numbers that keys did not decide, in batches of bounded memory."""
     for start in range(0, len(order), _SEARCH_BLOCK):
         (indices,) = (order[start : start + _SEARCH_BLOCK] == UNDECIDED).nonzero()
         yield from batches(indices + start, len(first))
@@ -115,7 +115,7 @@ def _limbs(residues: Array, indices: Array, constants: KeyConstants) -> Array:
 
 
 def _order_of_digits(a: Array, b: Array) -> Array:
-    """Order of numbers by their digits (d, k): that of the most significant ones that differ."""
+    """Order of numbers by their digits (d, k): by the most significant digits that differ."""
     top = len(a) - 1 - (a != b)[::-1].argmax(axis=0, keepdims=True)
     a, b = (np.take_along_axis(digits, top, axis=0)[0] for digits in (a, np.broadcast_to(b, a.shape)))
     return (a > b).astype(np.int8) - (a < b).astype(np.int8)

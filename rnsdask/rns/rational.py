@@ -1,4 +1,4 @@
-"""Rational numbers of which an image modulo one long integer is known.
+"""Rational numbers from their images modulo one long integer.
 
 The first remainder of Euclid's algorithm within the bound, with the multiplier that leads to it, is the only
 fraction there can be (P. Wang, M. Guy, J. Davenport, "p-adic reconstruction of rational numbers", 1982). Many

@@ -1,8 +1,8 @@
 """MAX, MIN, SUM, GCD and a tight bound of a chunk of numbers.
 
 A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
-2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
-keys cannot tell apart are decided by their limbs. The bounds are derived in docs/mathematics.md.
+2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers whose
+keys are too close are decided by their limbs. The bounds are derived in docs/mathematics.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def _extremum(residues: Array, system: RNS, minimum: bool) -> ReductionResult:
 def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int, int, list[int] | None]:
     """Index of the extremum, the first one of equals; how many numbers were decided exactly; its residues.
 
-    Residues are there if one pass told the extremum from all others.
+    Residues are given if one pass separated the extremum from all other numbers.
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
     if len(constants.moduli) != len(residues):
@@ -85,14 +85,14 @@ def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int
 
 
 def _is_decided(found: Extremum, constants: KeyConstants) -> bool:
-    """Whether one pass told the extremum from all others."""
+    """Whether one pass separated the extremum from all other numbers."""
     return not found.ambiguous and found.runner_up < found.best - constants.slack
 
 
 def looks_small(residues: Array, constants: KeyConstants) -> bool:
-    """Whether keys do not even tell the first few of many numbers apart, as those of small numbers.
+    """Whether keys separate not even the first few of many numbers, because these are small.
 
-    Then a pass over all would tell nothing. A GPU does not look: it would wait for the answer.
+    A pass over all would then decide nothing. A GPU does not look: it would wait for the answer.
     """
     if not isinstance(residues, np.ndarray) or residues.size < WORTH_A_GLANCE:
         return False
@@ -101,7 +101,7 @@ def looks_small(residues: Array, constants: KeyConstants) -> bool:
 
 
 def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum) -> tuple[int, int]:
-    """Index of the extremum among the numbers that the keys cannot tell apart, and how many they are."""
+    """Index of the extremum among the numbers whose keys are too close, and how many these are."""
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = RNS(constants.moduli, system.signed, system.bound)
     threshold = max(found.best - constants.slack, 0)
@@ -185,10 +185,10 @@ def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
 
 
 def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
-    """How many numbers lie so near M that their key, an upper bound, passed 2**64; none of a scaled key."""
+    """Count of numbers so near M that their key, an upper bound, passed 2**64; 0 for scaled keys."""
     if not sums.ambiguous:
         return 0
-    # As complemented keys, none but 0 reaches the greatest threshold, and a key of 0 is ambiguous.
+    # Among complemented keys only that of 0 reaches the greatest threshold, and a key of 0 is ambiguous.
     threshold = 2**KEY_BITS - 1
     wrapped = 0
     for indices in _candidates(residues, constants, True, threshold):
@@ -252,7 +252,7 @@ _CHUNKS: dict[str, Callable[[Array, RNS], ReductionResult]] = {
 
 
 def reduce_chunk(residues: Array, system: RNS, operation: str) -> ReductionResult:
-    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError for extrema of no numbers."""
     matrix = as_matrix(residues)
     if operation not in _CHUNKS:
         return generic.reduce(matrix, system, operation)

@@ -208,7 +208,7 @@ def _exact_records(
 
 
 def _last_records(records: Array) -> Array:
-    """Index of the last record up to each place, -1 where there is none: int64."""
+    """Index of the last record up to each place, int64, or -1 before the first record."""
     places = np.arange(1, len(records) + 1, dtype=np.uint64, like=records) * records
     found: Array = kernels_of(places).running_maximum(places).view(np.int64) - 1
     return found

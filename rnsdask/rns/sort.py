@@ -101,7 +101,7 @@ def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: 
     runs = groups_of(~linked)
     differs = linked & _differ_from_previous(by.words, numbers[near])
     is_unsettled = np.zeros_like(linked)
-    is_unsettled[runs[differs]] = True  # of the runs, of which there are no more than numbers
+    is_unsettled[runs[differs]] = True  # indexed by runs, which are no more than numbers
     chosen = is_unsettled[runs]
     near, runs = near[chosen], runs[chosen]
     if not len(near):
@@ -139,7 +139,7 @@ def _ranks(digits: Array) -> Array:
         rank = ranks[undecided]
         begins = _begins(rank)
         parts = begins | _begins(digit)
-        # Where a part begins behind the numbers of its rank, so many are less.
+        # A part begins behind all lesser numbers of its rank.
         firsts = _first_places(parts)
         ranks[undecided] = rank + firsts - _first_places(begins)
         is_alone = parts.copy()
@@ -167,7 +167,7 @@ def _first_places(begins: Array) -> Array:
 def begin_groups(words: Array, indices: Array) -> Array:
     """Boolean (k,): the number at this place of sorted indices is another than that before, or the first.
 
-    Rows of words (r, N) tell unequal numbers apart.
+    Rows of words (r, N) differ where numbers do.
     """
     begins = _differ_from_previous(as_matrix(words), indices)
     begins[:1] = True
@@ -202,7 +202,7 @@ def _places_by_sorting(a: Array, v: Array, sorter: Sorter, side: str) -> Array:
     is_wanted = (order >= start) & (order < start + v.shape[1])
     (places,) = is_wanted.nonzero()
     found = np.empty_like(places)
-    # Behind so many in all, of which those wanted are as many as came before.
+    # All numbers before each place, less the wanted ones among them.
     found[order[places] - start] = places - np.arange(len(places), dtype=np.int64, like=places)
     return found
 
@@ -259,8 +259,8 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
     """Select the k best numbers of any system, words (rows, N), by their sort keys.
 
     Keys choose the candidates: the numbers not proved to be worse than k others. These alone are sorted, and
-    the best of them alone become Python ints, so the cost beside one pass is that of about k numbers, and
-    that of sorting all numbers if the keys cannot tell them apart.
+    the best of them alone become Python ints. So the cost in addition to one pass grows with k; if keys
+    cannot separate the numbers, it is the cost of sorting them all.
     """
     count, minimum = min(abs(k), len(by.keys)), k < 0
     if count == 0:
@@ -278,7 +278,7 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
 
 
 def _reached(keys: Array, count: int) -> Any:
-    """A key that so many keys reach, and few others: of groups of keys the greatest ones tell it.
+    """Key that `count` keys reach and few others do, found from the greatest keys of groups.
 
     These are as many as `count` keys, each of another group. To order all keys takes longer than all else.
     """
@@ -320,8 +320,8 @@ class RankSummary:
     def bracket(self, start: int, stop: int) -> tuple[int, int]:
         """Numbers between which those of the ranks from `start` to before `stop` are, by their places.
 
-        All of these come not before the first, -1 where there is none, and before the second, m if there is
-        none.
+        All of these come at or after the first (-1 where there is no such number), and before the second (m
+        where there is no such number).
         """
         first = int(np.searchsorted(self.most, start, side="right")) - 1
         return first, int(np.searchsorted(self.least, stop, side="left"))

@@ -45,7 +45,7 @@ def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def _block_of_integers(values: list[Any], first: int, shape: tuple[int, ...]) -> list[Any]:
-    """Values, of which texts become integers, from flat position `first` on of an array of a shape."""
+    """Convert texts among values to integers; `first` is the block's flat position in an array of a shape."""
     integers = _integers_of_lines(values) if set(map(type, values)) == {str} else None
     if integers is not None:
         return integers
@@ -115,7 +115,7 @@ def _decimals(part: Any) -> list[int]:
 
 
 def range_of_arrow(kind: Any) -> tuple[int, int] | None:
-    """The least and the greatest integer that an Arrow type can hold; None of text, else TypeError."""
+    """Least and greatest integer that an Arrow type can hold, or None for text; TypeError for other types."""
     name = str(kind)
     if name.startswith(("int", "uint")):
         limits = np.iinfo(name)
@@ -144,7 +144,7 @@ def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
 def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) -> RNS:
     """The system of the fewest moduli that hold integers as :func:`flat_integers` gives them, which grows.
 
-    The range is signed if one of them is negative, unless `signed` tells it.
+    Unless `signed` is given, the range is signed if one of them is negative.
     """
     lowest = highest = 0
     if isinstance(flat, list):

@@ -20,6 +20,7 @@ from rnsdask.store.paths import StorePath as StorePath
 from rnsdask.store.paths import component_of as component_of
 from rnsdask.store.paths import create_parents as create_parents
 from rnsdask.store.paths import locate as locate
+from rnsdask.store.paths import locate_to_write as locate_to_write
 from rnsdask.store.plain import PlainInfo as PlainInfo
 from rnsdask.store.plain import PlainWriter as PlainWriter
 from rnsdask.store.plain import create_plain as create_plain

@@ -53,6 +53,16 @@ def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) ->
     )
 
 
+def locate_to_write(path: StorePath, storage_options: Mapping[str, Any] | None = None) -> Location:
+    """Return the place of a store that is to be written, as :func:`locate`; ValueError if it is read-only."""
+    if isinstance(path, Store) and path.read_only:
+        raise ValueError(
+            f"a {type(path).__name__} to write must not be read-only, got one with read_only=True; "
+            "with_read_only(False) of it is not"
+        )
+    return locate(path, storage_options)
+
+
 def _from_text(text: Any, options: dict[str, Any]) -> Location:
     text = read_place(text, "a store's path")
     if not is_url(text):

@@ -202,29 +202,35 @@ def write_long() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-def test_few_long_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_long_numbers(
+    on_each_processor: Processor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Plans are near the peaks: few numbers are converted without tables of all pairs of moduli."""
     monkeypatch.chdir(tmp_path)
     write_long()
+    backend = f" --backend {on_each_processor.name}"
     for command in (
-        "max x.zarr",
-        "eval a//(a-1) a=x.zarr -o out.zarr",
+        "max x.zarr" + backend,
+        "eval a//(a-1) a=x.zarr -o out.zarr" + backend,
         "export x.zarr out",
         "import lines out.zarr",
     ):
         planned, taken = peaks(tmp_path, command.split(), 2)
         assert taken["peak"] <= planned["host"] < 4 * taken["peak"]
+        if "cuda" in command:
+            assert taken["pool"] <= planned["device"] < 2**29
         for left in ("out.zarr", "log"):
             shutil.rmtree(left) if Path(left).is_dir() else Path(left).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("moduli", [100, 1500, 2048, 9000])
 def test_tables_are_made_only_where_plans_count_them(moduli: int) -> None:
-    """Calls of 1 to 40 numbers, by kernels of both kinds, up to the most numbers that count no tables."""
-    for table in (trees.BY_LIMBS, trees.BY_DIGITS)[: 1 if moduli > 8000 else 2]:
+    """Calls of 1 to 40 numbers, by kernels of all kinds, up to the most numbers that count no tables."""
+    for table in (trees.BY_GPU, trees.BY_LIMBS, trees.BY_DIGITS)[: 2 if moduli > 8000 else 3]:
+        gpu = table is trees.BY_GPU
         for size in (1, 5, 16, 17, 40):
             spent, numbers = Spent(), size
-            while numbers < 4000 and not trees.may_need_tables(numbers, moduli):
+            while numbers < 4000 and not trees.may_need_tables(numbers, moduli, gpu=gpu):
                 assert trees.is_quicker(spent, size, (moduli, moduli), table)
                 numbers += size
 
@@ -253,6 +259,15 @@ def test_plans_count_what_chunks_have_beyond_their_axes(
         for left in ("y", "log"):
             shutil.rmtree(left) if Path(left).is_dir() else Path(left).unlink(missing_ok=True)
     assert hosts[1] - hosts[0] >= 4 * (2**20 - 4)
+
+
+def test_one_long_number_asks_for_little_on_each_processor() -> None:
+    """9**314000 takes 31,000 moduli, whose pairs would fill 31 GB."""
+    system = rd.from_ints([9**314_000]).system
+    work = memory_plan.describe("rechunk", [system], (1,), (1,))
+    assert need(work, 1) < 2**30
+    assert Place("here", 1, 2**50, 2**40).need(work, 1)[0] < 2**31
+    assert need(work, 1, device=2**40) < 2**29
 
 
 def test_threads_and_chunks_that_fit() -> None:

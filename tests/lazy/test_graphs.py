@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from dask.graph_manipulation import bind, checkpoint, clone, wait_on
 from distributed import Client, LocalCluster
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask import store
@@ -44,7 +45,7 @@ def tasks_of(*results: Any) -> int:
     return len({key for result in optimized for key in dict(result.__dask_graph__())})
 
 
-@pytest.mark.parametrize("kind", ["rns", "interval"])
+@pytest.mark.parametrize("kind", ["rns", *slow("interval")])
 @pytest.mark.parametrize("name", WHOLE)
 def test_reading_a_chunk_and_reducing_it_are_one_task(name: str, kind: str, tmp_path: Path) -> None:
     # Of 200 chunks, 4 tasks combine 64 each at most, and one these.

@@ -11,6 +11,7 @@ import pytest
 from conftest import Processor
 from dask.callbacks import Callback
 from distributed import Client, LocalCluster
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.core.primes import primes_below
@@ -73,7 +74,7 @@ def test_of_arrays_in_memory(length: int, negacyclic: bool) -> None:
 
 
 @pytest.mark.parametrize("negacyclic", [False, True])
-@pytest.mark.parametrize("length", [1, 2, 4, 8])
+@pytest.mark.parametrize("length", [1, 2, 4, *slow(8)])
 def test_ways_to_cut_short_axes(length: int, negacyclic: bool) -> None:
     """All, but for the longest a third of them."""
     for chunks in compositions(length)[:: 3 if length == 8 else 1]:
@@ -81,7 +82,7 @@ def test_ways_to_cut_short_axes(length: int, negacyclic: bool) -> None:
 
 
 @pytest.mark.parametrize("negacyclic", [False, True])
-@pytest.mark.parametrize("length", [16, 32, 64])
+@pytest.mark.parametrize("length", [16, 32, *slow(64)])
 def test_chunks_of_many_lengths(length: int, negacyclic: bool, rng: np.random.Generator) -> None:
     for chunk in range(1, length, 1 if length < 32 else 5):
         check(length, chunk, negacyclic)

@@ -8,9 +8,13 @@ from typing import Any
 import gmpy2
 import numpy as np
 import pytest
+from conftest import Processor
 from strategies import BOTH_RANGES
 
 import rnsdask as rd
+from rnsdask.backend import kernels_of
+from rnsdask.constants import extension_constants, forward_constants, reverse_constants
+from rnsdask.constants.convert import limbs_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.decimal import residues_to_decimal
 
@@ -112,3 +116,29 @@ def test_decimal_limbs(signed: bool, rng: np.random.Generator) -> None:
     for row, value in zip(limbs, values, strict=True):
         text = "".join(f"{limb:09}" for limb in row[::-1].tolist())
         assert text.lstrip("0") == gmpy2.mpz(abs(value)).digits()
+
+
+@BOTH_RANGES
+def test_kernels_of_each_processor_make_no_tables(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator
+) -> None:
+    """Limbs to residues, to others, and back; the residues written are rows of a larger array."""
+    ms = ModuliSet.for_bits(BITS + 31)  # whose constants no other test has seen
+    values = drawn(signed, rng)
+    expected, size = residues_of(values, ms), 2 ** (32 * ms.limb_count(signed))
+    limbs = on_each_processor.xp.asarray(limbs_of([value % size for value in values], ms.limb_count(signed)))
+    forward, reverse = forward_constants(ms, limbs.shape[1], signed), reverse_constants(ms, signed)
+    extension = extension_constants(ms, others(), signed)
+    kernels = kernels_of(limbs)
+    residues = on_each_processor.xp.zeros((len(ms) + 1, len(values) + 2), dtype=np.uint32)[:-1, 1:-1]
+    wider = on_each_processor.xp.zeros((len(others()), len(values)), dtype=np.uint32)
+    kernels.limbs_to_residues(limbs, forward, residues)
+    np.testing.assert_array_equal(on_each_processor.to_numpy(residues), expected)
+    np.testing.assert_array_equal(
+        on_each_processor.to_numpy(kernels.residues_to_limbs(residues, reverse)),
+        on_each_processor.to_numpy(limbs),
+    )
+    assert not on_each_processor.to_numpy(kernels.base_extend(residues, extension, wider)).any()
+    np.testing.assert_array_equal(on_each_processor.to_numpy(wider), residues_of(values, others()))
+    for constants in (forward, reverse, extension):
+        assert "_table" not in vars(constants)

@@ -25,8 +25,15 @@ SAFE_PATHS = {
 }
 
 KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
+SLOW = ("bench_jobs", "bench_pipelines", "bench_scaling")
+"""Benchmarks that start many processes."""
+
 BENCHMARKS = [
-    pytest.param(path.stem, kind, marks=[pytest.mark.gpu] if kind == "gpu" else [])
+    pytest.param(
+        path.stem,
+        kind,
+        marks=[pytest.mark.gpu] if kind == "gpu" else [pytest.mark.slow] if path.stem in SLOW else [],
+    )
     for path in bench_all.benchmarks(None)
     for kind, size in KINDS.items()
     if bench_all.runs_of(path, size)

@@ -60,6 +60,7 @@ def pointers(*arrays: np.ndarray) -> list[np.ndarray]:
     return [np.array(array.ctypes.data) for array in arrays]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_kernels_agree_with_the_cpus() -> None:
@@ -69,6 +70,7 @@ def test_kernels_agree_with_the_cpus() -> None:
     ]
 
 
+@pytest.mark.slow
 @needs_nvrtc
 def test_kernels_as_ptx_agree_with_the_cpus() -> None:
     assert emulated("--ptx", "carries", "transposition", "running", "joined") == [

@@ -478,3 +478,20 @@ def test_names_as_long_as_they_can_be(length: int, letter: str) -> None:
 def test_names_that_are_too_long_are_refused_before_the_work() -> None:
     assert fail("random", "n" * 248, *RANDOM).endswith("File name too long")
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("how", [{}, {"mode": "w"}, {"append_dim": 0}], ids=str)
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_store_of_zarr_that_is_read_only_is_not_written(how: dict[str, Any], is_there: bool) -> None:
+    x = rd.from_ints(OLD)
+    if is_there:
+        x.to_zarr("y.zarr")
+    before = contents("y.zarr") if is_there else None
+    read_only = zarr.storage.LocalStore("y.zarr", read_only=True)
+    with pytest.raises(
+        ValueError, match=r"LocalStore to write must not be read-only.*with_read_only\(False\)"
+    ):
+        x.to_zarr(read_only, **how)
+    assert (contents("y.zarr") if Path("y.zarr").exists() else None) == before
+    x.to_zarr(read_only.with_read_only(False), mode="w")
+    assert rd.open_zarr(read_only).to_ints().tolist() == OLD

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strategies import slow
 
 PROGRAM = Path(__file__).parents[1] / "rivals.py"
 ROUNDS = os.environ.get("RNSDASK_FAULT_RUNS")
@@ -23,7 +24,7 @@ def faults(folder: Path, *arguments: object) -> str:
     return run.stdout
 
 
-@pytest.mark.parametrize("victim", RIVALS)
+@pytest.mark.parametrize("victim", ["append", *slow(*RIVALS[1:])])
 def test_a_writer_is_killed_or_waits_at_any_call(tmp_path: Path, victim: str) -> None:
     """Whatever another one does then; and a third one appends to what is there."""
     each = [] if ROUNDS else ["each"]
@@ -32,7 +33,13 @@ def test_a_writer_is_killed_or_waits_at_any_call(tmp_path: Path, victim: str) ->
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("append", "append"), ("append", "fail"), ("append", "overwrite"), ("overwrite", "overwrite")],
+    [
+        ("append", "overwrite"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.slow)
+            for pair in (("append", "append"), ("append", "fail"), ("overwrite", "overwrite"))
+        ),
+    ],
 )
 def test_two_writers_whose_renames_come_late(tmp_path: Path, first: str, second: str) -> None:
     """Acknowledged appends are stored once, in their order; those that have failed are not."""

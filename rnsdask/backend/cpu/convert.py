@@ -182,7 +182,7 @@ def floor_divide_limbs(
 
 
 def division_methods() -> list[str]:
-    """The ways to divide limbs that this processor has, that of the GPU's kernel first; all give the same."""
+    """Ways to divide limbs that this processor has, the GPU kernel's way first; all give the same results."""
     methods: list[str] = _cpu.division_methods()
     return methods
 

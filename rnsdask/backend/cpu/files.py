@@ -17,16 +17,16 @@ How many bytes, or a negative errno; their checksum; whether each is at most its
 GpuFiles: Any = _cpu.GpuFiles
 """Reads files into the memory of a GPU, and writes them (kernels/cpu/gpu_files.cpp).
 
-Of addresses of CUDA's functions (kernels/cpu/gpu_lane.hpp), a context, and how many slots, bytes in each and
-threads there are. ``read(path, address, bytes, ready, stream)`` gives the size of the file, and reads one of
-so many bytes; ``write(file, address, bytes, ready)`` gives 0; either may give a negative errno. Both come
-after `ready`, an event, and what comes later on the stream finds what was read. ``prepare()`` begins all
-threads.
+Made from the addresses of CUDA's functions (kernels/cpu/gpu_lane.hpp), a context, and the numbers of slots,
+of bytes in each and of threads. ``read(path, address, bytes, ready, stream)`` returns the size of the file,
+and reads it if it has that many bytes; ``write(file, address, bytes, ready)`` returns 0; either may return a
+negative errno. Both wait for the event `ready`; later work on the stream finds what was read. ``prepare()``
+starts all threads.
 """
 
 
 def read_first(path: str | Path, most: int) -> bytes:
-    """Read at most so many bytes at the beginning of a regular file, in one go.
+    """Read at most `most` bytes at the beginning of a regular file, in one go.
 
     Raises
     ------

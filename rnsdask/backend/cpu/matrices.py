@@ -8,7 +8,7 @@ from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor, SparseRows
 from rnsdask.constants import Int8Constants, modulus_table
 from rnsdask.core.moduli import ModuliSet
 
-# Matrices of up to so many rows are taken in step where there are several, if moduli are odd.
+# Most rows, and fewest matrices, of a batch that is eliminated in step, if moduli are odd.
 _SMALL_ROWS, _SEVERAL = 96, 4
 
 

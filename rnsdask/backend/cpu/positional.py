@@ -63,7 +63,7 @@ best_method = positional_methods()[-1]
 
 
 def method_for(operation: str, limbs: int, count: int) -> str:
-    """The quickest one for numbers of so many limbs."""
+    """Quickest algorithm for numbers of that many limbs."""
     if best_method == GMP:
         return GMP
     loops, lanes = _QUICKER[best_method][operation], _LANES[best_method]

@@ -32,7 +32,7 @@ _KNOWS_DIGITS = _digits_are_known()  # else by int's own methods, at half the sp
 def ints_to_limbs(values: list[Any], signed: bool, limbs: NDArray[np.uint32]) -> int:
     """Write Python ints as (N, L) limbs, in two's complement when `signed`.
 
-    Returns the position of the first value that does not fit, or is of another type: N if there is none.
+    Returns the position of the first value that does not fit or has another type, and N if all do.
     """
     if _KNOWS_DIGITS:
         position: int = _cpu.ints_to_limbs(values, signed, limbs)

@@ -31,27 +31,34 @@ _TOGETHER = 16
 
 @dataclass(frozen=True)
 class Seconds:
-    """Seconds for each element of a table: to convert 16 numbers by it, and to make it."""
+    """Seconds for each element of a table: to convert 16 numbers by it, and to make it.
+
+    Tables of fewer than the `fewest` elements are always made.
+    """
 
     use: float
     make: float
+    fewest: int = 0
 
 
 BY_DIGITS = Seconds(2e-10, 3e-8)
 BY_LIMBS = Seconds(2e-9, 1.5e-8)
+
+BY_GPU = Seconds(5e-12, 2e-8, fewest=2**22)
+"""Tables of a GPU are made on the host and copied."""
 
 # Nodes of one level that are in memory at a time.
 _MOST_NODES = 2**17
 
 
 def is_quicker(spent: Spent, numbers: int, moduli: tuple[int, int], table: Seconds) -> bool:
-    """Whether trees convert so many numbers; what they take longer than a kernel is added to what is spent.
+    """Whether trees convert the numbers of a call; their time beyond a kernel's is added to `spent`.
 
-    `moduli` are how many the table has along each axis.
+    `moduli` are the lengths of the table's axes.
     """
-    if min(moduli) < FEWEST_MODULI or numbers == 0:
-        return False
     elements, nodes = moduli[0] * moduli[1], max(moduli)
+    if min(moduli) < FEWEST_MODULI or elements < table.fewest or numbers == 0:
+        return False
     kernel = -(-numbers // _TOGETHER) * elements * table.use
     longer = numbers * nodes * _NODE_SECONDS + _CALL_SECONDS - kernel
     if longer > 0 and spent.seconds + longer > elements * table.make:
@@ -60,16 +67,17 @@ def is_quicker(spent: Spent, numbers: int, moduli: tuple[int, int], table: Secon
     return True
 
 
-def may_need_tables(numbers: int, moduli: int) -> bool:
-    """Whether so many conversions, in calls of any size, may take trees as long as tables take to be made.
+def may_need_tables(numbers: int, moduli: int, *, gpu: bool = False) -> bool:
+    """Whether a number of conversions, in calls of any size, may need the tables of all pairs of moduli.
 
-    Tables have an element for each pair of moduli. By :func:`is_quicker` none are made otherwise.
+    :func:`is_quicker` has them made once trees have taken as long as it takes to make a table.
     """
-    if moduli < FEWEST_MODULI:
-        return True
     # M is at least the factorial of how many coprime moduli there are.
     has_digits = math.lgamma(moduli + 1) <= MOST_DIGIT_BITS * math.log(2)
-    for table in (BY_DIGITS, BY_LIMBS) if has_digits else (BY_LIMBS,):
+    on_host = (BY_DIGITS, BY_LIMBS) if has_digits else (BY_LIMBS,)
+    for table in (BY_GPU,) if gpu else on_host:
+        if moduli < FEWEST_MODULI or moduli**2 < table.fewest:
+            return True
         kernel = moduli**2 * table.use / _TOGETHER
         longer = max(0.0, moduli * _NODE_SECONDS + _CALL_SECONDS - kernel)
         if numbers * longer > moduli**2 * table.make:
@@ -92,7 +100,7 @@ def limbs_to_residues(
 
 
 def _integers(limbs: NDArray[np.uint32], constants: ForwardConstants) -> list[int]:
-    """The numbers of limbs, in two's complement or that of their base."""
+    """Numbers of limbs, in two's complement or the complement of their base."""
     if constants.base == 2**LIMB_BITS:
         return limbs_to_ints(limbs, constants.flip != 0)
     is_signed = constants.flip != 0

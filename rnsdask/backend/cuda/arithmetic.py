@@ -42,7 +42,7 @@ def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) 
 
 
 def _on_gpu(operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The operands, of which those of one number may be NumPy's."""
+    """Operands as CuPy arrays; an operand of one number may be NumPy's."""
     return tuple([x if isinstance(x, cupy.ndarray) else cupy.asarray(x) for x in operands])
 
 
@@ -96,7 +96,7 @@ def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
 
 
 _BLOCK = 2**22
-"""Words added up at a time: a scan of many rows takes no more calls than that of one."""
+"""Words added up at a time: a scan of many rows takes no more calls than a scan of one row."""
 
 
 def running_sums(residues: Array, starts: Array, moduli: ModuliSet) -> Array:

@@ -33,7 +33,7 @@ class Small(Protocol):
     ) -> bool: ...
 
 
-# With primes so many times the number of pivots, hardly ever one of them is 0 by chance.
+# Least quotient of primes and the number of pivots: a pivot is then hardly ever 0 by chance.
 _RARE = 2**8
 
 # Pivots from which on blocks take less time than panels, as measured: of many matrices, and of few.
@@ -43,7 +43,7 @@ _FEW = 64
 
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
-    """Whether there are so many pivots that blocks pay, and random matrices need no exchanges."""
+    """Whether there are enough pivots for blocks to pay, and random matrices need no exchanges."""
     can = has_matrix_units(cupy.cuda.runtime.getDevice())
     least = _LEAST_PIVOTS if matrices > _FEW else _LEAST_OF_FEW
     return can and least <= pivots <= MOST_TERMS and min(moduli) >= _RARE * pivots * matrices

@@ -42,7 +42,7 @@ def bound_proof(moduli: ModuliSet, first: int, low: int, high: int) -> ByteProof
 
 
 def prove_bound(residues: Array, constants: ByteProofConstants) -> Array:
-    # Constants are kept for all GPUs of a process, of which another one may have the kernel.
+    # Constants are kept for all GPUs of a process, and perhaps only another GPU has the kernel.
     if not has_byte_proof(constants):
         return cupy.zeros(residues.shape[1], dtype=cupy.bool_)
     tables, count = constants.tables, residues.shape[1]

@@ -5,6 +5,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from rnsdask.backend.cpu import trees
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import array_arguments, on_device, row_stride
 from rnsdask.backend.cuda.layout import BLOCK, TILE_LIMBS, WARP
@@ -20,7 +21,7 @@ from rnsdask.constants import (
 )
 from rnsdask.constants.convert import TABLE_MULTIPLE
 
-# Fewer numbers than these have too few threads, if they have so many moduli that each is long at work.
+# Fewer numbers, each by a thread of its own, do not keep a GPU busy if they have many moduli.
 _MANY_NUMBERS = 2**15
 _MANY_MODULI = 16
 
@@ -43,11 +44,21 @@ def _limb_arguments(limbs: Array) -> tuple[Any, ...]:
     return limbs, row_stride(limbs), np.int64(limbs.shape[0]), np.int32(limbs.shape[1])
 
 
+def _by_tree(constants: Any, numbers: int, moduli: tuple[int, int]) -> bool:
+    """Whether the host converts the numbers by trees, without a table of all pairs of moduli."""
+    return trees.is_quicker(constants.spent, numbers, moduli, trees.BY_GPU)
+
+
 def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array) -> None:
+    moduli = len(residues)
+    if constants.base is not None and _by_tree(constants, len(limbs), (constants.limb_count, moduli)):
+        found = np.empty(residues.shape, dtype=np.uint32)
+        trees.limbs_to_residues(limbs.get(), constants, found)
+        residues[...] = cupy.asarray(found)
+        return
     table, last, factors = (on_device(constants, field) for field in ("table", "last", "factors"))
     terms, padded = (np.int32(length) for length in table.shape)
-    moduli = np.int32(residues.shape[0])
-    results = (last, factors, moduli, residues, row_stride(residues))
+    results = (last, factors, np.int32(moduli), residues, row_stride(residues))
     arguments = (*_limb_arguments(limbs), terms, table, padded, *results)
     shared = 4 * TILE_LIMBS * (BLOCK + 1)
     launching.launch("convert", "limbs_to_residues", limbs.shape[0], arguments, shared=shared)
@@ -55,6 +66,10 @@ def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array
 
 def residues_to_limbs(residues: Array, constants: ReverseConstants) -> Array:
     count = residues.shape[1]
+    if _by_tree(constants, count, (len(residues), len(residues))):
+        found = np.empty((count, constants.limb_count), dtype=np.uint32)
+        trees.residues_to_limbs(residues.get(), constants, found)
+        return cupy.asarray(found)
     limbs = cupy.empty((count, constants.limb_count), dtype=cupy.uint32)
     table, *others = (
         on_device(constants, field) for field in ("table", "last", "inverses", "product", "highest")
@@ -80,6 +95,11 @@ def residues_to_limbs(residues: Array, constants: ReverseConstants) -> Array:
 
 def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -> Array:
     source = residues[: len(constants.moduli)]
+    if _by_tree(constants, source.shape[1], (len(source), len(result))):
+        found = np.empty(result.shape, dtype=np.uint32)
+        trees.base_extend(source.get(), constants, found)
+        result[...] = cupy.asarray(found)
+        return cupy.zeros(source.shape[1], dtype=cupy.bool_)
     ambiguous = cupy.empty(residues.shape[1], dtype=cupy.bool_)
     table, *tables, target_last, factors = (
         on_device(constants, field) for field in ("table", "last", "inverses", "target_last", "factors")

@@ -55,8 +55,8 @@ REPLACE, ADD, SUBTRACT = 0, 1, -1
 assert INT8_TERMS <= MOST_TERMS
 _PAD = 16  # sides of the 8-bit matrices are multiples of it
 
-# Products of up to so many terms are joined at once if there is a tile for nearly each multiprocessor, as
-# measured: else the library is quicker.
+# Most terms of products that one kernel multiplies and joins, if nearly each multiprocessor gets a tile; else
+# the library is quicker, as measured.
 _MOST_JOINED = 512
 
 # The most products of a call.
@@ -245,7 +245,7 @@ def multiply_images(
 
     They go to a block: of the first matrix, row and column, and of at most I rows and J columns. What is in
     the same place of `added` comes to them. They are written as words unless they only become `residues`,
-    whose terms are their columns. Where other work goes on `beside`, tiles are begun as there is room.
+    whose terms are their columns. If other work runs `beside` them, tiles start as soon as there is room.
     """
     padded = shape[0], _padded(shape[1], INT8_STEP)
     task = part.task(place, (len(x), *shape), padded, constants.left)
@@ -298,7 +298,7 @@ def _resident() -> int:
 
 
 def _is_joined_at_once(count: int, rows: int, terms: int, columns: int) -> bool:
-    """Whether one kernel multiplies so many matrices and joins."""
+    """Whether one kernel multiplies and joins a batch of that shape."""
     can = has_matrix_units(cupy.cuda.runtime.getDevice())
     return can and terms <= _MOST_JOINED and 3 * count * _tiles(rows, columns) >= _resident()
 
@@ -364,7 +364,7 @@ def _empty(matrices: int, moduli: int, rows: int, terms: int, is_joined: bool) -
 
 
 def _matrices_at_a_time(moduli: int, shape: tuple[int, int, int], is_joined: bool) -> int:
-    """Matrices whose images and sums fit the workspace, of so many rows, terms and columns, or one."""
+    """Number of matrices of a shape whose images and sums fit the workspace together, at least one."""
     rows, depth, columns = map(_padded, shape)
     images = _padded(depth, INT8_STEP if is_joined else _PAD) * (rows + columns)
     each = moduli * (images + (0 if is_joined else 4 * rows * columns))

@@ -1,4 +1,4 @@
-"""Kernels that tell numbers apart by their keys: reductions and comparison."""
+"""Kernels that order numbers by their keys: reductions and comparison."""
 
 import functools
 from typing import Any
@@ -52,7 +52,7 @@ def _numbers(residues: Array, constants: KeyConstants) -> Parameter:
 
 
 def _threads(numbers: Parameter, vectors_each: int) -> int:
-    """Threads that keep a kernel busy: one for so many vectors, or one for each number outside of vectors."""
+    """Threads that keep a kernel busy: one for several vectors, or one for each number outside of vectors."""
     vectors, count = int(numbers.fields["vectors"]), int(numbers.fields["count"])
     return max(-(-vectors // vectors_each), count - 4 * vectors)
 

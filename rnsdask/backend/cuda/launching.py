@@ -23,7 +23,7 @@ from rnsdask.core.moduli import ModuliSet
 
 BLOCKS_PER_PROCESSOR = 8
 SHARED_BYTES = 48 * 1024 - 512
-"""Shared memory for a launch to ask for, beside what kernels declare themselves."""
+"""Most bytes of dynamic shared memory of a launch, which leave room for what kernels declare."""
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
 _MAJOR = 75  # cudaDevAttrComputeCapabilityMajor
 _CACHE = 38  # cudaDevAttrL2CacheSize
@@ -100,12 +100,12 @@ def most_shared(device: int) -> int:
     return int(cupy.cuda.runtime.deviceGetAttribute(_MOST_SHARED, device))
 
 
-# A kernel has so many bytes of shared memory besides.
+# Shared memory that kernels declare statically, at most.
 _STATIC_BYTES = 512
 
 
 def shared_bytes(words: int) -> int:
-    """Bytes of so many words if a block of the current device can share them, else 0."""
+    """Bytes of `words` words if a block of the current device can share them, else 0."""
     size = 4 * words
     return size if size + _STATIC_BYTES <= most_shared(cupy.cuda.runtime.getDevice()) else 0
 
@@ -291,7 +291,7 @@ class Results:
         self._done.synchronize()
 
     def cleared(self, count: int) -> np.uint64:
-        """The address, where so many words are 0 now."""
+        """Set the first `count` words to 0 and return their address."""
         self._words[:count] = 0
         return self.host
 

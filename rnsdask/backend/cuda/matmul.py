@@ -19,15 +19,15 @@ from rnsdask.core.moduli import ModuliSet
 _FEW_COLUMNS = 8
 _LEAST_SEGMENT = 1024  # terms
 
-# Products of 8-bit matrices are quicker from so many terms and so much work on, where rows and columns, too,
-# are many enough for the matrices to be split: their harmonic mean is at least _INT8_SIDE.
+# Least terms, harmonic mean of rows and columns, and multiplications with which products of 8-bit matrices
+# are quicker: fewer do not repay the splitting of the matrices.
 _INT8_TERMS = 128
 _INT8_SIDE = 128
 _INT8_WORK = 2**29
 
 
 def is_int8_quicker(matrices: int, rows: int, terms: int, columns: int) -> bool:
-    """Whether products of so many matrices are quicker by 8-bit matrices, as measured."""
+    """Whether a product of that shape is quicker by 8-bit matrices, as measured."""
     work = matrices * rows * terms * columns
     is_wide = 2 * rows * columns >= _INT8_SIDE * (rows + columns)
     return is_wide and terms >= _INT8_TERMS and work >= _INT8_WORK

@@ -17,7 +17,7 @@ from rnsdask.backend.protocol import Array
 
 
 def pinned_memory(count: int) -> NDArray[np.uint32]:
-    """Memory of the host that a GPU copies to and from by itself, for so many words, with any content."""
+    """Uninitialised pinned memory of the host for `count` words, which a GPU copies to and from by itself."""
     # As cupyx.empty_pinned does; to import that module, and with it SciPy, takes longer than to import CuPy.
     return np.ndarray(count, np.uint32, cupy.cuda.alloc_pinned_memory(4 * count))
 
@@ -47,7 +47,7 @@ def copy_to_gpu(array: NDArray[Any]) -> Array:
 
 
 def memory_to_fill(count: int) -> Array:
-    """Memory of the current GPU for so many residues, with any content, to be filled without a stream."""
+    """Uninitialised memory of the current GPU for `count` residues, which may be filled on any stream."""
     words = cupy.empty(count, dtype=np.uint32)
     # CuPy lends memory again while kernels that read it may still be queued on the stream.
     cupy.cuda.get_current_stream().synchronize()

@@ -20,7 +20,7 @@ from rnsdask.backend.cuda.ntt_tables import Shape, matrix_shape, overlapped, row
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
 
-# Elements that memory is taken for between two passes: so many that launches take no time beside them.
+# Elements of the memory between two passes: enough that the time of launches does not count.
 _BETWEEN = 2**26
 
 # The logarithm of the longest run whose product is computed in one pass.
@@ -37,8 +37,8 @@ def _longest_row() -> int:
     return 14 if row_shape(14).shared <= shared else 13
 
 
-# For two passes in one launch: words between them beside those that blocks work on; least words of a group
-# of tiles, which wait for one another; bytes of a second-level cache that holds all of that.
+# For two passes in one launch: words between them in addition to those that blocks work on; least words of a
+# group of tiles, which wait for one another; bytes of a second-level cache that holds all of it.
 _SLACK = 2**20
 _GROUP = 2**16
 _CACHE_BYTES = 40 * 2**20
@@ -69,7 +69,7 @@ def _groups(tiles: int, blocks: int, log_tile: int, unit: int) -> tuple[int, int
 
 
 def _cut(log_length: int) -> list[int]:
-    """Logarithms of the lengths of passes: two up to 11, else three of 8, of which the last may have 10."""
+    """Logarithms of the lengths of passes: two up to 11, or else three of 8, the last one up to 10."""
     count = 2 if log_length <= 22 else 3
     last = max(-(-log_length // count), min(10, log_length - 8 * (count - 1)))
     rest = log_length - last

@@ -141,7 +141,7 @@ def _middle(start: int, stop: int, panel: int) -> int:
 
 
 def _blocks_of_cluster(rows: int, matrices: int) -> int:
-    """Blocks that work on each matrix of so many rows together: more for few matrices, to keep all busy."""
+    """Blocks that share a matrix: more where there are few matrices, to keep all multiprocessors busy."""
     device = cupy.cuda.runtime.getDevice()
     most = MOST_CLUSTER if has_clusters(device) else 1
     blocks = 1

@@ -19,8 +19,8 @@ from rnsdask.backend.protocol import Array
 from rnsdask.constants import ThreePrimeConstants
 from rnsdask.core.moduli import ModuliSet
 
-# Pairs have a thread each if there are so many and the coefficients of a warp's fit shared memory; else a
-# block.
+# Least pairs that get a thread each, if the coefficients of a warp's pairs fit shared memory; fewer pairs get
+# a block each.
 _MANY_PAIRS = 2**14
 
 
@@ -30,7 +30,7 @@ def _coefficients(x: Array) -> tuple[Array | int, ...]:
 
 
 def _threads(length: int) -> int:
-    """Threads of a block for polynomials of so many coefficients."""
+    """Threads of a block for polynomials of `length` coefficients."""
     return max(WARP, min(BLOCK, 1 << (length - 1).bit_length()))
 
 

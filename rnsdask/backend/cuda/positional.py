@@ -26,7 +26,7 @@ def operand(x: Array) -> tuple[Any, ...]:
 
 
 def resident_threads(resident: int, count: int) -> int:
-    """Threads for numbers, of which so many run on a multiprocessor."""
+    """Threads for numbers, given how many of them run on a multiprocessor at once."""
     return min(launching.processors(cupy.cuda.runtime.getDevice()) * resident, max(1, count))
 
 

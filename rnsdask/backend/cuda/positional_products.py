@@ -131,14 +131,14 @@ def _columns(
     elif addend is not None:
         columns = max(len(x) + len(y), len(addend), limbs) + 1
     else:
-        # A product that fits or has one bit too many tells so; one that has more is known by lengths.
+        # One column more shows a product that is one bit too long; factors' lengths show any longer one.
         columns = min(max(len(x) + len(y), limbs) + 1, -(-(bits + (3 if signed else 1)) // LIMB_BITS))
     # Above is 0 where nothing is signed.
     return columns if signed or addend is not None else min(columns, max(len(x) + len(y), limbs))
 
 
 def _shares_of_halves(limbs: int) -> tuple[int, int]:
-    """Limbs of a lane, of which half are pairs, and lanes of the longer factor."""
+    """Limbs of a lane, a multiple of 4 so that its halves are pairs, and lanes of the longer factor."""
     share, lanes = shares(limbs)
     return multiple(share, 4), lanes
 
@@ -174,11 +174,11 @@ _MOST_BY_ONE_LANE = 32
 """Limbs of the longest moduli that a thread keeps in registers with two numbers and a quotient."""
 
 _ROWS_OF_POWERS = 12
-"""Rows of powers without a loop: squares' code is beside that of products, and both fit the caches then."""
+"""Most rows of powers that are unrolled: the code of squares and of products then fits the caches."""
 
 _RESIDENT_LIMBS = 2**13
 _SHORT = 8
-"""Limbs of one factor of powers that run on a multiprocessor at once, of numbers of at least so many."""
+"""Limbs of one factor of all powers on a multiprocessor at once; shorter numbers count as `_SHORT` limbs."""
 
 _RESIDENT_BY_LANES = 384
 """Threads of the same at most, where several lanes take a number: more would wait for registers."""
