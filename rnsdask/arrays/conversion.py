@@ -75,8 +75,10 @@ class Conversion(Shapes, Operators):
         self, dtype: type[Kind] | np.dtype[Kind], copy: bool = True, *, casting: str = "safe"
     ) -> PlainArray[Kind]: ...
     @overload
-    def astype(self, dtype: DTypeLike, copy: bool = True, *, casting: str = "safe") -> PlainArray[Any]: ...
-    def astype(self, dtype: DTypeLike, copy: bool = True, *, casting: str = "safe") -> PlainArray[Any]:
+    def astype(
+        self, dtype: DTypeLike, copy: bool = True, *, casting: str = "safe"
+    ) -> PlainArray[np.generic]: ...
+    def astype(self, dtype: DTypeLike, copy: bool = True, *, casting: str = "safe") -> PlainArray[np.generic]:
         """The numbers in another type: exactly, or as floats where `casting` says that they may be rounded.
 
         Parameters
@@ -115,15 +117,14 @@ class Conversion(Shapes, Operators):
         if wanted.kind == "b":
             return self != 0
         if wanted.kind != "O":
-            convert_to = (
-                doubles.to_floats if wanted.kind == "f" and casting == "unsafe" else to_machine_integers
-            )
-            machine: PlainArray[Any] = convert_to(self, wanted)
-            return machine
+            rounds = wanted.kind == "f" and casting == "unsafe"
+            to_machine = doubles.to_floats if rounds else to_machine_integers
+            numbers: PlainArray[np.generic] = to_machine(self, wanted)
+            return numbers
         ints: Any = self
         if copy or self._is_lazy:
             ints = self._lazy_ints() if self._is_lazy else self.to_ints()
-        found: PlainArray[Any] = ints
+        found: PlainArray[np.generic] = ints
         return found
 
     def to_numpy(self, dtype: DTypeLike | None = None, *, casting: str = "safe") -> NDArray[Any]:

@@ -51,6 +51,7 @@ from rnsdask.typing import PlainArray, Shape, SystemOf
 
 Chunks = layout.Chunks
 
+Kind = TypeVar("Kind", bound=np.generic)
 A = TypeVar("A", bound=NumberArray)
 """The class of arrays of the number system that a function is given."""
 
@@ -629,8 +630,12 @@ def open_words(info: store.StoreInfo, **options: Any) -> StoredArray:
 @overload
 def full_like(x: N, fill_value: SupportsIndex, dtype: None = None) -> N: ...
 @overload
-def full_like(x: Numbers, fill_value: SupportsIndex, dtype: DTypeLike) -> PlainArray[Any]: ...
-def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -> N | PlainArray[Any]:
+def full_like(
+    x: Numbers, fill_value: SupportsIndex, dtype: type[Kind] | np.dtype[Kind]
+) -> PlainArray[Kind]: ...
+@overload
+def full_like(x: Numbers, fill_value: SupportsIndex, dtype: DTypeLike) -> PlainArray[np.generic]: ...
+def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
     """One number in the shape of an array, as ``numpy.full_like``.
 
     Parameters
@@ -659,9 +664,9 @@ def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -
         raise TypeError(f"full_like takes an array of numbers, got {type(x).__name__}")
     find_lengths(x)
     if dtype is not None and np.dtype(dtype).kind != "O":
-        plain: Any = x.words
-        plain = np.full_like(plain[0], fill_value, dtype=dtype)
-        filled: PlainArray[Any] = plain
+        like: Any = x.words
+        plain: Any = np.full_like(like[0], fill_value, dtype=dtype)
+        filled: PlainArray[np.generic] = plain
         return filled
     system: Any = x.system
     value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
@@ -678,8 +683,10 @@ def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -
 @overload
 def zeros_like(x: N, dtype: None = None) -> N: ...
 @overload
-def zeros_like(x: Numbers, dtype: DTypeLike) -> PlainArray[Any]: ...
-def zeros_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[Any]:
+def zeros_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kind]: ...
+@overload
+def zeros_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
+def zeros_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
     """Zeros in the shape of an array, as :func:`full_like`."""
     found: N | PlainArray[Any] = full_like(x, 0, dtype)
     return found
@@ -688,8 +695,10 @@ def zeros_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[Any]:
 @overload
 def ones_like(x: N, dtype: None = None) -> N: ...
 @overload
-def ones_like(x: Numbers, dtype: DTypeLike) -> PlainArray[Any]: ...
-def ones_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[Any]:
+def ones_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kind]: ...
+@overload
+def ones_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
+def ones_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
     """Ones in the shape of an array, as :func:`full_like`."""
     found: N | PlainArray[Any] = full_like(x, 1, dtype)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, SupportsIndex, TypeVar
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -28,6 +28,8 @@ from rnsdask.rns.values import flat_integers
 from rnsdask.typing import PlainArray
 
 Kind = TypeVar("Kind", bound=np.generic)
+
+Words: TypeAlias = "NDArray[np.uint32 | np.uint64] | da.Array | PlainArray[np.uint32 | np.uint64]"
 
 _LIMB_TYPES = {32: np.uint32, 64: np.uint64}
 
@@ -85,7 +87,7 @@ def to_residues(
     axis: SupportsIndex = 0,
     dtype: DTypeLike | None = None,
     overflow: Literal["raise", "wrap"] = "raise",
-) -> PlainArray[Any]:
+) -> PlainArray[np.generic]:
     """Residues of the numbers under any moduli up to 2**64, as :func:`.from_residues` reads them.
 
     Parameters
@@ -124,7 +126,7 @@ def to_residues(
     options: dict[str, Any] = {"system": x.system, "moduli": others, "wrap": overflow == "wrap"}
     how: dict[str, Any] = {"rows": len(others), "dtype": wanted, "located": True}
     place = _axis_of(x, axis)
-    first: PlainArray[Any] = map_chunks(_residues_block, x.words, **how, **options, wanted=wanted)
+    first: PlainArray[np.generic] = map_chunks(_residues_block, x.words, **how, **options, wanted=wanted)
     return _placed(first, place)
 
 
@@ -173,7 +175,7 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
 
 def to_limbs(
     x: Numbers, bits: int = 32, *, count: int | None = None, axis: SupportsIndex = -1
-) -> PlainArray[Any]:
+) -> PlainArray[np.uint32 | np.uint64]:
     """The numbers as machine words, the least significant first, as :func:`.from_limbs` reads them.
 
     In two's complement if the range has negative numbers.
@@ -202,7 +204,9 @@ def to_limbs(
         raise ValueError(f"bits must be 32 or 64, got {brief(bits)}")
     dtype = np.dtype(_LIMB_TYPES[bits])
     axis = _axis_of(x, axis)
-    found: PlainArray[Any] = _placed(_limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis)
+    found: PlainArray[np.uint32 | np.uint64] = _placed(
+        _limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis
+    )
     return found
 
 
@@ -310,7 +314,7 @@ def _placed(array: PlainArray[Kind], axis: int) -> PlainArray[Kind]:
     return placed
 
 
-def to_interleaved(numbers: NDArray[Any] | da.Array | PlainArray[Any]) -> PlainArray[Any]:
+def to_interleaved(numbers: Words) -> PlainArray[np.uint32 | np.uint64]:
     """Words of numbers, each number's side by side, as arrays of numbers here hold them: word by word.
 
     Parameters
@@ -331,16 +335,20 @@ def to_interleaved(numbers: NDArray[Any] | da.Array | PlainArray[Any]) -> PlainA
     ValueError
         If it has not an axis of numbers and one of words.
     """
-    found: PlainArray[Any] = _permuted("to_interleaved", interleaved, numbers, numbers_first=True)
+    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+        "to_interleaved", interleaved, numbers, numbers_first=True
+    )
     return found
 
 
-def from_interleaved(words: NDArray[Any] | da.Array | PlainArray[Any]) -> PlainArray[Any]:
+def from_interleaved(words: Words) -> PlainArray[np.uint32 | np.uint64]:
     """Words (k, *shape), such as those of an array of numbers, as (*shape, k).
 
     The inverse of :func:`to_interleaved`; arguments, results and errors are like its.
     """
-    found: PlainArray[Any] = _permuted("from_interleaved", separated, words, numbers_first=False)
+    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+        "from_interleaved", separated, words, numbers_first=False
+    )
     return found
 
 
