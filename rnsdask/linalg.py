@@ -1,18 +1,25 @@
 """Linear algebra of arrays of numbers, exact, with the names of NumPy's linalg."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex, TypeVar, cast, overload
+
+import numpy as np
 
 from rnsdask.arrays.field_array import FieldArray
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray
+from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import echelon, elimination, exact_elimination
+from rnsdask.lazy.echelon import RREF, RationalRREF
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.elimination import lu
 from rnsdask.lazy.exact_elimination import residues_of_results
@@ -25,14 +32,27 @@ from rnsdask.lazy.planning import explained
 from rnsdask.lazy.widening import of_residues
 from rnsdask.rns.promotion import check_length
 from rnsdask.rns.system import RNS
+from rnsdask.typing import Integer, Integers, Overflow, PlainArray
 
 __all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "rref", "solve"]
+
+A = TypeVar("A", bound=NumberArray)
 
 _MOST_BITS = 128
 """Longest exponent of lazy arrays, whose graph has one or two products for each of its bits."""
 
 
-def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None = None) -> Any:
+@overload
+def det(x: FieldArray, *, variables: SupportsIndex = 0, moduli: None = None) -> Integer | FieldArray: ...
+@overload
+def det(
+    x: IntegerArray, *, variables: SupportsIndex = 0, moduli: None = None
+) -> Integer | PlainArray[np.object_]: ...
+@overload
+def det(x: IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS) -> RNSArray: ...
+def det(
+    x: FieldArray | IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None = None
+) -> Integer | FieldArray | PlainArray[np.object_] | RNSArray:
     """Determinants of square matrices, exact, as ``numpy.linalg.det``.
 
     Parameters
@@ -72,7 +92,11 @@ def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None 
     return _of_kind("det", getattr(elimination, name), getattr(exact_elimination, name), x, moduli=moduli)
 
 
-def rank(x: Any) -> Any:
+@overload
+def rank(x: FieldArray) -> PlainArray[np.int64]: ...
+@overload
+def rank(x: IntegerArray) -> Integer | PlainArray[np.int64]: ...
+def rank(x: FieldArray | IntegerArray) -> Integer | PlainArray[np.int64]:
     """Ranks of matrices.
 
     Parameters
@@ -95,14 +119,60 @@ def rank(x: Any) -> Any:
     return _of_kind("rank", elimination.rank, exact_elimination.rank, x)
 
 
+@overload
 def solve(
-    a: Any,
-    b: Any,
+    a: FieldArray, b: FieldArray | Integers, *, unique: bool = True, modulo: None = None, moduli: None = None
+) -> FieldArray: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: bool = True,
+    modulo: None = None,
+    moduli: None = None,
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: bool = True,
+    modulo: None = None,
+    moduli: ModuliSet | RNS,
+) -> tuple[RNSArray, RNSArray]: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: Literal[True] = True,
+    modulo: SupportsIndex | Iterable[SupportsIndex],
+    moduli: None = None,
+) -> PlainArray[np.object_]: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: Literal[True] = True,
+    modulo: SupportsIndex | Iterable[SupportsIndex],
+    moduli: ModuliSet | RNS,
+) -> RNSArray: ...
+def solve(
+    a: FieldArray | IntegerArray,
+    b: FieldArray | IntegerArray | Integers,
     *,
     unique: bool = True,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
     moduli: ModuliSet | RNS | None = None,
-) -> Any:
+) -> (
+    FieldArray
+    | RNSArray
+    | PlainArray[np.object_]
+    | tuple[PlainArray[np.object_], PlainArray[np.object_]]
+    | tuple[RNSArray, RNSArray]
+):
     """Solutions x of ``a @ x == b``, exact, as ``numpy.linalg.solve``.
 
     Parameters
@@ -163,12 +233,34 @@ def solve(
     return _of_kind("solve", of_fields, of_integers, a, b, moduli=moduli)
 
 
+@overload
+def inv(x: FieldArray, *, modulo: None = None, moduli: None = None) -> FieldArray: ...
+@overload
 def inv(
-    x: Any,
+    x: IntegerArray, *, modulo: None = None, moduli: None = None
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+@overload
+def inv(x: IntegerArray, *, modulo: None = None, moduli: ModuliSet | RNS) -> tuple[RNSArray, RNSArray]: ...
+@overload
+def inv(
+    x: IntegerArray, *, modulo: SupportsIndex | Iterable[SupportsIndex], moduli: None = None
+) -> PlainArray[np.object_]: ...
+@overload
+def inv(
+    x: IntegerArray, *, modulo: SupportsIndex | Iterable[SupportsIndex], moduli: ModuliSet | RNS
+) -> RNSArray: ...
+def inv(
+    x: FieldArray | IntegerArray,
     *,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
     moduli: ModuliSet | RNS | None = None,
-) -> Any:
+) -> (
+    FieldArray
+    | RNSArray
+    | PlainArray[np.object_]
+    | tuple[PlainArray[np.object_], PlainArray[np.object_]]
+    | tuple[RNSArray, RNSArray]
+):
     """Inverses of square matrices, exact, as ``numpy.linalg.inv``.
 
     Parameters
@@ -224,7 +316,11 @@ def _modulo(name: str, function: Callable[..., Any], modulo: Any, *operands: Any
     return _of_kind(name, refuse, partial(function, factors=factors), *operands, moduli=moduli)
 
 
-def rref(x: Any) -> Any:
+@overload
+def rref(x: FieldArray) -> RREF: ...
+@overload
+def rref(x: IntegerArray) -> RationalRREF: ...
+def rref(x: FieldArray | IntegerArray) -> RREF | RationalRREF:
     """Reduced row echelon forms of matrices, exact: pivots are 1 and all else in their columns is 0.
 
     Parameters
@@ -265,7 +361,15 @@ def rref(x: Any) -> Any:
     return _of_kind("rref", echelon.rref, echelon.rational_rref, x)
 
 
-def nullspace(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
+@overload
+def nullspace(x: FieldArray, *, moduli: None = None) -> FieldArray: ...
+@overload
+def nullspace(x: IntegerArray, *, moduli: None = None) -> PlainArray[np.object_]: ...
+@overload
+def nullspace(x: IntegerArray, *, moduli: ModuliSet | RNS) -> RNSArray: ...
+def nullspace(
+    x: FieldArray | IntegerArray, *, moduli: ModuliSet | RNS | None = None
+) -> FieldArray | PlainArray[np.object_] | RNSArray:
     """Bases of the solutions of ``A @ v == 0``, in each field or over the rationals, as matrices' columns.
 
     Parameters
@@ -298,7 +402,15 @@ def nullspace(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     return _of_kind("nullspace", echelon.nullspace, echelon.integer_nullspace, x, moduli=moduli)
 
 
-def charpoly(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
+@overload
+def charpoly(x: FieldArray, *, moduli: None = None) -> FieldArray: ...
+@overload
+def charpoly(x: IntegerArray, *, moduli: None = None) -> PlainArray[np.object_]: ...
+@overload
+def charpoly(x: IntegerArray, *, moduli: ModuliSet | RNS) -> RNSArray: ...
+def charpoly(
+    x: FieldArray | IntegerArray, *, moduli: ModuliSet | RNS | None = None
+) -> FieldArray | PlainArray[np.object_] | RNSArray:
     """Characteristic polynomials det(z - A) of square matrices, exact.
 
     By similarity to Hessenberg form, of which the polynomials of the leading rows and columns follow one from
@@ -355,7 +467,7 @@ def _of_kind(
     return arrays if isinstance(found, tuple) else arrays[0]
 
 
-def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> Any:
+def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) -> A:
     """Power of square matrices, the product of `k` factors `x`, as ``numpy.linalg.matrix_power``.
 
     Parameters
@@ -397,9 +509,10 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
             raise x.system.overflow_error(1, 0)
         return identity_like(x)
     if mode == "extend":
-        terms, magnitude = x.shape[-1], x.system.known_magnitude
+        system: Any = x.system
+        terms, magnitude = x.shape[-1], system.known_magnitude
         check_length((exponent - 1) * (terms.bit_length() - 1) + exponent * (magnitude.bit_length() - 1))
-    square, result = x, None
+    square, result = x, cast(Any, None)
     while True:
         exponent, bit = divmod(exponent, 2)
         if bit:

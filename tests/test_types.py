@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import contracts
 import pytest
-
-pytest.importorskip("mypy")
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,8 +27,13 @@ ignore_missing_imports = true
 """
 
 
+def test_no_public_function_returns_any() -> None:
+    assert list(contracts.public_functions_of_any(ROOT, contracts.trees(ROOT))) == []
+
+
 def test_types_of_public_names(tmp_path: Path) -> None:
     """The tour's calls have these types, and mypy has nothing to say about README and the first lesson."""
+    pytest.importorskip("mypy")
     sources = {"typed_calls": (ROOT / "tests" / "typed_calls.py").read_text(encoding="utf-8")}
     for page in ("README", "docs/getting-started"):
         text = re.sub("^```.*$", "", (ROOT / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)

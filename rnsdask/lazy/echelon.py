@@ -3,7 +3,9 @@
 Chunks are computed by :mod:`rnsdask.fields.echelon`.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -18,21 +20,25 @@ from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.pieces import kept_blocks
 from rnsdask.lazy.promotion import common_bound
+from rnsdask.typing import PlainArray
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
 
 
 class RREF(NamedTuple):
     """Reduced row echelon forms over fields, and the columns of their pivots."""
 
-    matrix: Any
-    pivots: Any
+    matrix: FieldArray
+    pivots: PlainArray[np.int64]
 
 
 class RationalRREF(NamedTuple):
     """Reduced row echelon forms over the rationals, and the columns of their pivots."""
 
-    numerators: Any
-    denominators: Any
-    pivots: Any
+    numerators: PlainArray[np.object_]
+    denominators: PlainArray[np.object_]
+    pivots: PlainArray[np.int64]
 
 
 # ---- over fields ------------------------------------------------------------------------------------------

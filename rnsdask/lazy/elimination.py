@@ -4,7 +4,9 @@ The last two axes are those of the matrices, and in a Dask array one chunk; all 
 chunks.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -17,13 +19,16 @@ from rnsdask.lazy.fields import check_fields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import broadcast_shape, find_lengths, made_alike, made_like, with_axes
 
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
+
 
 class LU(NamedTuple):
     """Factors of matrices ``A = P @ L @ U``, as ``scipy.linalg.lu`` names them."""
 
-    P: Any
-    L: Any
-    U: Any
+    P: FieldArray
+    L: FieldArray
+    U: FieldArray
 
 
 def det(x: Any) -> Any:

@@ -3,9 +3,12 @@
 Chunks are computed by :mod:`rnsdask.fields.power_series` and :mod:`rnsdask.fields.integer_polynomials`.
 """
 
-from typing import Any, SupportsIndex
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import dask.array as da
+import numpy as np
 
 from rnsdask.cluster.limits import check_bytes
 from rnsdask.core.errors import abbreviate
@@ -14,11 +17,20 @@ from rnsdask.fields import integer_polynomials, power_series
 from rnsdask.lazy import functions
 from rnsdask.lazy.integer_polynomials import by_kind, of_each, of_pairs, rationals
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import made_like
+from rnsdask.lazy.operands import N, made_like
 from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk
+from rnsdask.typing import Flag, Flagged, Integers, Overflow, PlainArray
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
+    from rnsdask.arrays.integer_array import IntegerArray
 
 
-def derivative(f: Any, *, overflow: str | None = None) -> Any:
+@overload
+def derivative(f: N, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def derivative(f: N, *, overflow: Flag) -> Flagged[N]: ...
+def derivative(f: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Derivatives of polynomials.
 
     Parameters
@@ -38,15 +50,21 @@ def derivative(f: Any, *, overflow: str | None = None) -> Any:
     RNSOverflowError, TypeError, ValueError
         As in :func:`.multiply`; ValueError if there are no coefficients.
     """
-    (f,) = checked_operands("derivative", f)
+    (coefficients,) = checked_operands("derivative", f)
     mode: Any = overflow
-    length = f.shape[-1]
+    length = coefficients.shape[-1]
     if length == 1:
-        return functions.multiply(f, 0, overflow=mode)
-    return functions.multiply(f[..., 1:], list(range(1, length)), overflow=mode)
+        return functions.multiply(coefficients, 0, overflow=mode)
+    return functions.multiply(coefficients[..., 1:], list(range(1, length)), overflow=mode)
 
 
-def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def inverse_series(f: FieldArray, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def inverse_series(f: IntegerArray, length: SupportsIndex | None = None) -> PlainArray[np.object_]: ...
+def inverse_series(
+    f: FieldArray | IntegerArray, length: SupportsIndex | None = None
+) -> FieldArray | PlainArray[np.object_]:
     """Inverses of power series: the first coefficients of 1 / f.
 
     Parameters
@@ -82,7 +100,15 @@ def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
     return _of_series("inverse_series", power_series.inverses, integer_polynomials.inverses, f, length)
 
 
-def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def log_series(f: FieldArray, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def log_series(
+    f: IntegerArray, length: SupportsIndex | None = None
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+def log_series(
+    f: FieldArray | IntegerArray, length: SupportsIndex | None = None
+) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
     """Logarithms of power series whose constant term is 1: the first coefficients.
 
     Parameters
@@ -109,7 +135,15 @@ def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
     return _of_series("log_series", power_series.logarithms, integer_polynomials.logarithms, f, length)
 
 
-def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def exp_series(f: FieldArray, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def exp_series(
+    f: IntegerArray, length: SupportsIndex | None = None
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+def exp_series(
+    f: FieldArray | IntegerArray, length: SupportsIndex | None = None
+) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
     """Exponentials of power series whose constant term is 0: the first coefficients.
 
     Parameters
@@ -134,7 +168,15 @@ def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
     return _of_series("exp_series", power_series.exponentials, integer_polynomials.exponentials, f, length)
 
 
-def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def compose(f: FieldArray, g: FieldArray | Integers, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def compose(
+    f: IntegerArray, g: IntegerArray | Integers, length: SupportsIndex | None = None
+) -> PlainArray[np.object_]: ...
+def compose(
+    f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers, length: SupportsIndex | None = None
+) -> FieldArray | PlainArray[np.object_]:
     """Compositions f(g(x)) of polynomials.
 
     Parameters
@@ -173,7 +215,29 @@ def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
     return by_kind("compose", of_elements, of_integers, f, g)
 
 
-def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: SupportsIndex | None = None) -> Any:
+@overload
+def power_mod(
+    f: FieldArray,
+    exponent: SupportsIndex,
+    g: FieldArray | Integers | None = None,
+    *,
+    length: SupportsIndex | None = None,
+) -> FieldArray: ...
+@overload
+def power_mod(
+    f: IntegerArray,
+    exponent: SupportsIndex,
+    g: IntegerArray | Integers | None = None,
+    *,
+    length: SupportsIndex | None = None,
+) -> PlainArray[np.object_]: ...
+def power_mod(
+    f: FieldArray | IntegerArray,
+    exponent: SupportsIndex,
+    g: FieldArray | IntegerArray | Integers | None = None,
+    *,
+    length: SupportsIndex | None = None,
+) -> FieldArray | PlainArray[np.object_]:
     """Powers of polynomials, modulo polynomials or as power series.
 
     Parameters
