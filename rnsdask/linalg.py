@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, Literal, SupportsIndex, TypeVar, cast, overload
+from collections.abc import Iterable
+from typing import Any, Literal, ParamSpec, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.integer_array import IntegerArray
-from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
-from rnsdask.core.overflow import overflow_mode
-from rnsdask.lazy import echelon, elimination, exact_elimination
-from rnsdask.lazy.echelon import RREF, RationalRREF
-from rnsdask.lazy.elementwise import check_one_kind, entry_of
-from rnsdask.lazy.elimination import lu
-from rnsdask.lazy.exact_elimination import residues_of_results
-from rnsdask.lazy.fields import of_fields
+from rnsdask.core.overflow import errstate, overflow_mode
+from rnsdask.core.rows import Row
+from rnsdask.lazy.elementwise import entry_of, has
+from rnsdask.lazy.elimination import LU, RREF
+from rnsdask.lazy.exact_elimination import RationalRREF
+from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.growing import extends
-from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.matmul import identity_like, matmul
-from rnsdask.lazy.operands import find_lengths, is_number_array, made_alike
 from rnsdask.lazy.planning import explained
-from rnsdask.lazy.widening import of_residues
-from rnsdask.rns.promotion import check_length
-from rnsdask.rns.system import RNS
+from rnsdask.lazy.widening import apply_to_arrays, arrays_alike
+from rnsdask.rns.system import RNS, check_length
 from rnsdask.typing import Integer, Integers, Overflow, PlainArray
 
 __all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "rref", "solve"]
 
 A = TypeVar("A", bound=NumberArray)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _MOST_BITS = 128
 """Longest exponent of lazy arrays, whose graph has one or two products for each of its bits."""
@@ -88,8 +85,7 @@ def det(
     count = as_integer(variables, "variables")
     if count not in (0, 1):
         raise ValueError(f"variables must be 0 or 1, got {abbreviate(count)}")
-    name = "polynomial_det" if count else "det"
-    return _of_kind("det", getattr(elimination, name), getattr(exact_elimination, name), x, moduli=moduli)
+    return _apply(rows.det, x, variables=count, moduli=_as_system("det", moduli))
 
 
 @overload
@@ -116,7 +112,7 @@ def rank(x: FieldArray | IntegerArray) -> Integer | PlainArray[np.int64]:
     TypeError, ValueError
         As :func:`det`; the matrices need not be square.
     """
-    return _of_kind("rank", elimination.rank, exact_elimination.rank, x)
+    return _apply(rows.rank, x)
 
 
 @overload
@@ -223,14 +219,10 @@ def solve(
     >>> numerators.tolist(), int(denominator)
     ([2, 0, 1], 1)
     """
-    if modulo is not None:
-        if not unique:
-            raise TypeError("solve takes modulo= for square matrices only, without unique=False")
-        return _modulo("solve", exact_elimination.solve_modulo, modulo, a, b, moduli=moduli)
-    of_fields, of_integers = (elimination.solve, exact_elimination.solve)
-    if not unique:
-        of_fields, of_integers = (echelon.solve, echelon.rational_solve)
-    return _of_kind("solve", of_fields, of_integers, a, b, moduli=moduli)
+    if modulo is not None and not unique:
+        raise TypeError("solve takes modulo= for square matrices only, without unique=False")
+    how: dict[str, Any] = {"modulo": _as_factors(modulo), "moduli": _as_system("solve", moduli)}
+    return _apply(rows.solve, a, b, unique=bool(unique), **how)
 
 
 @overload
@@ -290,13 +282,13 @@ def inv(
     >>> rd.linalg.inv(rd.from_ints([[2, 1], [7, 3]], chunks=None), modulo=100).tolist()
     [[97, 1], [7, 98]]
     """
-    if modulo is not None:
-        return _modulo("inv", exact_elimination.inv_modulo, modulo, x, moduli=moduli)
-    return _of_kind("inv", elimination.inv, exact_elimination.inv, x, moduli=moduli)
+    return _apply(rows.inv, x, modulo=_as_factors(modulo), moduli=_as_system("inv", moduli))
 
 
-def _modulo(name: str, function: Callable[..., Any], modulo: Any, *operands: Any, moduli: Any) -> Any:
-    """Apply a function of integers modulo a product of coprime factors."""
+def _as_factors(modulo: SupportsIndex | Iterable[SupportsIndex] | None) -> tuple[int, ...] | None:
+    """Coprime factors, at least 2, whose product is the modulus; ValueError for others."""
+    if modulo is None:
+        return None
     values = modulo if isinstance(modulo, Iterable) else [modulo]
     factors = tuple(as_integer(value, "modulo") for value in values)
     if not factors or min(factors) < 2:
@@ -309,11 +301,7 @@ def _modulo(name: str, function: Callable[..., Any], modulo: Any, *operands: Any
                 f"{abbreviate(common)} with those before it; a single integer need not be factored"
             )
         product *= factor
-
-    def refuse(*_: Any) -> Any:
-        raise TypeError(f"{name} of a FieldArray takes no modulo; it is modulo the primes already")
-
-    return _of_kind(name, refuse, partial(function, factors=factors), *operands, moduli=moduli)
+    return factors
 
 
 @overload
@@ -358,7 +346,8 @@ def rref(x: FieldArray | IntegerArray) -> RREF | RationalRREF:
     >>> rd.linalg.rref(rd.from_ints(a, chunks=None)).pivots.tolist()
     [0, 2]
     """
-    return _of_kind("rref", echelon.rref, echelon.rational_rref, x)
+    form: Any = _apply(rows.rref, x)
+    return form
 
 
 @overload
@@ -399,7 +388,7 @@ def nullspace(
     >>> rd.linalg.nullspace(rd.from_ints([[2, 3, 4]], chunks=None)).T.tolist()
     [[-3, 2, 0], [-2, 0, 1]]
     """
-    return _of_kind("nullspace", echelon.nullspace, echelon.integer_nullspace, x, moduli=moduli)
+    return _apply(rows.nullspace, x, moduli=_as_system("nullspace", moduli))
 
 
 @overload
@@ -433,38 +422,51 @@ def charpoly(
     TypeError, ValueError
         As in :func:`det`.
     """
-    return _of_kind("charpoly", elimination.charpoly, exact_elimination.charpoly, x, moduli=moduli)
+    return _apply(rows.charpoly, x, moduli=_as_system("charpoly", moduli))
 
 
-def _of_kind(
-    name: str,
-    fields: Callable[..., Any],
-    integers: Callable[..., Any],
-    *operands: Any,
-    moduli: ModuliSet | RNS | None = None,
-) -> Any:
-    """Apply the function for the operands' kind of numbers; integer results may go under given moduli."""
-    operands = with_arrays(*operands)
-    for x in operands:
-        if not is_number_array(x):
-            kind = type(x).__name__
-            raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
-    check_one_kind(*operands)
-    operands = made_alike(*operands)
+def lu(x: Any) -> LU:
+    """Factors ``A = P @ L @ U`` of matrices with exchanges of rows, in each field, as ``scipy.linalg.lu``.
+
+    Parameters
+    ----------
+    x : FieldArray, shape (..., R, C)
+        One matrix, or a stack of them, of any rank and shape. Let K be the lesser of R and C.
+
+    Returns
+    -------
+    P : FieldArray, shape (..., R, R)
+        Permutation matrices. They differ from field to field: each row has a single 1 in each field.
+    L : FieldArray, shape (..., R, K)
+        1 on the diagonal, 0 above it; below it too in columns from the rank on.
+    U : FieldArray, shape (..., K, C)
+        Row echelon forms: what is not 0 of a row begins further to the right than that of the row before,
+        and rows from the rank on are 0.
+
+    All are lazy if `x` is. The pivot is the first element of a column that is not 0, so that factors do not
+    depend on processor and chunks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in :func:`det`; the matrices need not be square.
+    """
+    check_elements("lu", x)
+    found: LU = _apply(rows.lu, x)
+    return found
+
+
+def _apply(row: Row[P, R], *operands: P.args, **options: P.kwargs) -> R:
+    """Apply a row of whole arrays to operands, one at least an array of numbers."""
+    return apply_to_arrays(row.name, row, *arrays_alike(row.name, *operands), **options)
+
+
+def _as_system(name: str, moduli: ModuliSet | RNS | None) -> RNS | None:
+    """The system that results of integers are to have; TypeError if `moduli` say none."""
     system = RNS(moduli, signed=True) if isinstance(moduli, ModuliSet) else moduli
-    if system is not None and (of_fields(operands[0]) or not isinstance(system, RNS)):
-        whose = "of a FieldArray takes no moduli" if of_fields(operands[0]) else "takes a ModuliSet or an RNS"
-        raise TypeError(f"{name} {whose}, got moduli={system!r}")
-    if of_fields(operands[0]):
-        return fields(*operands)
-    find_lengths(*operands)  # which what they go through could not keep
-    found = of_residues(name, integers, *operands)
-    if system is None:
-        return found
-    results = found if isinstance(found, tuple) else (found,)
-    words = (residues_of_results(values, system, operands[0].words) for values in results)
-    arrays = tuple(RNSArray(of, system.with_bound(None)) for of in words)
-    return arrays if isinstance(found, tuple) else arrays[0]
+    if system is not None and not isinstance(system, RNS):
+        raise TypeError(f"{name} takes a ModuliSet or an RNS, got moduli={moduli!r}")
+    return system
 
 
 def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) -> A:
@@ -503,7 +505,7 @@ def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) ->
     """
     exponent, mode = _checked_power(x, k, overflow)
     if exponent < 0:
-        x, exponent = elimination.inv(x), -exponent
+        x, exponent = _apply(rows.inv, x), -exponent
     if exponent == 0:
         if mode == "raise" and x.system.value_range[1] < 1:
             raise x.system.overflow_error(1, 0)
@@ -513,29 +515,25 @@ def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) ->
         terms, magnitude = x.shape[-1], system.known_magnitude
         check_length((exponent - 1) * (terms.bit_length() - 1) + exponent * (magnitude.bit_length() - 1))
     square, result = x, cast(Any, None)
-    while True:
-        exponent, bit = divmod(exponent, 2)
-        if bit:
-            result = square if result is None else matmul(result, square, overflow=mode)
-        if not exponent:
-            return result
-        square = matmul(square, square, overflow=mode)
+    with errstate(overflow=mode):  # which elements of fields do not ask for
+        while True:
+            exponent, bit = divmod(exponent, 2)
+            if bit:
+                result = square if result is None else matmul(result, square)
+            if not exponent:
+                return result
+            square = matmul(square, square)
 
 
-def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, Any]:
+def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str]:
     """The exponent, and what happens to results out of range; an error where there is no such power."""
     entry_of(rows.matmul, x, name="matrix_power")
     exponent = as_integer(k, "k")
-    of_elements = isinstance(x, FieldArray)
-    if of_elements:
-        overflow_mode(overflow, x.system)
-    mode = None
-    if not of_elements:
-        mode = "extend" if extends(overflow, x) else overflow_mode(overflow, x.system)
+    mode = "extend" if extends(overflow, x) else overflow_mode(overflow, x.system)
     x._find_lengths()
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")
-    if exponent < 0 and not of_elements:
+    if exponent < 0 and not has(rows.divide_by, x):
         raise ValueError(
             f"k must not be negative, for only a FieldArray has inverses, got {abbreviate(exponent)}"
         )
@@ -548,7 +546,7 @@ def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int,
         raise ValueError(
             'matrix_power takes overflow="raise" or "wrap", got "flag"; matmul flags one product'
         )
-    if mode == "wrap" and isinstance(x, IntervalRNSArray):
+    if mode == "wrap" and has(rows.narrowed, x):
         raise ValueError(
             'matrix_power of an IntervalRNSArray takes overflow="raise", got "wrap": signs of powers in '
             "between that wrap say nothing about results; to_rns() makes an RNSArray"

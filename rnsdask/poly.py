@@ -8,17 +8,15 @@ import numpy as np
 
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.integer_array import IntegerArray
+from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import exact_polynomials, integer_polynomials, polynomials
 from rnsdask.lazy.convolve import convolve
-from rnsdask.lazy.fields import check_fields, of_fields
-from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.integer_polynomials import by_kind
+from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.operands import N
 from rnsdask.lazy.planning import explained
-from rnsdask.lazy.polynomials import checked_operands
+from rnsdask.lazy.polynomials import point_count, polynomials_alike
 from rnsdask.lazy.power_series import compose, derivative, exp_series, inverse_series, log_series, power_mod
-from rnsdask.lazy.widening import of_residues
+from rnsdask.lazy.widening import apply_to_arrays
 from rnsdask.typing import Flag, Flagged, Integer, Integers, Overflow, PlainArray
 
 __all__ = [
@@ -105,8 +103,7 @@ def divmod(
     ValueError
         If fields or shapes do not fit, or there are no coefficients.
     """
-    q, r = by_kind("divmod", polynomials.divided, integer_polynomials.divided, f, g)
-    return q, r
+    return apply_to_arrays("divmod", rows.poly_divmod, *polynomials_alike("divmod", f, g))
 
 
 @overload
@@ -137,7 +134,7 @@ def gcd(
     TypeError, ValueError
         As in :func:`divmod`.
     """
-    return by_kind("gcd", polynomials.common_divisor, integer_polynomials.common_divisor, f, g)
+    return apply_to_arrays("gcd", rows.poly_gcd, *polynomials_alike("gcd", f, g))
 
 
 @overload
@@ -168,7 +165,7 @@ def evaluate(
     ValueError
         If fields or shapes do not fit, or there are no coefficients or points.
     """
-    return by_kind("evaluate", polynomials.evaluate, integer_polynomials.evaluate, f, points)
+    return apply_to_arrays("evaluate", rows.evaluate, *polynomials_alike("evaluate", f, points))
 
 
 @overload
@@ -203,7 +200,8 @@ def interpolate(
     TypeError, ValueError
         As in :func:`evaluate`.
     """
-    return by_kind("interpolate", polynomials.interpolate, integer_polynomials.interpolate, points, values)
+    operands = polynomials_alike("interpolate", points, values)
+    return apply_to_arrays("interpolate", rows.interpolate, *operands)
 
 
 def rational_interpolate(
@@ -257,18 +255,42 @@ def rational_interpolate(
 
     Coefficients modulo several primes are fractions by :func:`.rational_reconstruct`.
     """
-    options = {
-        name: None if value is None else as_integer(value, name)
+    numerator, denominator, extra = (
+        None if value is None else as_integer(value, name)
         for name, value in (
             ("numerator_degree", numerator_degree),
             ("denominator_degree", denominator_degree),
             ("confirm", confirm),
         )
-    }
-    points, values = with_arrays(points, values)
-    points, values = checked_operands("rational_interpolate", points, values)
-    check_fields("rational_interpolate", points)
-    return polynomials.rational_interpolate(points, values, *options.values())
+    )
+    points, values = polynomials_alike("rational_interpolate", points, values)
+    check_elements("rational_interpolate", points)
+    count = point_count("rational_interpolate", points, values)
+    degrees = _degrees(count, numerator, denominator, extra)
+    return apply_to_arrays("rational_interpolate", rows.rational_interpolate, points, values, degrees=degrees)
+
+
+def _degrees(
+    count: int, numerator: int | None, denominator: int | None, confirm: int | None
+) -> tuple[int, int]:
+    """Degrees of numerators and denominators that points allow, where some of them confirm the function."""
+    for name, value in (("numerator_degree", numerator), ("denominator_degree", denominator)):
+        if value is not None and value < 0:
+            raise ValueError(f"{name} must be at least 0, got {value}")
+    given = [degree for degree in (numerator, denominator) if degree is not None]
+    extra = int(len(given) < 2) if confirm is None else confirm
+    if extra < 0:
+        raise ValueError(f"confirm must be at least 0, got {extra}")
+    left = count - 1 - extra - sum(given)
+    if left < 0:
+        known = " and ".join(map(str, given)) or 0
+        raise ValueError(
+            f"degrees of {known} take {sum(given) + 1} points, and {extra} more to confirm, got {count}"
+        )
+    if numerator is None:
+        numerator = (left + 1) // 2 if denominator is None else left
+        left -= numerator
+    return numerator, left if denominator is None else denominator
 
 
 @overload
@@ -319,14 +341,8 @@ def resultant(
     count = as_integer(variables, "variables")
     if count not in (1, 2):
         raise ValueError(f"variables must be 1 or 2, got {count}")
-    f, g = with_arrays(f, g)
-    f, g = checked_operands("resultant", f, g, axes=count)
-    if of_fields(f):
-        if count == 2:
-            raise TypeError("resultant takes integers in two variables, got elements of fields")
-        return polynomials.resultant(f, g)
-    function = exact_polynomials.resultant if count == 1 else exact_polynomials.bivariate_resultant
-    return of_residues("resultant", function, f, g)
+    operands = polynomials_alike("resultant", f, g, axes=count)
+    return apply_to_arrays("resultant", rows.resultant, *operands, variables=count)
 
 
 @overload
@@ -355,10 +371,7 @@ def discriminant(f: FieldArray | IntegerArray) -> Integer | FieldArray | PlainAr
     TypeError, ValueError
         As in :func:`resultant`.
     """
-    checked_operands("discriminant", f)
-    if of_fields(f):
-        return polynomials.discriminant(f)
-    return of_residues("discriminant", exact_polynomials.discriminant, f)
+    return apply_to_arrays("discriminant", rows.discriminant, *polynomials_alike("discriminant", f))
 
 
 globals().update((name, explained(globals()[name])) for name in __all__)

@@ -13,7 +13,8 @@ status is 1.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+sys.path.insert(0, str(Path(__file__).resolve().parent / "papers"))  # PYTHONSAFEPATH leaves them out
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import argparse
 import importlib
@@ -24,9 +25,9 @@ import time
 from typing import Any
 
 import benchmark_pages
+from benchmark_pages import FOLDERS
 from benchmarking import ROOT, RUNS, WARM_UPS, environment
 
-SCRIPTS = Path(__file__).resolve().parent
 RESULTS = ROOT / "docs" / "benchmarks"
 
 # Run first, so that a limit does not leave them out; then the others by name.
@@ -45,7 +46,7 @@ def place(script: str) -> tuple[int, str]:
 
 def benchmarks(only: str | None) -> list[Path]:
     """The scripts in order, or those whose names are listed in `only`."""
-    paths = set(SCRIPTS.glob("bench_*.py")) - {Path(__file__).resolve()}
+    paths = {path for folder in FOLDERS for path in folder.glob("bench_*.py")} - {Path(__file__).resolve()}
     found = {path.stem: path for path in sorted(paths, key=lambda path: place(path.name))}
     if only is None:
         return list(found.values())

@@ -19,6 +19,7 @@ from benchmarking import cell, columns_of, tables_of
 Row = dict[str, Any]
 
 SCRIPTS = Path(__file__).resolve().parent
+FOLDERS = SCRIPTS, SCRIPTS / "papers"
 OF_A_RUN = ("date", "commit", "load")  # in the record of the machine
 
 INDEX = """# Machines side by side
@@ -36,7 +37,7 @@ the same run: *read* and *plain read* go over the same residues and do nothing w
 means is said by the script that is named above the table. The paper's methods are for GPUs: on a CPU they
 are scalar code in a plain loop, with directed rounding done in software, beside vectorised loops.
 
-MAX of random numbers, in milliseconds ([scripts/bench_paper.py](../../scripts/bench_paper.py)):
+MAX of random numbers, in milliseconds ([scripts/papers/bench_paper.py](../../scripts/papers/bench_paper.py)):
 
 | machine | n | numbers | plain read | rnsdask | proposed | proposed, interleaved | naive | mixed-radix |
 |---|---|---|---|---|---|---|---|---|
@@ -157,7 +158,7 @@ def page(result: dict[str, Any], stem: str) -> str:
 
 def section(run: dict[str, Any], stem: str) -> list[str]:
     """The heading, plots and tables of one run."""
-    lines = [f"## {run['script']} {run['arguments']}".rstrip(), "", purpose(SCRIPTS / run["script"]), ""]
+    lines = [f"## {run['script']} {run['arguments']}".rstrip(), "", purpose(run["script"]), ""]
     rows, view = run.get("rows", []), view_of(run)
     if run["outcome"] != "done":
         return [*lines, f"**{run['outcome']}**", ""]
@@ -169,9 +170,10 @@ def section(run: dict[str, Any], stem: str) -> list[str]:
     return lines
 
 
-def purpose(script: Path) -> str:
-    """The first sentence of a script's description."""
-    text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) if script.exists() else ""
+def purpose(name: str) -> str:
+    """The first sentence of a script's description, or no text where the script is gone."""
+    found = [path for folder in FOLDERS if (path := folder / name).exists()]
+    text = ast.get_docstring(ast.parse(found[0].read_text(encoding="utf-8"))) if found else ""
     return (text or "").partition("\n\n")[0].replace("\n", " ")
 
 

@@ -36,7 +36,8 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 NVRTC_WHEELS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 
 # Kernels that only benchmarks use; they are not installed.
-BENCHMARKS = [Path(__file__).resolve().parents[1] / "kernels" / name for name in ("baselines", "bench")]
+SCRIPTS = Path(__file__).resolve().parent
+BENCHMARKS = [SCRIPTS, SCRIPTS / "papers" / "kernels"]
 
 # Takes a source file, an architecture and further options, returns the cubin.
 Compiler = Callable[[Path, str, tuple[str, ...]], bytes]

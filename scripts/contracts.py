@@ -3,7 +3,8 @@
     python scripts/contracts.py [ROOT]
 
 It counts rows of tables, names of rows that callers write as strings, ``isinstance`` of number systems
-outside their own folders, adaptors in the tables, and public functions of unknown result.
+outside their own folders, adaptors in the tables, public functions of unknown result, and private names of
+the package that tests reach for.
 """
 
 import ast
@@ -13,13 +14,29 @@ from pathlib import Path
 
 SYSTEMS = {"RNS", "IntervalRNS", "PrimeFields", "FermatField", "Positional"}
 FOLDERS = ("rns", "interval_rns", "fields", "positional")
-"""Folders of number systems, whose files `table.py` are their tables."""
+"""Folders of number systems."""
+
+TRAITS = {"extends", "grows", "overflows"}
+"""Attributes of number systems that say what kind of system it is."""
+
+OF_ENTRIES = {"entry", "self"}
+"""Owners of attributes of the same names that are no number systems."""
+
+PLANNING = {f"lazy/{name}.py" for name in ("elementwise", "growing", "operands", "plan", "promotion")}
+"""Files that bring operands together and plan operations, and so may ask systems how results grow."""
 
 CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
 """Functions whose first argument is a row."""
 
 
-PARTLY_KNOWN = {"list[Any]", "NDArray[Any]", "PlainArray[Any]", "np.dtype[Any]", "NDArray[Any] | None"}
+PARTLY_KNOWN = {
+    "list[Any]",
+    "NDArray[Any]",
+    "PlainArray[Any]",
+    "np.dtype[Any]",
+    "NDArray[Any] | None",
+    "dict[str, Any]",
+}
 """Results whose elements alone are unknown."""
 
 
@@ -77,12 +94,53 @@ def checks_of_systems(files: dict[Path, ast.Module]) -> Iterator[str]:
                     yield f"{path}:{node.lineno}"
 
 
+def questions_of_kind(files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Places outside the folders of systems that ask what kind of numbers there are, but for `isinstance`.
+
+    By an attribute of :data:`TRAITS`, by ``hasattr`` of an attribute that systems or arrays of some kinds
+    have, or by functions such as ``of_fields``.
+    """
+    members = set().union(*(_members(files, folder) for folder in FOLDERS)) - _members(files, "core")
+    for path, tree in files.items():
+        if path.parts[0] in (*FOLDERS, "core"):
+            continue
+        names = [a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names]
+        imported = {"of_fields", "check_fields"} & {*names}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in TRAITS and isinstance(node.ctx, ast.Load):
+                found = ast.unparse(node.value) not in OF_ENTRIES
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr":
+                named = node.args[1]
+                found = isinstance(named, ast.Name) and named.id == "method"
+                found |= isinstance(named, ast.Constant) and named.value in members
+            else:
+                found = isinstance(node, ast.Name) and node.id in imported
+            if found:
+                yield f"{path}:{node.lineno}"
+
+
+def _members(files: dict[Path, ast.Module], folder: str) -> set[str]:
+    """Names that the classes of number systems in a folder define."""
+    paths = [
+        p for p in files if p.parts[0] == folder and p.stem in ("system", "fermat_field", "number_system")
+    ]
+    classes = [node for path in paths for node in files[path].body if isinstance(node, ast.ClassDef)]
+    names = {"extend"}
+    for node in (part for found in classes for part in found.body):
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            names.add(ast.unparse(node.target))
+    return names - ({"extend"} if folder == "core" else set())
+
+
 def adaptors(files: dict[Path, ast.Module]) -> Iterator[str]:
     """Lambdas and functions of the tables, which adapt functions that stand elsewhere."""
-    for folder in FOLDERS:
-        for node in ast.walk(files[Path(folder, "table.py")]):
+    tables = [path for path in files if path.parts[0] == "tables" or path.name == "table.py"]
+    for path in tables:
+        for node in ast.walk(files[path]) if path != Path("core/table.py") else ():
             if isinstance(node, ast.Lambda | ast.FunctionDef):
-                yield f"{folder}:{node.lineno}"
+                yield f"{path}:{node.lineno}"
 
 
 def public_functions_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterator[str]:
@@ -147,20 +205,61 @@ def _is_unknown(returned: ast.expr | None) -> bool:
     )
 
 
+OF_OTHERS = {
+    *("_core", "_exit", "_meta", "_multiarray_umath", "_repr_html_", "_repr_inline_", "_strip_protocol"),
+}
+"""Names with an underscore that other libraries give, or look for in classes."""
+
+
+def private_names_in_tests(root: Path) -> Iterator[str]:
+    """Private names of the package that tests import, patch, or take of what is not their own object."""
+    for path in sorted((root / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if any(map(_is_private, _names_reached(node))):
+                yield f"{path.relative_to(root)}:{node.lineno}"
+
+
+def _names_reached(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "rnsdask":
+        return [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+    if isinstance(node, ast.Import):
+        names = [alias.name.split(".") for alias in node.names]
+        return [part for parts in names if parts[0] == "rnsdask" for part in parts]
+    if isinstance(node, ast.Attribute):
+        is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        return [] if is_own else [node.attr]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in PATCHES:
+        texts = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        return [part for text in texts for part in text.split(".")]
+    return []
+
+
+PATCHES = {"setattr", "delattr", "getattr", "hasattr"}
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in OF_OTHERS
+
+
 def main() -> None:
     """Print the figures."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
     files = trees(root)
     declared, strings = declared_rows(files), list(rows_as_strings(files))
     undeclared = sorted(set(strings) - declared)
+    kinds = list(questions_of_kind(files))
+    planned = [place for place in kinds if place.rpartition(":")[0] in PLANNING]
+    asked = [place for place in kinds if place not in planned]
     for name, value in {
         "rows declared": len(declared),
         "rows named by strings": f"{len(set(strings))} names at {len(strings)} places",
         "of these undeclared": f"{len(undeclared)} {' '.join(undeclared)}",
         "isinstance of systems outside their folders": len(list(checks_of_systems(files))),
+        "other questions of their kind": f"{len(asked)}, {len(planned)} more where operations are planned",
         "adaptors and lambdas in the tables": len(list(adaptors(files))),
         "public functions that return Any": len(list(public_functions_of_any(root, files))),
         "public methods that return Any": len(list(public_methods_of_any(root, files))),
+        "private names that tests reach for": len(list(private_names_in_tests(root))),
     }.items():
         print(f"{name:45} {value}")
 

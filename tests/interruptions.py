@@ -19,7 +19,7 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[int]:
     The list holds how many of them are left, below 0 once it was interrupted.
     """
     left = [after]
-    for name in ("_put", "copy", "remove"):
+    for name in ("put_file", "copy", "remove"):
         change = getattr(RemoteLocation, name)
 
         def changing(*args: Any, change: Any = change, **options: Any) -> Any:
@@ -29,7 +29,7 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[int]:
             return change(*args, **options)
 
         monkeypatch.setattr(RemoteLocation, name, changing)
-    monkeypatch.setattr(appending, "_REQUESTS", 1)
+    monkeypatch.setattr(appending, "REQUESTS", 1)
     return left
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from conftest import Processor
-from fuzzing.oracle import Range
+from oracles.integers import Range
 from oracles.interval import encloses
 
 from rnsdask.core.moduli import ModuliSet

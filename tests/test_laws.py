@@ -1,5 +1,6 @@
-"""The suite of laws for every number system that there is."""
+"""The laws of every number system that there is, and of systems that are drawn."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,197 +9,29 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import laws
 import numpy as np
 import pytest
-from conftest import Processor
+from conftest import SESSION_SEED, Processor
 from dask.base import tokenize
-from fuzzing.oracle import Range, objects
-from laws import LAWS, LAYOUTS, OVERFLOW, Case, Numbers, System, check
-from oracles import fermat, positional, rns
-from oracles.interval import encloses
-from sample_arrays import CPU, host
-from strategies import MODULI_SETS, bounds_around_prefixes
+from laws import LAWS, LAYOUTS, SUBJECTS, Case, check
+from laws.case import KINDS
+from laws.systems import SYSTEMS, drawn_system
+from oracles.integers import objects
+from sample_arrays import CPU
 
-import rnsdask as rd
-from rnsdask import IntervalRNSArray
-from rnsdask.core.moduli import ModuliSet
+SEEDS = int(os.environ.get("RNSDASK_LAW_SEEDS", 2))
+"""Cases of each law that are drawn. `scripts/fuzz.py` draws more and greater ones."""
 
-PLAIN_FORMS: tuple[Callable[[Any], Any], ...] = (
-    lambda x: rd.from_limbs(x.to_limbs(64, axis=0), x.system, axis=0),
-    lambda x: rd.from_bytes(x.to_bytes(byteorder="big"), byteorder="big", moduli=x.system),
-)
-
-
-def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = None) -> System:
-    longer = ModuliSet([*reversed(ModuliSet.for_bits(moduli.bits + 40, 17))])
-    return System(
-        name=name,
-        limits=rns.limits_of(moduli, signed),
-        array=lambda a, place: rd.RNSArray(
-            place(rns.encode(a, moduli, signed)), rd.RNS(moduli, signed, bound)
-        ),
-        from_ints=lambda a: rd.from_ints(a, moduli, signed, chunks=None),
-        is_defined=lambda x, a: bool((host(x.residues) == rns.encode(a, moduli, signed)).all()),
-        bound=bound,
-        round_trips=(
-            lambda x: rd.from_residues(x.residues, x.moduli, x.signed, x.bound),
-            lambda x: x.extend(longer).shrink(x.moduli),
-            lambda x: IntervalRNSArray.from_rns(x).to_rns(x.signed),
-            *PLAIN_FORMS,
-        ),
-    )
-
-
-def tight_system(name: str, moduli: ModuliSet, signed: bool) -> System:
-    """Residues whose arrays have the least bounds, about the products of the first moduli."""
-
-    def array(a: Numbers, place: Callable[[Any], Any]) -> Any:
-        bound = max(map(abs, a.ravel().tolist()), default=0)
-        return rd.RNSArray(place(rns.encode(a, moduli, signed)), rd.RNS(moduli, signed, bound))
-
-    bounds = tuple(bound for bound in bounds_around_prefixes(moduli, signed) if bound > 2)
-    return replace(rns_system(name, moduli, signed), array=array, bounds=bounds)
-
-
-def interval_system(name: str, moduli: ModuliSet) -> System:
-    to_rns, from_rns = IntervalRNSArray.to_rns, IntervalRNSArray.from_rns
-    longer = ModuliSet([*reversed(ModuliSet.for_bits(moduli.bits + 40, 17))])
-    return System(
-        name=name,
-        limits=Range.of("interval", moduli.product),
-        array=lambda a, place: IntervalRNSArray(
-            place(IntervalRNSArray.from_ints(a, moduli).columns), rd.IntervalRNS(moduli)
-        ),
-        from_ints=lambda a: IntervalRNSArray.from_ints(a, moduli),
-        is_defined=lambda x, a: headers_hold(x, a),
-        is_ring=False,  # the sign of a product that overflows stays
-        reopen=rd.open_zarr,
-        round_trips=(
-            lambda x: rd.where(x < 0, -from_rns(to_rns(abs(x), False)), abs(x)),
-            lambda x: x.extend(longer).shrink(x.moduli),
-            *PLAIN_FORMS,
-        ),
-    )
-
-
-def field_system(name: str, fields: rd.PrimeFields) -> System:
-    def encode(a: Numbers) -> np.ndarray:
-        return rns.encode(a, fields.moduli)
-
-    return System(
-        name=name,
-        limits=Range.of("unsigned", fields.moduli.product),
-        array=lambda a, place: rd.FieldArray(place(encode(a)), fields),
-        from_ints=lambda a: rd.from_ints(a + fields.moduli.product, fields, chunks=None),
-        is_defined=lambda x, a: bool((host(x.residues) == encode(a)).all()),
-        is_ordered=False,
-        round_trips=(
-            lambda x: rd.from_residues(x.residues, x.system),
-            *(
-                lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system)
-                for signed in (False, True)
-            ),
-            *PLAIN_FORMS,
-        ),
-        lacks=WITHOUT_ORDER | dict.fromkeys(OVERFLOW, "results in fields do not overflow"),
-    )
-
-
-def fermat_system(name: str, field: rd.FermatField) -> System:
-    def encode(a: Numbers) -> np.ndarray:
-        return fermat.encode(a, field.radix, field.digits)
-
-    return System(
-        name=name,
-        limits=Range.of("unsigned", field.modulus),
-        array=lambda a, place: rd.FieldArray(place(encode(a)), field),
-        from_ints=lambda a: rd.from_ints(a - field.modulus, field, chunks=None),
-        is_defined=lambda x, a: bool((host(x.words) == encode(a)).all()),
-        is_ordered=False,
-        round_trips=(
-            lambda x: rd.FieldArray.from_words(x.words, x.system),
-            *(
-                lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system)
-                for signed in (False, True)
-            ),
-            lambda x: x.multiply_by_root(3).multiply_by_root(-3),
-            *PLAIN_FORMS,
-        ),
-        lacks=WITHOUT_ORDER | dict.fromkeys(OVERFLOW, "results in fields do not overflow"),
-    )
-
-
-def positional_system(name: str, bits: int, signed: bool) -> System:
-    system = rd.Positional(bits, signed)
-    return System(
-        name=name,
-        limits=positional.limits_of(bits, signed),
-        array=lambda a, place: rd.PositionalArray(place(positional.encode(a, bits)), system),
-        from_ints=lambda a: rd.from_ints(a, system, chunks=None),
-        is_defined=lambda x, a: bool((host(x.words) == positional.encode(a, bits)).all()),
-        round_trips=(
-            lambda x: x.to_rns().to_positional(bits),
-            lambda x: x.to_positional(bits + 33, True).to_positional(bits, signed),
-            lambda x: x.to_rns(rd.ModuliSet.for_bits(bits + 1), True).to_positional(bits, signed),
-            *PLAIN_FORMS,
-        ),
-    )
-
-
-WITHOUT_ORDER = dict.fromkeys(
-    (
-        *("order_is_total", "order_with_integers", "order_agrees_with_addition", "extrema_and_choice"),
-        *("division", "divisors_and_multiples", "lengths_are_those_of_magnitudes", "reductions_are_folds"),
-        *("products_are_folds", "scans_are_folds", "selections_are_sorted", "sorting_is_stable"),
-        *("selections_along_axes_are_sorted", "distinct_numbers_are_found", "running_folds_along_axes"),
-        *("reductions_along_axes_are_folds", "elementary_functions_are_pythons"),
-        "selections_of_unknown_length_reduce",
-    ),
-    "elements of fields have no order",
-)
-
-
-def headers_hold(x: IntervalRNSArray, numbers: Numbers) -> bool:
-    """Whether signs and residues of magnitudes are the numbers', and the stored intervals contain |x|/M."""
-    signs, *bounds = (host(part).ravel().tolist() for part in (x.sign, x.low, x.upp, x.exponent))
-    values = numbers.ravel().tolist()
-    return (
-        bool((host(x.residues) == rns.encode(abs(numbers), x.moduli)).all())
-        and signs == [int(v < 0) for v in values]
-        and all(encloses(*b, abs(v), x.moduli.product) for *b, v in zip(*bounds, values, strict=True))
-    )
-
-
-EIGHT = MODULI_SETS["table2_8"]
-DOWN = ModuliSet.for_bits(1050).moduli  # 33 of them, from 2**32
-UNSORTED = ModuliSet([*DOWN[1::2], *DOWN[::-2]])
-PRIMES = [2**32 - 5, 2, 3, 65537, 2**31 - 1, *rd.ModuliSet.ntt_primes(200, 2**20)]
-SYSTEMS = {
-    system.name: system
-    for system in (
-        rns_system("unsigned", EIGHT, False),
-        rns_system("signed", EIGHT, True),
-        rns_system("unsigned-bound", EIGHT, False, 2**70 + 3),
-        tight_system("tight-bounds", MODULI_SETS["unsorted"], False),
-        tight_system("tight-bounds-signed", MODULI_SETS["unsorted"], True),
-        rns_system("one-modulus", MODULI_SETS["one_full"], False),
-        rns_system("two-moduli-signed", ModuliSet([3, 2**32]), True),
-        rns_system("33-moduli", UNSORTED, False),
-        rns_system("33-moduli-signed-bound", UNSORTED, True, 2**256),
-        field_system("field", rd.PrimeFields([2**32 - 5])),
-        field_system("fields", rd.PrimeFields(PRIMES)),
-        fermat_system("fermat", rd.FermatField.named("F449")),
-        fermat_system("fermat-64-bit-digits", rd.FermatField.named("P3")),
-        positional_system("positional-33", 33, False),
-        positional_system("positional-signed", 256, True),
-        interval_system("interval", EIGHT),
-        interval_system("interval-33-moduli", UNSORTED),
-        interval_system("interval-two-moduli", ModuliSet([3, 2**32])),
-    )
+OF_ANY_NUMBERS = {
+    *("nothing_is_computed_before_it_is_asked_for", "tokens_tell_numbers_apart", "wrong_shapes_are_refused"),
+    *("moduli_sets_are_what_they_say", "required_bits_are_least", "long_products_are_gmps"),
+    *("seeds_repeat_random_numbers", "wrong_residues_are_refused", "wrong_operands_are_refused"),
+    *("integers_of_any_type_are_taken", "columns_of_parquet_are_read", "imported_numbers_are_exported"),
+    "sparse_determinants_and_ranks_are_dense_ones",
 }
+"""Laws that do not ask which numbers an array has."""
 
-
-OF_ANY_NUMBERS = {"nothing_is_computed_before_it_is_asked_for", "tokens_tell_numbers_apart"}
 LACKS = {name: system.lacks for name, system in SYSTEMS.items()}
 
 
@@ -232,12 +65,42 @@ def test_what_a_system_is_said_to_lack_it_lacks(
         check(law, Case(SYSTEMS[name], "eager", CPU, random, folder))
 
 
-@pytest.mark.parametrize("law", [w for w in LAWS if w not in OF_ANY_NUMBERS])
-def test_wrong_numbers_break_every_law(law: str, random: Random, folder: Callable[[], Path]) -> None:
-    right = SYSTEMS["signed"]
-    wrong = replace(right, array=lambda a, place: right.array((a - np.sign(a))[::-1], place))
-    with pytest.raises((AssertionError, ArithmeticError, pytest.fail.Exception)):
-        check(law, Case(wrong, "chunks", CPU, random, folder))
+@pytest.mark.parametrize("law", [*LAWS, *SUBJECTS])
+def test_law_of_drawn_systems(law: str, on_each_processor: Processor, folder: Callable[[], Path]) -> None:
+    for seed in range(SEEDS):
+        check(law, drawn_case(law, f"{SESSION_SEED}/{law}/{seed}", on_each_processor, folder))
+
+
+def drawn_case(law: str, seed: str, processor: Processor, folder: Callable[[], Path]) -> Case:
+    """A case of a system that has the law."""
+    random = Random(seed)
+    kinds = SUBJECTS[law][0] if law in SUBJECTS else KINDS
+    while law in (system := drawn_system(random, kinds)).lacks:
+        pass
+    return Case(system, "drawn", processor, random, folder, is_lazy=random.random() < 0.3)
+
+
+@pytest.mark.parametrize("law", [w for w in (*LAWS, *SUBJECTS) if w not in OF_ANY_NUMBERS])
+def test_wrong_numbers_break_every_law(law: str, folder: Callable[[], Path]) -> None:
+    """Within some cases: in one a law may look at few numbers."""
+    for seed in range(40):
+        case = drawn_case(law, f"{SESSION_SEED}/{law}/wrong {seed}", CPU, folder)
+        case.system = replace(case.system, array=off_by_one(case.system))
+        try:
+            check(law, case)
+        except (Exception, pytest.fail.Exception):  # also an error of the call
+            return
+    pytest.fail("wrong numbers are right")
+
+
+def off_by_one(system: laws.System) -> Callable[..., Any]:
+    """Make arrays of other numbers than those that are asked for."""
+
+    def array(a: np.ndarray, place: Callable[[Any], Any]) -> Any:
+        wrong = a - np.sign(a)
+        return system.array(wrong[..., ::-1] if wrong.ndim else wrong, place)
+
+    return array
 
 
 def tokens() -> list[str]:

@@ -16,9 +16,10 @@ COUNT = 2**64
 class Pair(NumberSystem):
     """Integers from 0 to 2**64 - 1 as two words, the higher one first.
 
-    All that arrays of it can do follows from this value.
+    All that arrays of it can do follows from this value, also how they are stored.
     """
 
+    stored_as = "pairs"
     rows = 2
     value_range = (0, COUNT - 1)
 
@@ -52,29 +53,37 @@ class PairArray(IntegerArray):
 
 @dataclass(frozen=True, repr=False)
 class Excess(NumberSystem):
-    """Integers from -2**63 to 2**63 - 1 as one word each, which counts from the lowest."""
+    """Integers from a lowest one on as one word of 64 bits each, which counts from it.
+
+    Without a name of its own, it is stored as ``toy_system.Excess``.
+    """
+
+    lowest: int = -COUNT // 2
 
     rows = 1
-    value_range = (-COUNT // 2, COUNT // 2 - 1)
     word_dtype = np.dtype(np.uint64)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        return self.lowest, self.lowest + COUNT - 1
 
     def encode(self, values: Any) -> np.ndarray:
         numbers = np.array(values, dtype=object)
-        flat = [operator.index(v) + COUNT // 2 for v in numbers.ravel().tolist()]
+        flat = [operator.index(v) - self.lowest for v in numbers.ravel().tolist()]
         if not all(0 <= v < COUNT for v in flat):
             raise ValueError("a value is out of range")
         return np.array(flat, dtype=np.uint64).reshape(1, *numbers.shape)
 
     def decode(self, words: Any) -> np.ndarray:
         found = np.empty(words.shape[1:], dtype=object)
-        found[...] = words[0].astype(object) - COUNT // 2
+        found[...] = words[0].astype(object) + self.lowest
         return found
 
     def __dask_tokenize__(self) -> Any:
-        return "toy_system.Excess"
+        return "toy_system.Excess", self.lowest
 
     def __str__(self) -> str:
-        return "words that count from the lowest number"
+        return f"words that count from {self.lowest}"
 
 
 class ExcessArray(IntegerArray):

@@ -12,6 +12,7 @@
 
 #include "bindings.hpp"
 #include "check.hpp"
+#include "crc32c.hpp"
 #include "file_bytes.hpp"
 
 namespace rns {
@@ -19,9 +20,6 @@ namespace rns {
 namespace {
 
 constexpr i64 kPieceWords = 1 << 16;
-
-// A function that gives the checksum of what one is of, with bytes after it.
-using Extend = u32 (*)(u32 checksum, const u8* content, std::size_t bytes);
 
 // Whether words from `first` of a matrix on are at most their rows' last ones.
 bool are_valid(const u32* words, i64 first, i64 count, i64 width, const u32* last) {
@@ -36,8 +34,7 @@ bool are_valid(const u32* words, i64 first, i64 count, i64 width, const u32* las
 }
 
 // Bytes that were read, fewer at the end of the file, or -errno; their checksum; whether all are valid.
-std::tuple<i64, u32, bool> read_checked(int file, u32* words, i64 count, i64 width, const u32* last,
-                                        Extend extend) {
+std::tuple<i64, u32, bool> read_checked(int file, u32* words, i64 count, i64 width, const u32* last) {
   u32 checksum = 0;
   bool valid = last != nullptr;
   for (i64 first = 0; first < count; first += kPieceWords) {
@@ -45,7 +42,7 @@ std::tuple<i64, u32, bool> read_checked(int file, u32* words, i64 count, i64 wid
     u8* const content = reinterpret_cast<u8*>(words + first);
     const i64 found = repeat(read, file, content, 4 * part);
     if (found != 4 * part) return {found < 0 ? found : 4 * first + found, checksum, false};
-    checksum = extend(checksum, content, static_cast<std::size_t>(found));
+    checksum = crc32c(checksum, content, static_cast<std::size_t>(found));
     valid = valid && are_valid(words + first, first, part, width, last);
   }
   return {4 * count, checksum, valid};
@@ -76,16 +73,15 @@ nb::object read_first(const nb::bytes& path, i64 most) {
 
 }  // namespace
 
-// `last` has a word for each row, or none: then nothing is known to be valid. `extend` is an address.
+// `last` has a word for each row, or none: then nothing is known to be valid.
 void bind_checked_read(nb::module_& module) {
   module.def("read_first", read_first);
-  module.def("read_checked", [](int file, MutableMatrix32 rows, const Vector32& last, u64 extend) {
+  module.def("read_checked", [](int file, MutableMatrix32 rows, const Vector32& last) {
     const i64 height = static_cast<i64>(rows.shape(0)), width = static_cast<i64>(rows.shape(1));
     const i64 given = static_cast<i64>(last.shape(0));
     require(given == 0 || given == height, "one word for each row is needed");
     nb::gil_scoped_release release;
-    return read_checked(file, rows.data(), height * width, width, given == 0 ? nullptr : last.data(),
-                        reinterpret_cast<Extend>(static_cast<std::uintptr_t>(extend)));
+    return read_checked(file, rows.data(), height * width, width, given == 0 ? nullptr : last.data());
   });
 }
 

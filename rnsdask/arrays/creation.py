@@ -19,7 +19,7 @@ from rnsdask.arrays.positional_array import PositionalArray
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
-from rnsdask.core import layout, rows
+from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -42,9 +42,7 @@ from rnsdask.lazy.operands import (
     lazy_column,
 )
 from rnsdask.positional.system import Positional
-from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
-from rnsdask.rns.promotion import least_system
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
 from rnsdask.typing import PlainArray, Shape, SystemOf
@@ -148,7 +146,7 @@ def from_ints(
         given, signed = (least, None) if of_bits is None else (of_bits, least.signed)
     system = as_system(given, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
-    bound = convert.greatest_magnitude(flat) if system.extends else None
+    bound = system.bound_of(flat)
     if system.bound is not None and bound is not None and bound > system.bound:
         raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
     array = system.array_type(words, system.with_bound(bound))
@@ -503,8 +501,7 @@ def random(
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
     system = _bounded(moduli, bits, signed)
-    if rows.random.name not in system.table:
-        raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {system!r}")
+    system.random_words((0,), np.random.default_rng(0))  # an error where numbers are not drawn
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
@@ -556,9 +553,7 @@ def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place
     sequence = np.random.SeedSequence(
         [seed, number] if one_word else seed, spawn_key=() if one_word else (number,)
     )
-    words: NDArray[Any] = system.apply(
-        rows.random, shape=part, generator=np.random.Generator(np.random.Philox(sequence))
-    )
+    words: NDArray[Any] = system.random_words(part, np.random.Generator(np.random.Philox(sequence)))
     return words
 
 
@@ -616,7 +611,7 @@ def open_zarr(
     """
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
-    info = store.open_info(location, store.ALL_SYSTEMS)
+    info = store.open_info(location, store.all_systems)
     found: StoredArray = open_words(info, chunks=chunks, part=part, backend=backend)
     return found
 
@@ -670,8 +665,8 @@ def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -
         return filled
     system: Any = x.system
     value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
-    if system.grows and (ends := ends_of(value)):
-        system = least_system(min(ends), max(ends), system.signed)
+    if ends := ends_of(value):
+        system = system.for_range(min(ends), max(ends))
     bound = None
     if is_lazy_integer(value):
         words = shapes.filled(x.words, lazy_column(value, system, x.ndim))

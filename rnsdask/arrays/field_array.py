@@ -121,13 +121,14 @@ class FieldArray(FieldReductions, NumberArray):
         field are under the fewest 32-bit moduli. Lazy if this array is.
         """
         signed = as_bool(signed, "signed")
-        if not isinstance(self._system, FermatField):
-            return RNSArray(self._words, RNS(self.moduli, signed))
-        half = self._system.modulus // 2 if signed else 0
-        system = RNS(fewest_moduli(-half, self._system.modulus - 1, signed), signed, self._system.modulus - 1)
+        if self._system.residue_moduli is not None:
+            return RNSArray(self._words, RNS(self._system.residue_moduli, signed))
+        greatest = self._system.value_range[1]  # p - 1
+        half = greatest // 2 if signed else 0
+        system = RNS(fewest_moduli(-half, greatest, signed), signed, greatest)
         raised = RNSArray((self + half).to_residues(system.moduli), system)
         lifted = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate says
-        return RNSArray(lifted.residues, system.with_bound(half or self._system.modulus - 1))
+        return RNSArray(lifted.residues, system.with_bound(half or greatest))
 
     def to_dask_array(self) -> NoReturn:
         """Raise TypeError: Dask's functions would add and multiply integers, not elements.
@@ -153,7 +154,7 @@ class FieldArray(FieldReductions, NumberArray):
         AttributeError
             Of a Fermat field, whose elements have :attr:`words`: digits.
         """
-        if isinstance(self._system, FermatField):
+        if self._system.residue_moduli is None:
             raise AttributeError("elements of a FermatField have no residues but digits: x.words")
         return self.words
 

@@ -12,11 +12,10 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import chosen_mode
+from rnsdask.core.overflow import chosen_mode, overflow_mode
 from rnsdask.lazy import functions
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.elementwise import check_one_kind
-from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import (
     common_system,
@@ -448,7 +447,7 @@ def diff(
     times, mode = as_integer(n, "n"), chosen_mode(overflow, x.system)
     if times < 0:
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
-    if times != 1 and mode == "flag" and not of_fields(x):
+    if times != 1 and mode == "flag" == overflow_mode(overflow, x.system):
         raise ValueError(f'diff with overflow="flag" takes n=1, got {abbreviate(times)}: apply it n times')
     axis = axis_index(axis, x.ndim)
     if times == 0:

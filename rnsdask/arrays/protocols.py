@@ -13,13 +13,14 @@ import numpy as np
 
 from rnsdask.arrays.deferring import is_known
 from rnsdask.cluster.limits import check_bytes
+from rnsdask.core import rows
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import abbreviate, brief, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.public import public_function
 from rnsdask.core.reductions import REDUCTIONS
 from rnsdask.lazy import functions
-from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array, is_true
 
@@ -36,7 +37,7 @@ def _relation(symbol: str) -> Callable[..., Any]:
 
 
 def _field_quotient(a: Any, b: Any) -> Any:
-    if not any(map(of_fields, (a, b))):
+    if not has(rows.divide_by, a, b):
         raise _refusal("numpy.divide", (a, b))
     return functions.divide(a, b)
 
@@ -65,7 +66,8 @@ _REDUCTIONS = {
     **{reduction.ufunc: reduction.name for reduction in REDUCTIONS.values() if reduction.ufunc is not None},
     **{"multiply": "prod", "logical_and": "all", "logical_or": "any"},
 }
-_SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_OF_ROWS = {row.numpy: row.name for row in rows.ROWS.values() if row.numpy is not None}
+_SCANS = {name.partition(".")[0]: method for name, method in _OF_ROWS.items() if "." in name}
 """Methods that do what ``ufunc.reduce`` and ``ufunc.accumulate`` do."""
 
 _INSTEAD = {
@@ -187,7 +189,7 @@ _ALIASES = {
     # No number is a NaN.
     **{f"nan{name}": name for name in ("argmax", "argmin", "cumprod", "cumsum", "max", "mean", "median")},
     **{f"nan{name}": name for name in ("min", "prod", "std", "sum", "var")},
-    "matrix_rank": "rank",
+    **{name: function for name, function in _OF_ROWS.items() if "." not in name},
 }
 """Other names of functions."""
 

@@ -22,7 +22,6 @@ from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
 from rnsdask.lazy.pieces import kept_blocks
-from rnsdask.rns.system import RNS
 from rnsdask.typing import PlainArray
 
 
@@ -131,12 +130,13 @@ def _checked(x: Any, moduli: Any) -> tuple[Any, list[int]]:
     if is_number_array(x):
         if moduli is not None:
             raise TypeError(f"moduli= is for plain residues; {with_article(type(x))} has its own")
-        if not (isinstance(x.system, RNS) or hasattr(x.system, "primes")):
+        moduli = x.system.residue_moduli
+        if moduli is None or len(moduli) < x.system.rows:  # no residues, or others' words beside them
             raise TypeError(
                 "rational_reconstruct takes a FieldArray of prime fields, an RNSArray or residues, got "
                 f"{with_article(type(x))}"
             )
-        return x, list(x.system.moduli)
+        return x, list(moduli)
     if moduli is None:
         raise TypeError(
             f"rational_reconstruct takes residues with moduli=, got {with_article(type(x))} alone"

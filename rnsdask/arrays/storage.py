@@ -30,7 +30,7 @@ from rnsdask.core.place import Place
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunked, store_chunks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.promotion import in_system
+from rnsdask.lazy.promotion import in_stored_system
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
@@ -151,12 +151,12 @@ class Storage(NumberCollection):
             return _write(source.words, writer, compute)
 
     def create_store(
-        self, path: store.StorePath, *, overwrite: bool = False, job_identity: str | None = None
+        self, path: store.StorePath, *, overwrite: bool = False, job: str | None = None
     ) -> store.ArrayWriter:
         """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
         location = store.locate(path)
         check_not_its_own(self, location, overwrite)
-        how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
+        how: dict[str, Any] = {"overwrite": overwrite, "job": job}
         return store.create(location, self.system, self.shape, chunks=self.storable_lengths(), **how)
 
     def storable_lengths(self) -> tuple[int, ...]:
@@ -233,9 +233,9 @@ def _append(
     chunks: layout.Chunks | None,
     compute: bool,
 ) -> Delayed | None:
-    stored = store.open_info(location, store.ALL_SYSTEMS)
+    stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
-    array = _in_stored_system(array, stored.system)
+    array = in_stored_system(array, stored.system)
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
@@ -249,13 +249,6 @@ def _append(
     with checked_workers() if compute else nullcontext():
         writer = store.append(stored, system, axis, array.shape[axis])
         return _write(words, writer, compute, first=tuple(first))
-
-
-def _in_stored_system(array: Any, system: Any) -> Any:
-    """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
-    own = array.system
-    is_grown = own.grows or (system.grows and own.same_numbers(system))
-    return in_system(array, system) if is_grown and type(own) is type(system) else array
 
 
 def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layout.Chunks | None) -> None:

@@ -41,7 +41,7 @@ _Path: TypeAlias = str | os.PathLike[str]
 
 _MACHINE_TYPES = (np.dtype(np.int64), np.dtype(np.uint64))
 
-_GROUP_BYTES = 2**28
+GROUP_BYTES = 2**28
 """Bytes of the chunks that are computed at a time, if one chunk does not have more: 256 MiB."""
 
 
@@ -172,8 +172,8 @@ def _arrow_chunks(x: Any, kind: Any) -> Iterator[Any]:
         convert(block, kind, first)
         for block, first in zip(x.astype(object).to_delayed().ravel(), begins, strict=False)
     ]
-    nbytes = 4 * x.system.words32 * max(lengths) if x._has_lengths else _GROUP_BYTES
-    step = max(1, _GROUP_BYTES // max(nbytes, 1))
+    nbytes = 4 * x.system.words32 * max(lengths) if x._has_lengths else GROUP_BYTES
+    step = max(1, GROUP_BYTES // max(nbytes, 1))
     for start in range(0, len(chunks), step):
         with checked_workers():
             yield from compute(*chunks[start : start + step])

@@ -1,6 +1,7 @@
 """Commands that make a store of others, such as ``extend``, ``convert``, ``concat`` and ``slice``."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,7 @@ from rnsdask.cli.printing import is_done, tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
+    from rnsdask.core.number_system import NumberSystem
 
 
 _WORDS_OF_POWERS = 300
@@ -53,6 +55,7 @@ def derive(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source, check_target
+    from rnsdask.store import Output
 
     systems = OF_NUMBERS if of_fields else OF_INTEGERS
     opened = [Source.at(source, systems) for source in sources]
@@ -60,15 +63,16 @@ def derive(
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(sources)}: {error}")
-    check_target(path, prepared.sources)
-    if is_done(operation, path, prepared.identity, mode, as_json):
+    output = Output(path, prepared.job, **mode)
+    check_target(output, prepared.sources)
+    if is_done(operation, output, as_json):
         return
     with (
         connection(prepared.work) as client,
         fitting(prepared.work, client, backend=backend),
         measured() as cost,
     ):
-        done = derivation.write(prepared, path, client, progress=progress, **mode)
+        done = derivation.write(prepared, output, client, progress=progress)
     tell_derived(operation, sources, path, done, cost, as_json, shape=prepared.array.shape)
 
 
@@ -91,15 +95,51 @@ def _of_moduli(name: str, description: str) -> click.Command:
     return command
 
 
+_NAMES = ("interval", "rns", "positional", "field")
+"""The package's own systems, as ``--to`` names them."""
+
+
+class _System(click.Choice[str]):
+    """One of the package's own systems, or another one, which has no parameters, by its name in stores."""
+
+    def __init__(self) -> None:
+        super().__init__(_NAMES)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from rnsdask.core.number_system import system_type
+
+        if value not in _NAMES:
+            with suppress(LookupError):
+                if system_type(value).required_fields is None:  # not one of the package's
+                    return str(value)
+        return super().convert(value, param, ctx)
+
+
+def _in_limbs(x: Any, bits: int | None = None, signed: bool | None = None) -> Any:
+    """Limbs of the numbers of an array, as many as hold its range unless some are asked for."""
+    lowest, highest = x.system.value_range
+    is_signed = lowest < 0 if signed is None else signed
+    longest = max(highest, ~lowest if lowest < 0 else 0).bit_length() + is_signed
+    return x.to_positional(longest if bits is None else bits, is_signed)
+
+
+def _in_system(x: Any, system: "NumberSystem") -> Any:
+    """The numbers of an array in another system, which must hold them."""
+    from rnsdask.lazy.convert import words_in
+
+    return system.array_type(words_in(x, system), system)
+
+
 @click.command(cls=Command)
 @source_argument
 @destination_argument
 @click.option(
     "--to",
     "system",
-    type=click.Choice(["interval", "rns", "positional", "field"]),
+    type=_System(),
     required=True,
-    help="Signed integers with intervals; residues; limbs; or elements of fields.",
+    help="Signed integers with intervals; residues; limbs; elements of fields; or a system that an installed "
+    "package declares, by its name.",
 )
 @click.option(
     "--signed/--unsigned",
@@ -146,22 +186,23 @@ def convert(
         from rnsdask.arrays.rns_array import RNSArray
         from rnsdask.core.errors import with_article
         from rnsdask.core.moduli import ModuliSet
+        from rnsdask.core.number_system import system_type
 
-        if not x.system.overflows:
+        if isinstance(x, FieldArray):
             if system != "rns" or bits is not None:
                 raise ValueError("of elements of fields --to rns makes integers, without --bits")
             return x.lift(bool(signed))
         if fields is not None:
             return FieldArray.from_rns(x, fields)
+        if system not in _NAMES:
+            return _in_system(x, system_type(system).from_stored({}))
         made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
         if type(x) is made and (system != "positional" or (signed, bits) == (None, None)):
             raise ValueError(f"it is {with_article(made)} already, which is what --to {system} makes")
         if system == "positional":
-            lowest, highest = x.system.value_range
-            is_signed = lowest < 0 if signed is None else signed
-            longest = max(highest, ~lowest if lowest < 0 else 0).bit_length() + is_signed
-            return x.to_positional(longest if bits is None else bits, is_signed)
-        if not hasattr(x, "moduli"):
+            return _in_limbs(x, bits, signed)
+        if x.system.residue_moduli is None:
+            x = x if type(x) is PositionalArray else _in_limbs(x)
             if system == "interval":
                 return IntervalRNSArray.from_rns(x.to_rns())
             return x.to_rns(None if bits is None else ModuliSet.for_bits(bits), signed)
@@ -171,6 +212,8 @@ def convert(
             )
         return x.to_rns(signed is not False) if system == "rns" else IntervalRNSArray.from_rns(x)
 
+    if system not in _NAMES and (signed, bits) != (None, None):
+        refuse(f"--signed and --bits are for --to rns and positional, not for {system}")
     about: dict[str, Any] = {"to": system, "signed": signed, "bits": bits}
     if fields is not None:
         about["primes"] = list(fields.primes)

@@ -13,7 +13,7 @@ from rnsdask.cli.reductions import result_fields
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
-    from rnsdask.jobs.evaluation import Output, PreparedExpressions
+    from rnsdask.jobs.evaluation import Paths, PreparedExpressions
     from rnsdask.jobs.evaluation_run import Outcome
 
 _REDUCTIONS = {
@@ -208,9 +208,9 @@ def _read_words(words: tuple[str, ...], named: dict[str, str]) -> tuple[dict[str
     return texts, _read_pairs(stores, "STORE")
 
 
-def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool) -> dict[str, "Output"]:
+def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool) -> dict[str, "Paths"]:
     """Places of each result and its mask."""
-    from rnsdask.jobs.evaluation import Output
+    from rnsdask.jobs.evaluation import Paths
 
     if not named and max(len(outputs), len(masks)) > 1:
         refuse("one expression has one -o and one --mask; give several as -e NAME=EXPRESSION")
@@ -221,7 +221,7 @@ def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool)
             refuse(f"--mask {name}=PATH needs -o {name}=STORE")
     for path in (*paths.values(), *of_masks.values()):
         check_store_path(path)
-    return {name: Output(path, of_masks.get(name)) for name, path in paths.items()}
+    return {name: Paths(path, of_masks.get(name)) for name, path in paths.items()}
 
 
 def _check_options(
@@ -263,8 +263,8 @@ def _tell_extension(prepared: "PreparedExpressions") -> None:
 def _fields(
     prepared: "PreparedExpressions",
     done: dict[str, "Outcome"],
-    outputs: dict[str, "Output"],
-    complete: dict[str, "Output"],
+    outputs: dict[str, "Paths"],
+    complete: dict[str, "Paths"],
     nbytes: int,
 ) -> dict[str, Any]:
     how: dict[str, Any] = {}
@@ -284,7 +284,7 @@ def _result_fields(
     prepared: "PreparedExpressions",
     name: str,
     outcome: "Outcome",
-    outputs: dict[str, "Output"],
+    outputs: dict[str, "Paths"],
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"expression": prepared.expressions[name].text}
     if name in outputs:
@@ -324,7 +324,7 @@ def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
     return sum(result.exact_fallbacks for result in reductions.values()) if reductions else None
 
 
-def _print_complete(outputs: dict[str, "Output"]) -> None:
+def _print_complete(outputs: dict[str, "Paths"]) -> None:
     for output in outputs.values():
         echo(f"{output.path}: complete already, by this very job; nothing to do")
 
@@ -332,7 +332,7 @@ def _print_complete(outputs: dict[str, "Output"]) -> None:
 def _print(
     prepared: "PreparedExpressions",
     done: dict[str, "Outcome"],
-    outputs: dict[str, "Output"],
+    outputs: dict[str, "Paths"],
     cost: "Cost",
     nbytes: int,
 ) -> None:

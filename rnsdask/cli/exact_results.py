@@ -220,11 +220,12 @@ def _compute(
     wants_moduli = about_moduli != (None, None, None)
     if output is None and (any(mode.values()) or denominators or wants_moduli):
         refuse("--denominators, --overwrite, --resume and options of moduli need -o")
+    from rnsdask.core import rows
     from rnsdask.jobs.sources import OF_NUMBERS, Source
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None
     sources = [Source.at(path, OF_NUMBERS) for path in paths]
-    of_fields = not sources[0].info.system.overflows
+    of_fields = rows.divide_by.name in sources[0].info.system.table
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are for integers; these are elements of fields")
     if of_fields and checkpoint is not None:
@@ -271,6 +272,7 @@ def _compute_integers(
     from rnsdask.jobs import exact_results as job
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
+    from rnsdask.store import Decision
 
     for target in targets:
         check_store_path(target)
@@ -278,8 +280,9 @@ def _compute_integers(
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
-    are_done = job.check_targets(targets, problem, moduli, **mode)
-    if targets and all(are_done):
+    outputs = job.outputs_of(problem, targets, moduli, **mode)
+    decisions = [output.check() for output in outputs]
+    if targets and all(decision is Decision.DONE for decision in decisions):
         tell_done(operation, dict(zip(("output", "denominators"), targets, strict=False)), as_json)
         return
     with (
@@ -290,7 +293,7 @@ def _compute_integers(
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         failure, done = "", []
         try:
-            done = job.write_integers(problem, values, moduli, targets, client, done=are_done, **mode)
+            done = job.write_integers(values, moduli, outputs, client)
         except Exception as error:  # so that the work is not lost, whatever it is
             failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)

@@ -188,7 +188,7 @@ def _residue_writer(
 def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a new file or standard output, compressed as the name says."""
     from rnsdask.core.files import new_file
-    from rnsdask.jobs.compression import compressing
+    from rnsdask.io.compression import compressing
 
     opened = _standard_output() if path == "-" else new_file(local_path(path, "OUTPUT"), overwrite=overwrite)
     with opened as file, compressing(file, path) as stream:

@@ -63,12 +63,13 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.number_system import NumberSystem
     from rnsdask.core.wide_moduli import WideModuli
+    from rnsdask.io.line_forms import NumberRange
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.importing import Import, InputForm
-    from rnsdask.jobs.line_forms import NumberRange
     from rnsdask.jobs.writing import Transfer
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
+    from rnsdask.store import Output
 
 
 @click.command("import", cls=Command, short_help="Make a store of the integers in a file.")
@@ -212,8 +213,9 @@ def _import_residues(
     from rnsdask.core.errors import InputError
     from rnsdask.jobs import importing as job
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import import_identity
+    from rnsdask.jobs.hashes import import_hash
     from rnsdask.jobs.memory_plan import fitting
+    from rnsdask.store import Output
 
     found = job.open_residues(source)
     try:
@@ -224,11 +226,11 @@ def _import_residues(
     work = job.work_of_import(array, found, axis)
     about = {"moduli": list(map(str, moduli)), "axis": axis, "signed": signed}
     about["chunks"] = array.words.chunksize[1:]
-    identity = import_identity(source, **about)
-    if is_done("import", path, identity, mode, as_json):
+    output = Output(path, import_hash(source, **about), **mode)
+    if is_done("import", output, as_json):
         return
     with fitting(work), measured() as cost:
-        done = job.import_residues(array, found, source, path, identity, progress=progress, **mode)
+        done = job.import_residues(array, found, source, output, progress=progress)
     used: dict[str, Any] = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
@@ -248,25 +250,27 @@ def _import_integers(
     as_json: bool,
 ) -> None:
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import import_identity
+    from rnsdask.jobs.hashes import import_hash
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
+    from rnsdask.store import Output
 
     records = told["records"]
     others = {name: value for name, value in told.items() if name != "records"}
     about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **others}
-    identity = import_identity(source, **about, system=system, signed=signed)
-    if is_done("import", path, identity, mode, as_json):
+    output = Output(path, import_hash(source, **about, system=system, signed=signed), **mode)
+    if is_done("import", output, as_json):
         return
     with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
         found = None
         if given.form.needs_range(system):
-            check_can_begin(path, overwrite=mode["overwrite"], resume=mode["resume"])
+            if not output.resume:  # before the input is read a first time
+                output.check()
             found = given.range(progress)
-        job = _prepared(given, path, system, found, shape, chunks, signed, positional, identity)
+        job = _prepared(given, output, system, found, shape, chunks, signed, positional)
         size = given.size
         with fitting(job.work), metered("import", size, nbytes=size or 0, shown=progress) as meter:
-            done = job.run(any_chunks=chunks == "auto", advance=meter.advance, **mode)
+            done = job.run(any_chunks=chunks == "auto", advance=meter.advance)
     if not given.form.has_plain_bytes and source != "-":  # what was counted are the integers alone
         done = replace(done, bytes_read=local_path(source, "an input").stat().st_size)
     kind = "of limbs" if positional else "of residues"
@@ -283,14 +287,13 @@ def _import_integers(
 
 def _prepared(
     given: "_Input",
-    path: str,
+    output: "Output",
     system: "NumberSystem | None",
     found: "NumberRange | None",
     shape: tuple[int, ...] | None,
     chunks: Any,
     signed: bool,
     positional: bool,
-    identity: str | None,
 ) -> "Import":
     """The import of an input, whose system, shape and chunks are checked."""
     from rnsdask.core.file_formats import MATRIX_MARKET
@@ -310,15 +313,7 @@ def _prepared(
     shape = shape or own
     with refusing():
         lengths = consecutive_chunks(chunks, shape, system.rows)
-    return Import(reader, path, system, shape, lengths, identity)
-
-
-def check_can_begin(path: str, *, overwrite: bool, resume: bool) -> None:
-    """Raise an error, before the input is read a first time, if no store can be begun at a place."""
-    from rnsdask import store
-
-    if not resume:
-        store.check_can_begin(store.locate(path), overwrite=overwrite)
+    return Import(reader, output, system, shape, lengths)
 
 
 class _Input:
@@ -334,7 +329,7 @@ class _Input:
     ) -> "Iterator[_Input]":
         """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
         from rnsdask.core.file_formats import PARQUET
-        from rnsdask.jobs.compression import decompressed, first_bytes
+        from rnsdask.io.compression import decompressed, first_bytes
         from rnsdask.jobs.importing import InputForm
 
         as_records = told["records"]["width"] is not None
@@ -362,7 +357,7 @@ class _Input:
     @property
     def size(self) -> int | None:
         """Bytes that are to be read, where that is known."""
-        from rnsdask.jobs.integer_reading import remaining_bytes
+        from rnsdask.io.integer_reading import remaining_bytes
 
         return remaining_bytes(self.stream) if self.form.has_plain_bytes else None
 
@@ -453,7 +448,7 @@ def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
 
     InputError if import does not read its format, or not with the options given.
     """
-    from rnsdask.jobs.matrix_market import is_matrix_market
+    from rnsdask.io.matrix_market import is_matrix_market
 
     if as_records:
         _check_records(begin, name)

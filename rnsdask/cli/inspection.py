@@ -39,11 +39,10 @@ def info(path: str, as_json: bool) -> None:
     chunk = " x ".join(map(str, found.chunks))
     rows = {
         "store": place,
-        "elements" if hasattr(found.system, "roots") else "integers": " x ".join(map(str, found.shape)),
-        **_system_rows(found),
-        **_magnitude(found.system),
+        found.system.numbers_are: " x ".join(map(str, found.shape)),
+        **found.system.summary(),
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
-        "residues" if hasattr(found.system, "moduli") else "size": size_text(found.nbytes),
+        "size" if found.system.residue_moduli is None else "residues": size_text(found.nbytes),
         "codecs": ", ".join(found.codecs),
         "complete": "yes" if complete else "no",
         **({} if job is None else {"job": job}),
@@ -73,36 +72,6 @@ def _describe_values(found: "PlainInfo", complete: bool, place: str, job: str | 
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
-def _system_rows(found: "StoreInfo") -> dict[str, str]:
-    """Describe the number system, and its range."""
-    if hasattr(found.system, "top_bits"):
-        return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
-    if not hasattr(found.system, "moduli"):
-        return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
-    if not found.system.is_signed and not hasattr(found.system, "signed"):
-        return {"primes": str(found.system), "range": "elements of prime fields, 0 to p-1 in each"}
-    source = {} if found.system.source is None else {"source": repr(found.system.source)}
-    return {"moduli": repr(found.moduli), **source, "range": _range_text(found)}
-
-
-def _magnitude(system: Any) -> dict[str, str]:
-    """Describe what is known of the numbers, where a store may know more than the range."""
-    if not system.extends:
-        return {}
-    from rnsdask.core.errors import bits_text
-
-    return {
-        "magnitude": "unknown" if system.bound is None else f"at most {bits_text(system.bound.bit_length())}"
-    }
-
-
-def _range_text(found: "StoreInfo") -> str:
-    if not hasattr(found.system, "signed"):
-        return "signed, -(M-1) to M-1, with an interval of each"
-    ends = "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
-    return f"{ends}; grows" if found.system.grows else ends
-
-
 def _info_fields(found: "StoreInfo") -> dict[str, Any]:
     return {
         "store": found.path,
@@ -112,21 +81,10 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
         "n_chunks": found.n_chunks,
         "bytes": found.nbytes,
         "signed": found.system.is_signed,
-        "bound": getattr(found.system, "bound", None),
-        **_system_fields(found.system),
+        "bound": found.system.bound,
+        **found.system.facts(),
         "codecs": found.codecs,
     }
-
-
-def _system_fields(system: Any) -> dict[str, Any]:
-    if hasattr(system, "top_bits"):
-        return {"bits": system.bits, "limbs": system.rows}
-    if not hasattr(system, "moduli"):
-        return {"bits": system.bits, "radix": system.radix, "digits": system.digits}
-    intervals = {"intervals": True} if system.is_signed and not hasattr(system, "signed") else {}
-    source = {} if system.source is None else {"source": list(system.source)}
-    mode = {"grows": True} if system.grows else {}
-    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **intervals, **source, **mode}
 
 
 @click.command(cls=Command)
@@ -143,7 +101,7 @@ def verify(path: str, connection: Connection, progress: bool, as_json: bool) -> 
     from rnsdask.jobs.progress import metered
     from rnsdask.jobs.sources import verify as problems_of
 
-    found = store.open_info(path, store.ALL_SYSTEMS)
+    found = store.open_info(path, store.all_systems)
     work = memory_plan.work_on(found, "verify")
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (

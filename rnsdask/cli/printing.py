@@ -20,6 +20,7 @@ from rnsdask.core.places import local_path
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.writing import Transfer
+    from rnsdask.store import Output
 
 
 class CommandError(click.ClickException):
@@ -223,14 +224,13 @@ def _text(value: Any) -> Any:
     return to_decimal(value) if isinstance(value, int) else value
 
 
-def is_done(operation: str, path: str, identity: str | None, mode: dict[str, bool], as_json: bool) -> bool:
+def is_done(operation: str, output: "Output", as_json: bool) -> bool:
     """Return whether --resume finds the store of this very job complete, and print that line if so."""
-    from rnsdask import store
+    from rnsdask.store import Decision
 
-    overwrite, place = mode["overwrite"], store.locate(path)
-    if not (mode["resume"] and store.is_completed_by(place, identity, overwrite=overwrite)):
+    if output.decide() is not Decision.DONE:
         return False
-    tell_done(operation, {"output": path}, as_json)
+    tell_done(operation, {"output": str(output.path)}, as_json)
     return True
 
 

@@ -70,9 +70,10 @@ def random(
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import job_identity
+    from rnsdask.jobs.hashes import job_hash
     from rnsdask.jobs.writing import write_array
     from rnsdask.lazy.chunks import store_chunks
+    from rnsdask.store import Output
 
     fields = read_fields(primes, ntt_length, bits)
     if fields is None:
@@ -94,14 +95,14 @@ def random(
         array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
     work = memory_plan.describe("random", [system], array.shape, array.words.chunksize[1:], stores=0)
     about = {"shape": lengths, "chunks": array.words.chunksize[1:], "system": system}
-    identity = job_identity("random", {}, seed=seed, **about)
-    if is_done("random", path, identity, mode, as_json):
+    output = Output(path, job_hash("random", {}, seed=seed, **about), **mode)
+    if is_done("random", output, as_json):
         return
-    options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
+    options: dict[str, Any] = {"progress": progress}
     if is_told:  # before a job that may be cut off, and goes on with the same seed only
         options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
     with connection(work) as client, memory_plan.fitting(work, client), measured() as cost:
-        transfer = write_array(array, path, client, **options)
+        transfer = write_array(array, output, client, **options)
     cost.record("random", array.size, array.nbytes, seed=seed)
     if as_json:
         print_json({"op": "random", "store": path, "seed": seed, **transfer.as_dict(), **cost.as_dict()})

@@ -74,7 +74,7 @@ def _reduce_store(
     work = work_on(found.info, name)
     with connection(work) as client, fitting(work, client, backend=backend, info=found.info) as part:
         array = found.array(part=part, backend=backend)
-        if name == "bound" and array.system.extends:
+        if name == "bound":
             array = _whole(array)
         how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "info": found.info}
         with naming(f"{name} of {path}"), measured() as cost:
@@ -89,8 +89,11 @@ def _whole(array: Any) -> Any:
 
     One that holds for some numbers of its length only is checked in the same pass.
     """
-    stated, array = array.bound, array.with_bound(None)
-    if stated is None or stated & (stated + 1) == 0:
+    stated = array.system.bound
+    if stated is None:
+        return array
+    array = array.with_bound(None)
+    if stated & (stated + 1) == 0:
         return array
     return array.with_bound(stated).with_bound(None)
 
@@ -132,7 +135,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
             )
     found, nbytes, result, cost = _reduce_store(path, "bound", **options)
     info = found.info
-    bits, stated = result.value.bit_length(), getattr(info.system, "bound", None)
+    bits, stated = result.value.bit_length(), info.system.bound
     if stated is not None and stated < 1 << bits >> 1:
         has = f"its bound has {bits_text(stated.bit_length())}"
         raise StoreError(
@@ -225,8 +228,7 @@ def prod(
         print_json({"op": "prod", "store": path, **fields})
         return
     echo(f"prod of {counted(array.size, 'integers')}:", number_text(text))
-    modulus = "M" if hasattr(array, "moduli") else f"2**{array.bits}"
-    told = f"; out of range, modulo {modulus}" if any(map(bool, flagged)) else ""
+    told = f"; out of range, modulo {array.system.wraps_modulo}" if any(map(bool, flagged)) else ""
     echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")
 
 

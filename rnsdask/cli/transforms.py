@@ -49,10 +49,11 @@ def _write_scan(
     """Write the scan of a store to a new one, and print that."""
     from rnsdask.jobs.compute import naming
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.identity import job_identity
+    from rnsdask.jobs.hashes import job_hash
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.sources import OF_INTEGERS, Source
     from rnsdask.jobs.writing import write_array
+    from rnsdask.store import Output
 
     opened = Source.at(source, OF_INTEGERS)
     array = opened.array_with(name, backend=backend)
@@ -60,8 +61,8 @@ def _write_scan(
         raise ValueError(
             f"{name} takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
         )
-    identity = job_identity(name, {"source": opened.info})
-    if is_done(name, path, identity, mode, as_json):
+    output = Output(path, job_hash(name, {"source": opened.info}), **mode)
+    if is_done(name, output, as_json):
         return
     scanned, work = getattr(array, name)(backend=backend), work_on(opened.info, name)
     with (
@@ -70,7 +71,7 @@ def _write_scan(
         naming(f"{name} of {source}"),
         measured() as cost,
     ):
-        done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
+        done = write_array(scanned, output, client, progress=progress)
     done = replace(done, bytes_read=2 * array.nbytes)
     tell_derived(name, [source], path, done, cost, as_json, read="read in two passes")
 
@@ -114,21 +115,23 @@ def ntt(
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.sources import OF_NUMBERS, Source, check_target
     from rnsdask.jobs.transform import prepare, write_transform
+    from rnsdask.store import Output
 
     opened = Source.at(source, OF_NUMBERS)
     try:
         prepared = prepare(opened, axis, inverse, negacyclic, backend)
     except (TypeError, ValueError) as error:
         refuse(f"ntt of {source}: {error}")
-    check_target(path, [opened])
-    if is_done("ntt", path, prepared.identity, mode, as_json):
+    output = Output(path, prepared.job, **mode)
+    check_target(output, [opened])
+    if is_done("ntt", output, as_json):
         return
     with (
         connection(prepared.work) as client,
         fitting(prepared.work, client, backend=backend),
         measured() as cost,
     ):
-        done = write_transform(prepared, path, client, progress=progress, **mode)
+        done = write_transform(prepared, output, client, progress=progress)
     read = "read" if prepared.passes == 1 else f"read in {prepared.passes} passes"
     fields = {"shape": prepared.result.shape, "passes": prepared.passes}
     tell_derived("ntt", [source], path, done, cost, as_json, what="elements", read=read, **fields)

@@ -84,7 +84,7 @@ def check_workers(client: "Client") -> None:
     def version() -> str:  # local, so that pickle sends it whole: a worker may lack this module
         from importlib import import_module
 
-        found: str = import_module("rnsdask._version").__version__
+        found: str = import_module("rnsdask").__version__
         return found
 
     workers = workers_of(client)
@@ -164,7 +164,7 @@ def chunks_by_worker(words: da.Array) -> list[list[int]] | None:
     on one worker.
     """
     futures = _futures_of(words)
-    if len(futures) < 2 or not all(map(_is_on_gpu, futures)):
+    if len(futures) < 2 or not all(map(is_on_gpu, futures)):
         return None
     client = futures[0].client
     if client is None or client.asynchronous:  # of its event loop, which cannot wait
@@ -193,7 +193,7 @@ def _futures_of(words: da.Array) -> list[Any]:
     return chunks if all(isinstance(chunk, Future) for chunk in chunks) else []
 
 
-def _is_on_gpu(future: Any) -> bool:
+def is_on_gpu(future: Any) -> bool:
     """Return whether a chunk is known to be in the memory of a worker's GPU."""
     kind = future.type  # of the result, None until it is there
     return future.status == "finished" and getattr(kind, "__module__", "").partition(".")[0] == "cupy"

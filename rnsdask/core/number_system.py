@@ -2,15 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from importlib.metadata import entry_points
 from itertools import chain
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+from pkgutil import resolve_name
+from typing import Any, ClassVar, ParamSpec, Self, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.errors import RNSOverflowError, abbreviate, brief, out_of_range
+from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Table, table_at
@@ -21,6 +23,24 @@ R = TypeVar("R")
 S = TypeVar("S", bound="NumberSystem")
 
 _LIMB_BITS = 32
+
+ENTRY_POINTS = "rnsdask.number_systems"
+"""Group of entry points by which packages declare classes of arrays, each by its system's name in stores."""
+
+RESIDUES = "rns"
+"""Name in stores of the system of integers as residues."""
+
+_OWN = {
+    RESIDUES: "rnsdask.rns.system:RNS",
+    "interval-rns": "rnsdask.interval_rns.system:IntervalRNS",
+    "positional": "rnsdask.positional.system:Positional",
+    "prime-fields": "rnsdask.fields.system:PrimeFields",
+    "fermat-field": "rnsdask.fields.fermat_field:FermatField",
+}
+"""Modules and classes of the package's own systems, by their names in stores."""
+
+_IMPORTED: dict[str, type["NumberSystem"]] = {}
+"""Classes of systems by their names in stores, as far as this process has imported them."""
 
 
 class NumberSystem(ABC):
@@ -39,8 +59,24 @@ class NumberSystem(ABC):
     words_are: str = "words"
     """Name of the words in errors."""
 
+    stored_as: ClassVar[str]
+    """Name of the systems of the class in stores and on the command line; by default ``module.Class``."""
+
+    required_fields: ClassVar[tuple[str, ...] | None] = None
+    """Names of :meth:`stored_fields` that no store lacks, in the order in which its checksum covers them.
+
+    None for all that a store has, in alphabetical order.
+    """
+
+    number_is: ClassVar[str] = "number"
+    numbers_are: ClassVar[str] = "integers"
+    """Names of a number in messages, and of numbers as ``rnsdask info`` counts them."""
+
+    way_to_residues: ClassVar[str] = "x.to_positional(bits) makes limbs of them"
+    """How to get residues of stored numbers, for jobs that take no others."""
+
     table_name: ClassVar[str] = "rnsdask.core.generic:INTEGERS"
-    """Name of the table of rows, such as ``rnsdask.rns.table:TABLE``, which may import this value.
+    """Name of the table of rows, such as ``rnsdask.tables.residues:TABLE``, which may import this value.
 
     Without one, the system has all that follows from :meth:`encode` and :meth:`decode`.
     """
@@ -74,6 +110,12 @@ class NumberSystem(ABC):
 
     grows: bool = False
     """Whether results take more moduli where they need them, instead of overflowing."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "stored_as" not in cls.__dict__:
+            cls.stored_as = f"{cls.__module__}.{cls.__qualname__}"
+        _IMPORTED[cls.stored_as] = cls
 
     @property
     def table(self) -> Table:
@@ -146,12 +188,38 @@ class NumberSystem(ABC):
         return lowest + (value - lowest) % (highest - lowest + 1)
 
     def wide_system(self, bits: int | None) -> Any:  # noqa: ARG002  (without residues)
-        """Return a signed RNS that holds numbers of so many bits, or as long as these; None without one."""
+        """Return a signed RNS that holds numbers of so many bits, or as long as these.
+
+        None of systems without rows that residues of more moduli do for them.
+        """
         return None
 
     def exact_system(self, row: Row[..., Any], other: Any) -> Any:  # noqa: ARG002  (where words have one size)
         """Return the system that holds each result of a row of numbers of two systems, or None."""
         return None
+
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002
+        """Draw words (rows, *shape) of numbers uniform in the range, or within the bound, in NumPy.
+
+        TypeError if numbers of the system are not drawn.
+        """
+        raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {self!r}")
+
+    def bound_of(self, integers: Any) -> int | None:  # noqa: ARG002  (for systems that know bounds)
+        """Return the greatest magnitude of integers as :func:`.flat_values` returns them, if it is of use."""
+        return None
+
+    def bound_of_products(self, terms: int) -> int | None:  # noqa: ARG002  (for systems that know bounds)
+        """Return a bound of the products of so many numbers, if it shows that all are in range; else None."""
+        return None
+
+    def for_range(self, lowest: int, highest: int, *, signed: bool | None = None) -> Any:  # noqa: ARG002
+        """Return the system for numbers of a range beside those of this one: itself, unless it grows.
+
+        One that grows takes the fewest moduli, and a sign if it is `signed`, by default as this one, or has
+        to be.
+        """
+        return self
 
     def identifying_words(self, words: Any) -> Any:
         """Return words that unequal numbers differ in, of words (rows or more, *shape): maybe a view."""
@@ -268,9 +336,106 @@ class NumberSystem(ABC):
         """Properties of the system for people: names and values, a few words each."""
         return {}
 
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Fields of a store's attribute that say which system it is: values of JSON.
+
+        By default those of the dataclass.
+        """
+        return {field.name: getattr(self, field.name) for field in _fields_of(type(self))}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the system that fields of a store's attribute name, which may be anyone's.
+
+        TypeError or ValueError if there is none; the message names the field. Of the fields, those of
+        :attr:`required_fields` are there.
+        """
+        known = {field.name for field in _fields_of(cls)}
+        if unknown := sorted(stored.keys() - known):
+            raise ValueError(f"a system {cls.stored_as!r} has no {', '.join(unknown)}")
+        return cls(**stored)
+
+    def with_exact_bound(self, bound: SupportsIndex) -> Self:
+        """Return the system with a bound as it is: ValueError if it is beyond the range."""
+        value, greatest = as_integer(bound, "bound"), max(map(abs, self.value_range))
+        if not 0 <= value <= greatest:
+            raise ValueError(f"bound must be from 0 to {abbreviate(greatest)}, got {abbreviate(value)}")
+        bounded: Self = self.with_bound(value)
+        return bounded
+
+    def first_invalid(self, words: Any) -> int | None:
+        """Flat index of the first number whose words (rows, *shape) are those of none; None if all are right.
+
+        Residues are known to be below their moduli. By default words are right that :meth:`encode` makes of
+        what :meth:`decode` reads.
+        """
+        if self.residue_moduli is not None and self.rows == len(self.residue_moduli):
+            return None
+        columns = words.reshape(self.rows, -1)
+        if self._are_encoded(columns):
+            return None
+        return next(i for i in range(columns.shape[1]) if not self._are_encoded(columns[:, i : i + 1]))
+
+    def _are_encoded(self, columns: Any) -> bool:
+        try:
+            return bool((np.asarray(self.encode(self.decode(columns)), like=columns) == columns).all())
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            return False
+
+    def fault_of(self, words: list[int]) -> str:
+        """Say what is wrong with the words of a number, as in ``has the sign 2``."""
+        return f"has the {self.words_are} {brief(words)}, which no {self.number_is} has"
+
+    def first_contradiction(self, words: Any) -> tuple[int, str] | None:  # noqa: ARG002  (for systems that say more)
+        """Flat index of the first number of right words that contradicts the system, and how; None without.
+
+        That is one beyond the bound, or one whose words contradict one another, as in ``is 7, beyond 5``.
+        """
+        return None
+
+    def summary(self) -> dict[str, str]:
+        """Lines of ``rnsdask info`` on the system: names and texts."""
+        return {"system": repr(self)}
+
+    def facts(self) -> dict[str, Any]:
+        """Fields of ``rnsdask info --json`` on the system."""
+        return {"system": self.stored_as, **self.stored_fields()}
+
+    @property
+    def wraps_modulo(self) -> str:
+        """The integer modulo which results wrap, as messages call it."""
+        lowest, highest = self.value_range
+        return abbreviate(highest - lowest + 1)
+
     def out_of_range(self, what: str, owner: str = "the moduli set") -> ValueError:
         """The error of a number outside the range, named as in ``operand 5``."""
         return out_of_range(what, self.value_range, self.range_kind, owner)
+
+
+def _fields_of(system_type: type[NumberSystem]) -> list[Any]:
+    return [field for field in fields(system_type) if field.init]  # type: ignore[arg-type]  # a dataclass
+
+
+def system_type(name: str) -> type[NumberSystem]:
+    """Find the class of systems of a name in stores.
+
+    It is one of the package's, or one that this process has imported, or an entry point of the group
+    :data:`ENTRY_POINTS` leads to it. LookupError if there is none; the message says how to get it.
+    """
+    if name not in _IMPORTED and name in _OWN:
+        resolve_name(_OWN[name])
+    if name not in _IMPORTED:
+        for entry_point in entry_points(group=ENTRY_POINTS, name=name):
+            entry_point.load()
+    if name not in _IMPORTED:
+        raise LookupError(
+            f"this process knows no number system {brief(name)}; import the module that defines it, or "
+            f"install its package, with an entry point of the group {ENTRY_POINTS}; known are "
+            f"{', '.join(sorted(_OWN))}"
+        )
+    return _IMPORTED[name]
 
 
 def with_source_of(system: S, *others: NumberSystem) -> S:

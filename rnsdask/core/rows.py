@@ -6,6 +6,11 @@ CuPy, which broadcast; an integer beside arrays is a block of one number. Then c
 which no declaration repeats, and the options. A function need not take an option that has a default here.
 Functions of numbers give words, unless the row says the type of the plain values, (*shape), that they give.
 
+A row of the kind ``"arrays"`` has a function of whole arrays of numbers, such as determinants of a stack of
+matrices, where one function of chunks would not do. It takes arrays of one system and of known lengths, in
+memory or lazy, in any chunks, and no ``system=``. It gives what users get: an array like them, integers, or a
+tuple of such, lazy if an array is. It does not compute lazy arrays, unless its declaration says so.
+
 Three options mean the same everywhere:
 
 - ``mode``, for rows whose exact results may be out of range: ``"raise"``, ``"wrap"``, or ``"flag"``, which
@@ -38,11 +43,17 @@ R = TypeVar("R")
 Array: TypeAlias = Any
 """Words, or plain values for each number, on NumPy or CuPy."""
 
+Numbers: TypeAlias = Any
+"""An array of numbers, with ``words`` and ``system``, which may be Dask's."""
+
+Results: TypeAlias = Any
+"""An array of numbers, or Python ints in an object array of NumPy or Dask; of shape () one of them."""
+
 Mode: TypeAlias = str
 Axes: TypeAlias = tuple[int, ...]
 Part: TypeAlias = Literal["quotient", "remainder"]
 Kind: TypeAlias = Literal[
-    "numbers", "factory", "conversion", "reduction", "scan", "order", "matrix", "polynomial"
+    "numbers", "conversion", "reduction", "scan", "order", "matrix", "polynomial", "arrays"
 ]
 
 
@@ -57,14 +68,17 @@ class Row(Generic[P, R]):
     declared : callable
         The declaration, whose signature is that of the row's functions without ``system=``.
     kind : str
-        Whether a function is of numbers one by one, makes new ones or other words of them, reduces them, has
-        running results or an order of them, or takes them as matrices or coefficients of polynomials.
+        Whether a function is of numbers one by one, makes other words of them, reduces them, has
+        running results or an order of them, or takes them as matrices or coefficients of polynomials; or
+        whether it is of whole arrays.
     gives : dtype or None
         Type of the plain values; None for words.
     result : callable or None
         The range of the results from those of the operands, where these alone say it.
     footprint : Footprint
         Memory that a task takes as a step of an expression.
+    numpy : str or None
+        NumPy's name of it, where the row has another: a function, or ``accumulate`` of a ufunc.
     """
 
     name: str
@@ -73,6 +87,7 @@ class Row(Generic[P, R]):
     gives: np.dtype[Any] | None
     result: Callable[..., Range] | None
     footprint: Footprint
+    numpy: str | None = None
 
     @cached_property
     def signature(self) -> Signature:
@@ -86,10 +101,14 @@ class Row(Generic[P, R]):
         return sum(kind is Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
 
     @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Default of each parameter, or :attr:`inspect.Parameter.empty`."""
+        return {parameter.name: parameter.default for parameter in self.signature.parameters.values()}
+
+    @cached_property
     def offered(self) -> frozenset[str]:
         """Options that a function need not take."""
-        options = self.signature.parameters.values()
-        return frozenset(option.name for option in options if option.default is not Parameter.empty)
+        return frozenset(name for name, value in self.defaults.items() if value is not Parameter.empty)
 
     def __repr__(self) -> str:
         return f"rows.{self.name}"
@@ -108,6 +127,7 @@ def row(
     gives: Any = None,
     result: Callable[..., Range] | None = None,
     footprint: Footprint = STEP,
+    numpy: str | None = None,
 ) -> Callable[[Callable[P, R]], Row[P, R]]:
     """Declare a row by a function without a body."""
 
@@ -116,7 +136,7 @@ def row(
         if name in ROWS:
             raise ValueError(f"two rows are named {name}")
         dtype = None if gives is None else np.dtype(gives)
-        made = Row(name, declared, kind, dtype, result, footprint)
+        made = Row(name, declared, kind, dtype, result, footprint, numpy)
         ROWS[name] = made
         return made
 
@@ -373,14 +393,6 @@ def multiply_by_root(x: Array, *, exponent: int) -> Array:
     """Products with a power of the radix, a root of unity."""
 
 
-# ---- new numbers ------------------------------------------------------------------------------------------
-
-
-@row("factory")
-def random(*, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Numbers uniform in the range, or below the bound."""
-
-
 # ---- the same numbers in other words -----------------------------------------------------------------------
 
 
@@ -480,22 +492,22 @@ def product_tree(words: Array, *, locate: Locate = int) -> Any:
 # ---- running results along an axis: each row gives a Scan --------------------------------------------------
 
 
-@row("scan")
+@row("scan", numpy="add.accumulate")
 def cumsum(*, axis: int, line: bool = False) -> Any:
     """Sums; on a `line`, chunks have one axis alone."""
 
 
-@row("scan")
+@row("scan", numpy="multiply.accumulate")
 def cumprod(*, axis: int, mode: Mode) -> Any:
     """Products."""
 
 
-@row("scan")
+@row("scan", numpy="maximum.accumulate")
 def cummax(*, axis: int, line: bool = False) -> Any:
     """Maxima."""
 
 
-@row("scan")
+@row("scan", numpy="minimum.accumulate")
 def cummin(*, axis: int, line: bool = False) -> Any:
     """Minima."""
 
@@ -511,14 +523,14 @@ def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
 # ---- matrices, convolutions, transforms --------------------------------------------------------------------
 
 
-@row("matrix", footprint=Footprint(16, BY_INTEGERS, passes=1))
-def matmul(a: Array, b: Array) -> Array:
+@row("matrix")
+def multiply_matrices(a: Array, b: Array) -> Array:
     """Products of matrices (rows, *batch, I, K) and (rows, *batch, K, J), modulo M or in a field."""
 
 
 @row("matrix")
-def convolve(a: Array, b: Array) -> Array:
-    """Convolutions along an axis."""
+def multiply_sparse(x: Array, *, matrix: Any) -> Array:
+    """Products (rows, R, K) of a :class:`.SparseMatrix` (R, C) and blocks of vectors (rows, C, K)."""
 
 
 @row("matrix")
@@ -557,3 +569,139 @@ def common_divisors(f: Array, g: Array) -> Array:
 @row("polynomial")
 def divided(f: Array, g: Array, *, place: Place) -> Array:
     """Quotients and remainders, one after another."""
+
+
+# ---- whole arrays: sums of products ------------------------------------------------------------------------
+
+
+@row("arrays", footprint=Footprint(16, BY_INTEGERS, passes=1))
+def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+    """Products of stacks of matrices (*batch, I, K) and (*batch, K, J), or of one of them and a vector.
+
+    With the mode ``"flag"`` a pair of them and a mask of those out of range.
+    """
+
+
+@row("arrays")
+def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | None = None) -> Any:
+    """Convolutions along an axis in a mode of :func:`.convolve`; with ``"flag"`` a pair as of products."""
+
+
+# ---- whole arrays: matrices, along the last two axes, which are one chunk ----------------------------------
+#
+# Over a field results are elements. Those of integers are Python ints; with `moduli`, an RNS, residues of it.
+
+
+@row("arrays")
+def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
+    """Determinants (...) of matrices; with 1 variable (..., degree + 1) of matrices of polynomials."""
+
+
+@row("arrays", numpy="matrix_rank")
+def rank(x: Numbers) -> Array:
+    """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
+
+
+@row("arrays")
+def charpoly(x: Numbers, *, moduli: Any = None) -> Results:
+    """Characteristic polynomials (..., N + 1), ascending."""
+
+
+@row("arrays")
+def solve(
+    a: Numbers, b: Numbers, *, unique: bool = True, modulo: tuple[int, ...] | None = None, moduli: Any = None
+) -> Any:
+    """Solutions of ``a @ x == b``: over the rationals numerators and denominators, or modulo coprime factors.
+
+    Unless they are `unique`, matrices have any shape and rank.
+    """
+
+
+@row("arrays")
+def inv(x: Numbers, *, modulo: tuple[int, ...] | None = None, moduli: Any = None) -> Any:
+    """Inverses, as solutions."""
+
+
+@row("arrays")
+def rref(x: Numbers) -> tuple[Any, ...]:  # type: ignore[empty-body]
+    """Reduced row echelon forms, over the rationals with denominators, and the columns of pivots."""
+
+
+@row("arrays")
+def nullspace(x: Numbers, *, moduli: Any = None) -> Results:
+    """Bases of the solutions of ``x @ v == 0``. Ranks of lazy matrices are computed."""
+
+
+@row("arrays")
+def lu(x: Numbers) -> Any:
+    """Factors P, L and U of matrices over fields."""
+
+
+# ---- whole arrays: polynomials, coefficients along the last axis, ascending; other axes broadcast ----------
+
+
+@row("arrays")
+def poly_divmod(f: Numbers, g: Numbers) -> tuple[Results, Results]:  # type: ignore[empty-body]
+    """Quotients (..., A) and remainders (..., max(C - 1, 1))."""
+
+
+@row("arrays")
+def poly_gcd(f: Numbers, g: Numbers) -> Results:
+    """Greatest common divisors (..., max(A, C)): monic, or over the integers."""
+
+
+@row("arrays")
+def evaluate(f: Numbers, points: Numbers) -> Results:
+    """Values (..., P) at points (..., P)."""
+
+
+@row("arrays")
+def interpolate(points: Numbers, values: Numbers) -> Any:
+    """Polynomials (..., N) with values at points; over the rationals numerators and denominators."""
+
+
+@row("arrays")
+def rational_interpolate(  # type: ignore[empty-body]
+    points: Numbers, values: Numbers, *, degrees: tuple[int, int]
+) -> tuple[Results, Results]:
+    """Numerators and denominators, up to two degrees, of functions with values at points."""
+
+
+@row("arrays")
+def resultant(f: Numbers, g: Numbers, *, variables: int = 1) -> Results:
+    """Resultants (...), or in 2 variables coefficients of those that eliminate the first."""
+
+
+@row("arrays")
+def discriminant(f: Numbers) -> Results:
+    """Discriminants (...)."""
+
+
+@row("arrays")
+def compose(f: Numbers, g: Numbers, *, length: int) -> Results:
+    """Coefficients (..., length) of f(g(x))."""
+
+
+@row("arrays")
+def power_mod(f: Numbers, g: Numbers, *, exponent: int) -> Results:
+    """Powers (..., max(C - 1, 1)) modulo polynomials."""
+
+
+@row("arrays")
+def power_series(f: Numbers, *, exponent: int, length: int) -> Results:
+    """Powers (..., length) modulo x**length."""
+
+
+@row("arrays")
+def inverse_series(f: Numbers, *, length: int) -> Results:
+    """Inverses (..., length) modulo x**length."""
+
+
+@row("arrays")
+def log_series(f: Numbers, *, length: int) -> Any:
+    """Logarithms (..., length); over the rationals numerators and denominators."""
+
+
+@row("arrays")
+def exp_series(f: Numbers, *, length: int) -> Any:
+    """Exponentials (..., length); over the rationals numerators and denominators."""

@@ -23,12 +23,15 @@ class Entry:
         What the function takes and gives.
     function : callable
         ``f(*blocks, system=..., **options)``. In the place of the system it may take what it needs of it, by
-        name: :data:`OF_SYSTEMS`.
+        name: :data:`OF_SYSTEMS`. Of a row of whole arrays ``f(*arrays, **options)``.
     check : callable, optional
         Called with the system and the options before anything is computed, to raise what can be known then.
     plan : callable, optional
         ``plan(system, ranges, mode, **options)`` of a system that knows bounds: the mode that chunks need,
         and a bound of the results or None, where ``row.result`` is not the way to find them.
+    waiting : callable, optional
+        Of a row of whole arrays, called as the function: the most numbers that are in memory of one process
+        together because they wait for others.
     moves : bool
         Whether chunks of host memory go to a GPU for it, unless somebody chose a processor.
     """
@@ -37,6 +40,7 @@ class Entry:
     function: Callable[..., Any]
     check: Callable[..., None] | None = None
     plan: Callable[..., tuple[str, int | None]] | None = None
+    waiting: Callable[..., int] | None = None
     moves: bool = True
 
     @cached_property
@@ -54,6 +58,10 @@ class Entry:
             return function(*blocks, **options)
 
         return call
+
+    def takes(self, option: str) -> bool:
+        """Whether the function has an option of the row."""
+        return option in self._taken
 
     @cached_property
     def overflows(self) -> bool:
@@ -122,16 +130,16 @@ def table(*entries: Entry | ThroughRNS) -> Table:
     return made
 
 
-RNS_TABLE = "rnsdask.rns.table:TABLE"
-INTERVAL_RNS_TABLE = "rnsdask.interval_rns.table:TABLE"
-POSITIONAL_TABLE = "rnsdask.positional.table:TABLE"
-PRIME_FIELDS_TABLE = "rnsdask.fields.table:PRIME_FIELDS"
-FERMAT_FIELDS_TABLE = "rnsdask.fields.table:FERMAT_FIELDS"
+RNS_TABLE = "rnsdask.tables.residues:TABLE"
+INTERVAL_RNS_TABLE = "rnsdask.tables.intervals:TABLE"
+POSITIONAL_TABLE = "rnsdask.tables.limbs:TABLE"
+PRIME_FIELDS_TABLE = "rnsdask.tables.fields:PRIME_FIELDS"
+FERMAT_FIELDS_TABLE = "rnsdask.tables.fields:FERMAT_FIELDS"
 """Names of the tables, by which systems name one another's without importing them."""
 
 
 @cache
 def table_at(name: str) -> Table:
-    """Import the table of a name such as ``rnsdask.rns.table:TABLE``."""
+    """Import the table of a name such as ``rnsdask.tables.residues:TABLE``."""
     found: Table = resolve_name(name)
     return found

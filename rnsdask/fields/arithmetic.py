@@ -5,24 +5,23 @@ products along axes are :func:`.products.factors_along`.
 """
 
 import math
+from typing import Any
 
-import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core import rows
 from rnsdask.core.axes import reduced_shape
-from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.system import FiniteFields, PrimeFields
 from rnsdask.rns import arithmetic, compare
 from rnsdask.rns.axis import rows_along
-from rnsdask.rns.blocks import column_of
 from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS
 
 # Number of residues, each below 2**32, whose sum stays below 2**64.
-_TERMS = 2**32
+TERMS = 2**32
 
 
 def inverse(words: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
@@ -40,14 +39,6 @@ def inverse(words: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     return inverses
 
 
-def reciprocal(value: int, moduli: ModuliSet) -> int:
-    """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
-    for p in moduli:
-        if value % p == 0:
-            raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {p}")
-    return int(gmpy2.invert(value, moduli.product))
-
-
 def apply(name: str, *blocks: Array, system: PrimeFields) -> Array:
     """Apply one of :data:`.OPERATIONS` to a chunk (n, *shape) of each operand."""
     return arithmetic.apply_to_blocks(name, *blocks, system=system.ring, mode="wrap")
@@ -58,15 +49,21 @@ def differ(a: Array, b: Array, moduli: ModuliSet) -> Array:
     return compare.differ(a, b, RNS(moduli))
 
 
-def divide_by(words: Array, divisor: int, system: PrimeFields) -> Array:
-    """Quotients by an integer, as :func:`reciprocal` says."""
-    column = column_of(reciprocal(divisor, system.moduli), system.moduli, words.ndim - 1)
-    return apply("multiply", words, column, system=system)
+def divide_by(words: Array, divisor: int, system: FiniteFields) -> Array:
+    """Quotients of elements of any fields by an integer; ZeroDivisionError if it is 0 in one."""
+    column = system.column(system.reciprocal(divisor), words.ndim - 1)
+    return system.apply(rows.multiply, words, column)
 
 
-def check_divisor(system: PrimeFields, divisor: int) -> None:
+def check_divisor(system: FiniteFields, divisor: int) -> None:
     """Raise ZeroDivisionError for a divisor whose element is 0 in a field."""
-    reciprocal(divisor, system.moduli)
+    system.reciprocal(divisor)
+
+
+def multiply_sparse(x: Array, matrix: Any, moduli: ModuliSet) -> Array:
+    """Products (n, R, K) of a sparse matrix (R, C) and blocks of vectors (n, C, K)."""
+    found: Array = matrix.multiply(x, moduli)
+    return found
 
 
 def power(words: Array, exponent: int, moduli: ModuliSet, locate: Locate = int) -> Array:
@@ -100,8 +97,8 @@ def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
     for row, total, p in zip(words, result, moduli, strict=True):
         terms = rows_along(row, axes)
         parts = [
-            terms[:, k : k + _TERMS].sum(axis=1, dtype=np.uint64) % np.uint64(p)
-            for k in range(0, terms.shape[1], _TERMS)
+            terms[:, k : k + TERMS].sum(axis=1, dtype=np.uint64) % np.uint64(p)
+            for k in range(0, terms.shape[1], TERMS)
         ]
         total[...] = sum(parts[1:], start=parts[0]) % np.uint64(p)
     return result.reshape(shape)

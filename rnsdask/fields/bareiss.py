@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, backend_name
 
 # Number of steps that take as long as the calls for images modulo primes.
-_MOST_STEPS = 150
+MOST_STEPS = 150
 
 
 def is_quicker(words: Array, rows: int, columns: int, matrices: int | None = None) -> bool:
@@ -23,7 +23,7 @@ def is_quicker(words: Array, rows: int, columns: int, matrices: int | None = Non
     """
     count = math.prod(words.shape[1:-2]) if matrices is None else matrices
     steps = count * rows**2 * (rows / 2 + columns if columns else rows / 3)
-    return backend_name(words) == "cpu" and 0 < steps <= _MOST_STEPS
+    return backend_name(words) == "cpu" and 0 < steps <= MOST_STEPS
 
 
 def cramer(values: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:

@@ -123,8 +123,8 @@ LONGEST = 2**26
 """The greatest length of a transform modulo the three primes."""
 
 # Operands up to this length are short: modulo primes with transforms of the length, and modulo others.
-_SHORT_OWN = 8
-_SHORT_OTHER = 96
+SHORT_OWN = 8
+SHORT_OTHER = 96
 
 # Rows with transforms of the length, between others without, that are enough to go their own way.
 _FEW_ROWS = 3
@@ -152,7 +152,7 @@ def convolve(x: Array, y: Array, moduli: ModuliSet, first: int = 0, stop: int | 
     short, stop = y.shape[-1], x.shape[-1] + y.shape[-1] - 1 if stop is None else stop
     start = max(0, first - short + 1)  # of the numbers that what is wanted takes
     x = x[..., start:stop]
-    return _convolve_runs(x, y, moduli, _plan(x.shape[-1], short, first - start, stop - start))
+    return _convolve_runs(x, y, moduli, plan_blocks(x.shape[-1], short, first - start, stop - start))
 
 
 def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = False) -> Array:
@@ -162,7 +162,7 @@ def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = Fa
     """
     length = x.shape[-1]
     order = length * (1 + negacyclic)  # of the roots of unity
-    is_whole = length.bit_count() == 1 and length > _SHORT_OWN and order <= LONGEST
+    is_whole = length.bit_count() == 1 and length > SHORT_OWN and order <= LONGEST
     # What the three primes leave of differences is no remainder.
     if is_whole and (not negacyclic or all(own for *_, own in _stretches(moduli, order))):
         plan = Plan(length, length, 1, 0, length, length)
@@ -214,8 +214,8 @@ def through_primes(
     numbers are wanted, None of a cyclic convolution.
     """
     longer, short = max(lengths), min(lengths)
-    plan = _plan(longer, short, *(window or (0, longer + short - 1)))
-    if short <= _SHORT_OWN:
+    plan = plan_blocks(longer, short, *(window or (0, longer + short - 1)))
+    if short <= SHORT_OWN:
         return None
     is_whole = window is None and longer.bit_count() == 1
     length = longer * (1 + negacyclic) if is_whole else plan.length
@@ -226,7 +226,7 @@ def through_primes(
 def _through_primes(
     length: int, short: int, systems: tuple[RNS, RNS], targets: ModuliSet, reach: int
 ) -> ModuliSet | None:
-    other = 3 if short > _SHORT_OTHER else _SUM + short * _SUM_TERM
+    other = 3 if short > SHORT_OTHER else _SUM + short * _SUM_TERM
     direct = sum((1 if own else other) * (stop - start) for start, stop, own in _stretches(targets, length))
     try:
         primes = ModuliSet.ntt_primes(reach.bit_length() + 2, length)
@@ -237,7 +237,8 @@ def _through_primes(
     return primes if cost < direct else None
 
 
-def _plan(longer: int, short: int, first: int, stop: int) -> Plan:
+def plan_blocks(longer: int, short: int, first: int, stop: int) -> Plan:
+    """Plan the coefficients `first` to `stop` of a product by blocks; ValueError if too long."""
     plan = plan_for(longer, short, first, stop, LONGEST)
     if plan is None:
         raise ValueError(
@@ -277,7 +278,7 @@ def _convolve_runs(
     if out.size:
         x, y = as_runs(x, batch), as_runs(y, batch)
         for start, stop, own in _stretches(moduli, plan.length):
-            if whole is None and plan.short <= (_SHORT_OWN if own else _SHORT_OTHER):
+            if whole is None and plan.short <= (SHORT_OWN if own else SHORT_OTHER):
                 _by_sums(x[start:stop], y[start:stop], _part(moduli, start, stop), plan, out[start:stop])
                 continue
             for a, b in _batches(start, stop, x, y, plan, own):

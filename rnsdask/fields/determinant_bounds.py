@@ -34,7 +34,7 @@ _FEW_BITS = 2**17
 # Count of numbers that are measured as integers.
 _FEW_NUMBERS = 1024
 # Rows from which orthogonalization takes less time than it saves.
-_MANY_ROWS = 384
+MANY_ROWS = 384
 # Count of mantissas from 1/2 to 1 whose product is still a double.
 _FACTORS = 512
 _UNIT = 2.0**-52
@@ -145,7 +145,7 @@ def determinant_bound(matrix: Elements) -> int:
     """
     bound = hadamard(matrix)
     length = matrix.x.shape[-1]
-    if bound == 0 or length < _MANY_ROWS or not matrix.is_near:
+    if bound == 0 or length < MANY_ROWS or not matrix.is_near:
         return bound
     x: Floats = to_backend(matrix.x, "cpu")
     try:

@@ -162,7 +162,7 @@ def _holds(
         if pivots:
             factors = np.asarray(fields.encode(numerators), like=words)
             expected = fields.apply(
-                rows.subtract, expected, fields.apply(rows.matmul, residues[..., pivots], factors)
+                rows.subtract, expected, fields.apply(rows.multiply_matrices, residues[..., pivots], factors)
             )
         if expected.any():
             return False

@@ -29,7 +29,7 @@ from rnsdask.rns.lift import (
 from rnsdask.rns.system import RNS
 
 # Primes of a group at least, and primes that are converted from together at most.
-_LEAST_GROUP, _TOGETHER = 32, 1024
+LEAST_GROUP, TOGETHER = 32, 1024
 
 
 def sylvester_bound(m: int, n: int, f_square: int, g_square: int) -> int:
@@ -116,9 +116,9 @@ def integers_of(residues: list[Array], primes_of: Callable[[int, int], ModuliSet
     Many primes are taken in parts, for the tables of a conversion grow as the square of their number.
     """
     words = np.concatenate(residues)
-    if len(words) <= _TOGETHER:
+    if len(words) <= TOGETHER:
         return decode([words], primes_of(0, len(words)))
-    blocks = ((start, words[start : start + _TOGETHER]) for start in range(0, len(words), _TOGETHER))
+    blocks = ((start, words[start : start + TOGETHER]) for start in range(0, len(words), TOGETHER))
     parts = [part_of([block], primes_of(start, len(block))) for start, block in blocks]
     joined: NDArray[np.object_] = from_parts(join_parts(np.stack(parts)))[0]
     return joined
@@ -134,7 +134,7 @@ def prime_groups(lengths: tuple[int, int], magnitude: int, pairs: int, steps: in
     m, n = (length - 1 for length in lengths)
     squares = (length * magnitude**2 for length in lengths)
     count = count_beyond(2 * sylvester_bound(m, n, *squares) + 1)
-    size = min(_TOGETHER, max(_LEAST_GROUP, steps // max(1, pairs * m * n)))
+    size = min(TOGETHER, max(LEAST_GROUP, steps // max(1, pairs * m * n)))
     return [(start, min(size, count - start)) for start in range(0, count, size)]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.axes import reduced_shape
-from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
@@ -61,25 +60,6 @@ def _invert_few(system: FermatField, words: Array) -> Array:
     p = system.modulus
     inverses = [int(gmpy2.invert(value, p)) for value in system.decode(words).tolist()]
     return np.asarray(system.encode(inverses), like=words)
-
-
-def reciprocal(value: int, system: FermatField) -> int:
-    """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
-    p = system.modulus
-    if value % p == 0:
-        raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {system}")
-    return int(gmpy2.invert(value, p))
-
-
-def divide_by(words: Array, divisor: int, system: FermatField) -> Array:
-    """Quotients by an integer, as :func:`reciprocal` says."""
-    column = np.asarray(system.column(reciprocal(divisor, system), words.ndim - 1), like=words)
-    return _both(system, "multiply", words, column)
-
-
-def check_divisor(system: FermatField, divisor: int) -> None:
-    """Raise ZeroDivisionError for a divisor whose element is 0."""
-    reciprocal(divisor, system)
 
 
 def power(words: Array, exponent: int, system: FermatField, locate: Locate = int) -> Array:

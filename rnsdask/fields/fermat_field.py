@@ -1,6 +1,7 @@
 """The number system of elements of the integers modulo a generalized Fermat prime."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import FermatConstants, fermat_root, radix_division
+from rnsdask.core import rows
 from rnsdask.core.errors import NumberError, abbreviate, brief
 from rnsdask.core.fermat_primes import factors_of_radix, is_fermat_prime
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
+from rnsdask.core.rows import Row
+from rnsdask.core.stored_fields import read_hexadecimal
 from rnsdask.core.table import FERMAT_FIELDS_TABLE
 from rnsdask.fields.system import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
@@ -26,6 +30,9 @@ from rnsdask.rns.random import uniform_limbs
 
 # Numbers that are converted together, whose limbs are in memory beside the words.
 _BLOCK = 2**16
+
+# Elements that are drawn at a time, few enough that their memory does not matter.
+_BATCH = 2**14
 
 # P3 and P4 are so called by L. Chen and others, "Big prime field FFT on the GPU" (2017). Of the others digits
 # have 32 bits; with those of 233, 449, 851 and 1813 bits the sums of products of digits fit 64 bits.
@@ -73,6 +80,8 @@ class FermatField(FiniteFields):
 
     table_name: ClassVar[str] = FERMAT_FIELDS_TABLE
     words_are = "digits"
+    stored_as: ClassVar[str] = "fermat-field"
+    required_fields: ClassVar[tuple[str, ...] | None] = ("radix", "digits")
 
     def __init__(self, radix: SupportsIndex, digits: SupportsIndex) -> None:
         constants = FermatConstants(as_integer(radix, "radix"), as_integer(digits, "digits"))
@@ -114,6 +123,12 @@ class FermatField(FiniteFields):
     def bits(self) -> int:
         """Bits of the prime."""
         return self.modulus.bit_length()
+
+    def reciprocal(self, value: int) -> int:
+        """The inverse modulo p of an integer; ZeroDivisionError if p divides it."""
+        if value % self.modulus == 0:
+            raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {self}")
+        return int(gmpy2.invert(value, self.modulus))
 
     # ---- roots of unity -----------------------------------------------------------------------------------
 
@@ -211,6 +226,15 @@ class FermatField(FiniteFields):
         """Elements that integers of limbs stand for."""
         return kernels_of(limbs).limbs_to_fermat(limbs, bool(signed), self.constants)
 
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:
+        """Digits of elements uniform from 0 to p - 1."""
+        digits = np.empty((self.rows, math.prod(shape)), dtype=self.word_dtype)
+        for start in range(0, digits.shape[1], _BATCH):
+            count = min(_BATCH, digits.shape[1] - start)
+            limbs = uniform_limbs(self.modulus - 1, count, generator)
+            digits[:, start : start + count] = self.words_of_limbs(limbs, False, int)
+        return digits.reshape(self.rows, *shape)
+
     def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
         """The element that any integer stands for, as one column with `ndim` axes of length 1."""
         return self.encode([value % self.modulus]).reshape(-1, *(1,) * ndim)
@@ -241,6 +265,14 @@ class FermatField(FiniteFields):
             f"has the radix {self.radix} as its last digit (row {row}), as -1 has, but others that are not 0"
         )
 
+    def lacking(self, row: Row[..., Any]) -> str:
+        """Text of an error for an operation that the table lacks; matrices of integers have other ranks."""
+        if row.kind != "arrays":
+            return super().lacking(row)
+        way = "; x.lift() makes integers, whose determinant modulo p is this one" if row is rows.det else ""
+        of = f"those of {self!r}, which have no elimination{way}"
+        return f"it takes integers or elements of prime fields, got {of}"
+
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the field is the same, with the same digits."""
         return isinstance(other, FermatField) and self.constants == other.constants
@@ -259,18 +291,21 @@ class FermatField(FiniteFields):
         """The prime and its bits."""
         return {"Prime": str(self), "Bits": str(self.bits)}
 
+    # ---- in stores and on the command line ----------------------------------------------------------------
 
-# Elements that are drawn at a time, few enough that their memory does not matter.
-_BATCH = 2**14
+    def stored_fields(self) -> dict[str, Any]:
+        """The radix in hexadecimal, and the number of digits."""
+        return {"radix": hex(self.radix), "digits": self.digits}
 
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "FermatField":
+        """Return the field of a radix and so many digits, whose prime is proved."""
+        return cls(read_hexadecimal(stored, "radix"), stored["digits"])
 
-def random_digits(
-    system: FermatField, shape: tuple[int, ...], generator: np.random.Generator
-) -> NDArray[Any]:
-    """Digits (k, *shape) of elements uniform from 0 to p - 1."""
-    digits = np.empty((system.rows, math.prod(shape)), dtype=system.word_dtype)
-    for start in range(0, digits.shape[1], _BATCH):
-        count = min(_BATCH, digits.shape[1] - start)
-        limbs = uniform_limbs(system.modulus - 1, count, generator)
-        digits[:, start : start + count] = system.words_of_limbs(limbs, False, int)
-    return digits.reshape(system.rows, *shape)
+    def summary(self) -> dict[str, str]:
+        """The prime and the range."""
+        return {"field": repr(self), "range": "elements of a Fermat field, 0 to p-1"}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits of the prime, radix and digits."""
+        return {"bits": self.bits, "radix": self.radix, "digits": self.digits}

@@ -16,7 +16,7 @@ from rnsdask.rns.system import RNS
 
 # T is at most the first number, and the count over the second: tables and interpolation take longer on a GPU
 # the more parts there are, and all else the more points.
-_SHAPES = {"cpu": (64, 8), "cuda": (512, 4)}
+SHAPES = {"cpu": (64, 8), "cuda": (512, 4)}
 
 # What divides p - 1 of each prime: transforms of this length are convolutions of up to half as many parts.
 _STEP = 512
@@ -40,7 +40,7 @@ class GeometricPoints:
 
     def __init__(self, moduli: ModuliSet, count: int, like: Array) -> None:
         self._moduli = moduli
-        most, few = _SHAPES[backend_name(like)]
+        most, few = SHAPES[backend_name(like)]
         if count <= most:  # roots of unity alone
             self._roots = 1 << (count - 1).bit_length()
         else:

@@ -25,8 +25,7 @@ from rnsdask.fields.exact_polynomials import integers_of, sylvester_bound
 from rnsdask.fields.polynomials import index_at
 from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
-from rnsdask.rns.promotion import MOST_BITS
-from rnsdask.rns.system import RNS
+from rnsdask.rns.system import MOST_BITS, RNS
 
 Ints = NDArray[np.object_]
 Image = Callable[..., Array]

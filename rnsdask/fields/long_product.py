@@ -45,10 +45,10 @@ MOST_LIMBS = 2**26 - 16
 _FEWEST_LIMBS = 4
 
 # Bits of a product from which threads are worth their start.
-_PARALLEL_BITS = 2**22
+PARALLEL_BITS = 2**22
 
 # Digits that a thread converts at a time.
-_BLOCK = 2**13
+BLOCK = 2**13
 
 
 @overload
@@ -133,10 +133,11 @@ def _product(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
         bits = x.bit_length() // 2
         high, low = _product(x >> bits, y), _product(gmpy2.f_mod_2exp(x, bits), y)
         return (high << bits) + low
-    return _by_transforms(x, y)
+    return multiply_by_transforms(x, y)
 
 
-def _by_transforms(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
+def multiply_by_transforms(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
+    """Multiply integers that are not negative, of at most `MOST_LIMBS` limbs together."""
     a = _limbs(x)
     product = multiply_limbs(a, a if x == y else _limbs(y))
     return gmpy2.mpz.from_bytes(product.astype("<u4", copy=False).tobytes(), "little")
@@ -161,8 +162,8 @@ def multiply_limbs(x: Words, y: Words, *, cyclic: bool = False) -> Words:
     ``len(y)``, and the limbs below are wrong.
     """
     lengths = (len(x),) if cyclic else (len(x), len(y))
-    threads, plan = _threads(), _plan_for(*lengths)
-    if threads == 1 or LIMB_BITS * (len(x) + len(y)) < _PARALLEL_BITS:
+    threads, plan = _threads(), plan_for(*lengths)
+    if threads == 1 or LIMB_BITS * (len(x) + len(y)) < PARALLEL_BITS:
         return _multiply_polynomials(x, y, plan, map)[: sum(lengths)]
     with ThreadPoolExecutor(threads) as pool:
         return _multiply_polynomials(x, y, plan, pool.map)[: sum(lengths)]
@@ -196,7 +197,7 @@ def _plan(length: int, limb_count: int) -> _Plan:
     )
 
 
-def _plan_for(*limbs: int) -> _Plan:
+def plan_for(*limbs: int) -> _Plan:
     """The plan for operands of so many limbs."""
     length = 1 << max(3, (sum(limbs) // _FEWEST_LIMBS).bit_length() - 1)  # at least a digit of each
     limb_count = -(-sum(limbs) // length)
@@ -218,7 +219,7 @@ def _coefficients(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
     start = 0
     for digits in operands:
         part = residues[:, start : start + len(digits)]
-        list(each(partial(_convert, digits, plan, part), range(0, len(digits), _BLOCK)))
+        list(each(partial(_convert, digits, plan, part), range(0, len(digits), BLOCK)))
         start += len(digits)
     list(each(partial(_multiply_row, residues, plan, counts), range(len(plan.moduli))))
     return residues[:, : min(plan.length, counts[0] + counts[-1] - 1)]
@@ -229,7 +230,7 @@ def _joined(residues: Words, plan: _Plan, each: Map) -> Words:
     coefficients = residues.shape[1]
     # The last coefficient has as many places as there are, and a carry may follow.
     result = np.zeros((coefficients - 1) * plan.limb_count + plan.to_limbs.limb_count + 1, dtype=np.uint32)
-    for start, end in list(each(partial(_join, residues, plan, result), range(0, coefficients, _BLOCK))):
+    for start, end in list(each(partial(_join, residues, plan, result), range(0, coefficients, BLOCK))):
         cpu.overlap_add(end[np.newaxis], 1, result[start:])
     return result
 
@@ -251,7 +252,7 @@ def _digits(limbs: Words, limb_count: int) -> Words:
 
 def _convert(digits: Words, plan: _Plan, residues: Words, start: int) -> None:
     """Write the residues of a block of digits."""
-    block = slice(start, start + _BLOCK)
+    block = slice(start, start + BLOCK)
     cpu.limbs_to_residues(digits[block], plan.to_residues, residues[:, block])
 
 
@@ -272,7 +273,7 @@ def _join(residues: Words, plan: _Plan, result: Words, start: int) -> tuple[int,
 
     Return where that is to be added, and its limbs.
     """
-    limbs = cpu.residues_to_limbs(residues[:, start : start + _BLOCK], plan.to_limbs)
+    limbs = cpu.residues_to_limbs(residues[:, start : start + BLOCK], plan.to_limbs)
     total = np.zeros((len(limbs) - 1) * plan.limb_count + limbs.shape[1] + 1, dtype=np.uint32)
     cpu.overlap_add(limbs, plan.limb_count, total)
     first, places = start * plan.limb_count, len(limbs) * plan.limb_count

@@ -19,12 +19,12 @@ from rnsdask.fields.system import FiniteFields
 _WORDS = 2**22
 
 # Coefficients and points from which trees of products are quicker, as measured.
-_TREE_FROM = {"cpu": 2**12, "cuda": 2**15}
+TREE_FROM = {"cpu": 2**12, "cuda": 2**15}
 
 
 def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
     """Values (rows, *batch, P) of polynomials at points (rows, *batch, P) of any fields."""
-    least = _TREE_FROM[backend_name(f)]
+    least = TREE_FROM[backend_name(f)]
     is_shared = math.prod(points.shape[1:-1]) == 1
     # Where nothing is a product of matrices modulo primes, products take longer.
     if isinstance(fields, FermatField):
@@ -65,7 +65,7 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
             continue
         x = x.reshape(n, -1)
         table = powers(x, size + 1, fields)
-        values = fields.apply(rows.matmul, padded, table[:, :size])
+        values = fields.apply(rows.multiply_matrices, padded, table[:, :size])
         values = values.reshape(n, *f.shape[1:-1], groups, x.shape[-1])
         power = table[:, size].reshape(n, *(1,) * len(batch), -1)
         parts.append(_by_horner(values, power, fields, batch))

@@ -63,7 +63,7 @@ Pair = tuple[Array, Array]
 
 # Least numbers of coefficients of a divisor and of a quotient for which a division by convolutions is
 # quicker.
-_LONG = {"cpu": 2**10, "cuda": 6000}
+LONG = {"cpu": 2**10, "cuda": 6000}
 
 
 def degrees_of(words: Array) -> Array:
@@ -152,7 +152,7 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     degrees = degrees_of(y)
     if (degrees < 0).any():
         raise ZeroDivisionError(f"the divisor{_at(degrees < 0, batch, moduli, place)}")
-    least = _LONG[backend_name(x)]
+    least = LONG[backend_name(x)]
     may_be_long = x.size and y.shape[-1] > least and x.shape[-1] >= 2 * least
     degree = int(degrees.max()) if may_be_long else 0  # waits for a GPU
     if min(degree, x.shape[-1] - degree) >= least and (degrees == degree).all():

@@ -111,7 +111,7 @@ def compositions(f: Array, g: Array, length: int, fields: FiniteFields) -> Array
         power = window(power, g, fields, 0, length)
     table = _with_batch(table, batch, 2)
     grouped = _with_batch(to_length(f, groups * size), batch, 1)
-    values = fields.apply(rows.matmul, grouped.reshape(len(f), *batch, groups, size), table)
+    values = fields.apply(rows.multiply_matrices, grouped.reshape(len(f), *batch, groups, size), table)
     total = values[..., -1, :]
     for k in range(groups - 2, -1, -1):
         total = fields.apply(rows.add, window(total, power, fields, 0, length), values[..., k, :])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,9 +19,11 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.primes import is_prime, root_of_unity
+from rnsdask.core.stored_fields import read_flag, read_list
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
+from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
 if TYPE_CHECKING:
@@ -41,10 +44,17 @@ class FiniteFields(NumberSystem):
     }
     conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
     overflows: ClassVar[bool] = False
+    number_is: ClassVar[str] = "element"
+    numbers_are: ClassVar[str] = "elements"
+    way_to_residues: ClassVar[str] = "of the array, x.lift() makes integers"
 
     def mismatch(self, other: Any) -> str:
         """Text of an error for elements of two fields."""
         return f"operands are of different fields: {self!r} and {other!r}"
+
+    @abstractmethod
+    def reciprocal(self, value: int) -> int:
+        """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
 
     @abstractmethod
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
@@ -76,6 +86,8 @@ class PrimeFields(FiniteFields):
     """
 
     table_name: ClassVar[str] = PRIME_FIELDS_TABLE
+    stored_as: ClassVar[str] = "prime-fields"
+    required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")
 
     moduli: ModuliSet
 
@@ -98,6 +110,13 @@ class PrimeFields(FiniteFields):
     def mismatch(self, other: "PrimeFields") -> str:
         """Text of an error for elements of other fields."""
         return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
+
+    def reciprocal(self, value: int) -> int:
+        """The inverse modulo M; ZeroDivisionError names a prime that divides the integer."""
+        for p in self.moduli:
+            if value % p == 0:
+                raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {p}")
+        return int(gmpy2.invert(value, self.moduli.product))
 
     @property
     def primes(self) -> tuple[int, ...]:
@@ -169,6 +188,10 @@ class PrimeFields(FiniteFields):
         kernels_of(limbs).limbs_to_residues(limbs, constants, residues)
         return residues
 
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+        """Elements uniform in each field, independent of one another."""
+        return random_residues(self.moduli, shape, generator)
+
     def column(self, value: int, ndim: int = 1) -> NDArray[np.uint32]:
         """The element that any integer stands for, as one column with `ndim` axes of length 1."""
         return column_of(value, self.moduli, ndim)
@@ -207,6 +230,28 @@ class PrimeFields(FiniteFields):
     def details(self) -> dict[str, str]:
         """The primes."""
         return {"Primes": str(self)}
+
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    def stored_fields(self) -> dict[str, Any]:
+        """The primes as moduli; without a sign or a bound."""
+        return {"moduli": list(self.moduli), "signed": False, "bound": None}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "PrimeFields":
+        """Return the fields of these primes."""
+        primes = read_list(stored, "moduli")
+        if read_flag(stored, "signed") or stored["bound"] is not None:
+            raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
+        return cls(primes)
+
+    def summary(self) -> dict[str, str]:
+        """Primes and range."""
+        return {"primes": str(self), "range": "elements of prime fields, 0 to p-1 in each"}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits of the product of the primes, and the primes as moduli."""
+        return {"bits": self.moduli.bits, "moduli": list(self.moduli)}
 
 
 def fields_of(moduli: ModuliSet) -> PrimeFields:

@@ -12,6 +12,7 @@ from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
+from rnsdask.core.stored_fields import read_flag, read_moduli, read_source, source_fields
 from rnsdask.core.table import INTERVAL_RNS_TABLE, POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import arithmetic, convert, layout
@@ -45,6 +46,9 @@ class IntervalRNS(NumberSystem):
 
     array_type: ClassVar[type["IntervalRNSArray"]]
     table_name: ClassVar[str] = INTERVAL_RNS_TABLE
+    stored_as: ClassVar[str] = "interval-rns"
+    required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")
+    way_to_residues: ClassVar[str] = "x.to_rns(moduli) makes residues of them"
     lacks: ClassVar[str] = "numbers with intervals have no such operation"
     ways_out: ClassVar[Mapping[str, str]] = {
         RNS_TABLE: "x.to_rns() makes an RNSArray",
@@ -169,3 +173,40 @@ class IntervalRNS(NumberSystem):
         """The moduli."""
         source = {} if self.source is None else {"In place of": repr(self.source)}
         return {"Moduli": repr(self.moduli), **source}
+
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    def stored_fields(self) -> dict[str, Any]:
+        """The moduli, and the source if there is one; signed, without a bound."""
+        fields = {"moduli": list(self.moduli), "signed": True, "bound": None}
+        return {**fields, **source_fields(self.source)}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "IntervalRNS":
+        """Return the system of these fields."""
+        if not read_flag(stored, "signed") or stored["bound"] is not None:
+            raise ValueError(
+                "numbers with intervals are signed, without a bound: signed must be true, bound null"
+            )
+        return cls(read_moduli(stored), read_source(stored))
+
+    def first_contradiction(self, words: Any) -> tuple[int, str] | None:
+        """The first number whose sign or interval is not that of its residues."""
+        header = layout.find_wrong_header(words, self.moduli)
+        return None if header is None else (header.index, f"has a wrong header: {header.text()}")
+
+    def summary(self) -> dict[str, str]:
+        """Moduli, source and range."""
+        source = {} if self.source is None else {"source": repr(self.source)}
+        text = "signed, -(M-1) to M-1, with an interval of each"
+        return {"moduli": repr(self.moduli), **source, "range": text}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits of the range, moduli and source."""
+        source = {} if self.source is None else {"source": list(self.source)}
+        return {"bits": self.moduli.bits, "moduli": list(self.moduli), "intervals": True, **source}
+
+    @property
+    def wraps_modulo(self) -> str:
+        """The product of the moduli."""
+        return "M"

@@ -28,7 +28,7 @@ from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 
 FORMAT = 1
 
-_LONGEST = 2**28
+LONGEST = 2**28
 """Most bytes of a file, 256 MiB: far more than results have, and what parsing it takes fits into memory."""
 
 _JOB_FILE = "job.json"
@@ -171,11 +171,11 @@ def _read(file: Path) -> dict[str, Any] | None:
     """
     with naming_file(file):
         try:
-            text = read_first(file, _LONGEST + 1)
+            text = read_first(file, LONGEST + 1)
         except FileNotFoundError:
             return None
-        if len(text) > _LONGEST:
-            raise OSError(errno.EFBIG, f"it has more than {size_text(_LONGEST)}, and is no result")
+        if len(text) > LONGEST:
+            raise OSError(errno.EFBIG, f"it has more than {size_text(LONGEST)}, and is no result")
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

@@ -15,11 +15,12 @@ from rnsdask.arrays.storage import stored_chunks
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
-from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.chunks import Lengths
+from rnsdask.store import Output
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -30,8 +31,8 @@ class Derivation:
     """A lazy array made of stores, checked; only the stores' metadata have been read.
 
     `operation` is a name in :data:`.FOOTPRINTS`. The array has chunks that a store can have; each of its
-    sources is there once. `bytes_read` are those of words, and `identity` is a hash of all that its numbers
-    follow from.
+    sources is there once. `bytes_read` are those of words, and `job` is a hash of all that its numbers follow
+    from.
     """
 
     operation: str
@@ -39,7 +40,7 @@ class Derivation:
     sources: tuple[Source, ...]
     bytes_read: int
     work: Work
-    identity: str
+    job: str
 
 
 def prepare(
@@ -77,13 +78,13 @@ def prepare(
     computed = dict(memory) if computing is None else {"passes": computing(*arrays), **memory}
     work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), computed)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
-    identity = job_identity(operation, inputs, **parameters)
+    job = job_hash(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
     made_of: list[Any] = [one.words for one in opened.values()]
     words: Any = array.words
     nbytes = bytes_read([words], made_of) if array.size else 0
     nbytes *= passes(*arrays)
-    return Derivation(operation, array, once, nbytes, work, identity)
+    return Derivation(operation, array, once, nbytes, work, job)
 
 
 def _work(
@@ -157,21 +158,14 @@ def bytes_read(results: Sequence[da.Array], sources: Iterable[da.Array]) -> int:
 
 
 def write(
-    derivation: Derivation,
-    path: str,
-    client: "Client | None" = None,
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-    progress: bool = False,
+    derivation: Derivation, output: Output, client: "Client | None" = None, *, progress: bool = False
 ) -> Transfer:
     """Write the array to a store as :func:`.write_array` does; JobError if a number is out of range."""
-    check_target(path, derivation.sources)
+    check_target(output, derivation.sources)
     named = " ".join(source.path for source in derivation.sources)
-    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "progress": progress}
-    identity, array = derivation.identity, derivation.array
+    how: dict[str, Any] = {"progress": progress, "label": derivation.operation}
     with naming(f"{derivation.operation} of {named}"):
-        done = write_array(array, path, client, job_identity=identity, label=derivation.operation, **mode)
+        done = write_array(derivation.array, output, client, **how)
     return Transfer(
         done.count, derivation.bytes_read, done.bytes_written, done.chunks_kept, done.chunks_rewritten
     )

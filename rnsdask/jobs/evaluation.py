@@ -41,7 +41,7 @@ class Extension:
 
 
 @dataclass(frozen=True)
-class Output:
+class Paths:
     """The places of a result's values, and of the mask of their overflows."""
 
     path: str
@@ -301,7 +301,7 @@ def _extended(
         raise ExpressionError("extend=True needs an array of numbers")
     systems = [operand.array.system for operand in numbers.values()]
     for name, operand in numbers.items():
-        if not hasattr(operand.array, "extend"):
+        if rows.residues_modulo.name not in operand.array.system.table:
             raise ExpressionError(
                 f"extend=True is for residues, and {name} holds none: "
                 f"{operand.array.system.lacking(rows.residues_modulo)}"
@@ -344,7 +344,7 @@ def _known(operand: Operand) -> Known:
 
 
 def check_wanted(
-    prepared: PreparedExpressions, wanted: Mapping[str, Sequence[str]], outputs: Mapping[str, Output]
+    prepared: PreparedExpressions, wanted: Mapping[str, Sequence[str]], outputs: Mapping[str, Paths]
 ) -> None:
     """Raise ExpressionError if results cannot be reduced so, there are no such, or nothing is done with one.
 
@@ -365,7 +365,7 @@ def check_wanted(
         value, called = prepared.evaluations[name].value, f"expression {known[name].text!r}"
         is_number = isinstance(value, NumberArray)
         for option in reductions:
-            if is_number and not value.system.overflows:
+            if is_number and rows.compare.name not in value.system.table:
                 raise ExpressionError(
                     f"{called}: {option} is for integers, and these are elements of fields; x.lift() makes "
                     "integers"

@@ -13,8 +13,8 @@ from rnsdask.core.errors import StoreError
 from rnsdask.expressions.expression import Evaluation
 from rnsdask.jobs import writing
 from rnsdask.jobs.compute import compute, naming
-from rnsdask.jobs.evaluation import SINGLE, Output, PreparedExpressions, storable
-from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.evaluation import SINGLE, Paths, PreparedExpressions, storable
+from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.sources import check_targets
 from rnsdask.lazy.tree import pieces_of
 from rnsdask.lazy.write import count_chunks, removing_failed
@@ -41,7 +41,7 @@ class Outcome:
 def run(
     prepared: PreparedExpressions,
     wanted: Mapping[str, Sequence[str]],
-    outputs: Mapping[str, Output],
+    outputs: Mapping[str, Paths],
     client: "Client | None" = None,
     *,
     count_flagged: bool = False,
@@ -95,7 +95,7 @@ def run(
 
 
 def _begin(
-    prepared: PreparedExpressions, outputs: Mapping[str, Output], count_flagged: bool, mode: dict[str, bool]
+    prepared: PreparedExpressions, outputs: Mapping[str, Paths], count_flagged: bool, mode: dict[str, bool]
 ) -> "dict[str, _Target]":
     """Begin all that is written, or open it to be continued; none of it if one cannot be."""
     if not mode["resume"]:  # for all together; each one looks for itself
@@ -123,7 +123,7 @@ def _item(result: Any) -> Any:
 def _reductions(
     prepared: PreparedExpressions,
     wanted: Mapping[str, Sequence[str]],
-    outputs: Mapping[str, Output],
+    outputs: Mapping[str, Paths],
     count_flagged: bool,
     backend: str,
 ) -> dict[tuple[str, str], Any]:
@@ -175,7 +175,7 @@ class _Target:
         cls,
         prepared: PreparedExpressions,
         name: str,
-        output: Output,
+        output: Paths,
         count_flagged: bool,
         mode: dict[str, bool],
     ) -> "_Target":
@@ -188,19 +188,23 @@ class _Target:
         stored = replace(
             prepared, evaluations={**prepared.evaluations, name: Evaluation(source, evaluation.mask)}
         )
-        identity = _identity(prepared, name, output)
-        is_resumed = writing.continues(output.path, identity, **mode)
-        how: dict[str, Any] = {**mode, "resume": is_resumed, "job_identity": identity}
+        of_values, of_mask = _outputs(prepared, name, output, mode)
+        decision = of_values.decide()
+        if decision is store.Decision.DONE:  # and its mask is not, or the job would be done
+            decision = store.Decision.BEGIN
+        is_resumed = decision is store.Decision.GO_ON
         writer: store.ArrayWriter
         blocks: Any
         if isinstance(source, NumberArray):
-            writer, blocks = writing.open_store(source, output.path, **how), source.words
+            writer, blocks = writing.open_store(source, of_values, decision), source.words
         else:
-            writer, blocks = _open_plain(output.path, source, **how), source[None]
+            writer, blocks = _open_plain(of_values, source, decision), source[None]
         mask = stored.mask(name)[None] if count_flagged or output.mask_path is not None else None
         mask_writer = None
-        if output.mask_path is not None and mask is not None:
-            mask_writer = _open_mask(output.mask_path, mask[0], **how)
+        if of_mask is not None and mask is not None:
+            # The job may have ended before it made its mask, or just after that.
+            how = of_mask.decide() if is_resumed else store.Decision.BEGIN
+            mask_writer = _open_plain(of_mask, mask[0], how)
         return cls(blocks, writer, mask, mask_writer, is_resumed, set(), set())
 
     def find_kept(self, client: "Client | None") -> None:
@@ -236,61 +240,66 @@ class _Target:
         return writing.Transfer(*amount, len(self.kept), len(self.damaged))
 
 
-def _identity(prepared: PreparedExpressions, name: str, output: Output) -> str:
-    """Identity of a result's values, with the place of their mask: one that is complete says no more."""
+def _outputs(
+    prepared: PreparedExpressions, name: str, paths: Paths, mode: Mapping[str, bool]
+) -> tuple[store.Output, store.Output | None]:
+    """Outputs of a result's values and of their mask.
+
+    The job has the place of the mask: values that are complete say no more of it.
+    """
     texts = {other: expression.text for other, expression in prepared.expressions.items()}
     how: dict[str, Any] = {"expression": texts[SINGLE]} if SINGLE in texts else {"expressions": texts}
     how["overflow"] = prepared.overflow
     if name != SINGLE:
         how["name"] = name
-    if output.mask_path is not None:
-        how["mask"] = store.locate(output.mask_path).path
+    if paths.mask_path is not None:
+        how["mask"] = store.locate(paths.mask_path).path
     if prepared.extension is not None:
         how["extended_to"] = prepared.extension.after
-    return job_identity("eval", prepared.stores, **how)
+    job = job_hash("eval", prepared.stores, **how)
+    mask = None if paths.mask_path is None else store.Output(paths.mask_path, job, **mode)
+    return store.Output(paths.path, job, **mode), mask
 
 
 def complete_outputs(
-    prepared: PreparedExpressions, outputs: Mapping[str, Output], *, overwrite: bool, resume: bool
-) -> dict[str, Output]:
-    """Outputs that this very job has completed before, each with its mask, if it is to be resumed.
+    prepared: PreparedExpressions, outputs: Mapping[str, Paths], **mode: bool
+) -> dict[str, Paths]:
+    """Outputs that this very job has completed before, each with its mask; `mode` is that of Output.
 
-    StoreError as of `store.is_completed_by`, and if an output is in the place of another one, or of what is
+    StoreError as of :meth:`.Output.decide`, and if an output is in the place of another one, or of what is
     read.
     """
     _check_paths(prepared, outputs)
-    items = outputs.items() if resume else ()
-    return {name: output for name, output in items if _is_complete(prepared, name, output, overwrite)}
+    return {name: paths for name, paths in outputs.items() if _is_complete(prepared, name, paths, mode)}
 
 
-def _is_complete(prepared: PreparedExpressions, name: str, output: Output, overwrite: bool) -> bool:
-    identity, place = _identity(prepared, name, output), store.locate(output.path)
-    if not store.is_completed_by(place, identity, overwrite=overwrite):
+def _is_complete(prepared: PreparedExpressions, name: str, paths: Paths, mode: Mapping[str, bool]) -> bool:
+    done = store.Decision.DONE
+    values, mask = _outputs(prepared, name, paths, mode)
+    if values.decide() is not done:
         return False
-    if output.mask_path is None:
+    if mask is None or mask.decide() is done:
         return True
-    if store.is_completed_by(store.locate(output.mask_path), identity, overwrite=overwrite):
-        return True
-    if overwrite:
+    if values.overwrite:
         return False
     raise StoreError(
-        f"{place.path}: it is complete, but its mask {output.mask_path} is not; "
+        f"{values.place.path}: it is complete, but its mask {mask.path} is not; "
         "replace both with overwrite=True"
     )
 
 
-def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], new: bool = False) -> None:
+def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Paths], new: bool = False) -> None:
     written = {}
-    for name, output in outputs.items():
+    for name, paths in outputs.items():
         of_name = "" if name == SINGLE else f" of {name}"
-        written[f"the values{of_name}"] = output.path
-        if output.mask_path is not None:
-            written[f"those of the mask{of_name}"] = output.mask_path
+        written[f"the values{of_name}"] = store.Output(paths.path)
+        if paths.mask_path is not None:
+            written[f"those of the mask{of_name}"] = store.Output(paths.mask_path)
     # Of several, none is begun if another one cannot be; one alone says itself why it cannot.
     check_targets(written, prepared.stores.values(), new=new and len(written) > 1)
 
 
-def _sizes(prepared: PreparedExpressions, outputs: Mapping[str, Output]) -> dict[store.Location, int]:
+def _sizes(prepared: PreparedExpressions, outputs: Mapping[str, Paths]) -> dict[store.Location, int]:
     """Bytes that are written to each place."""
     sizes: dict[store.Location, int] = {}
     for name, output in outputs.items():
@@ -301,26 +310,10 @@ def _sizes(prepared: PreparedExpressions, outputs: Mapping[str, Output]) -> dict
     return sizes
 
 
-def _open_plain(
-    path: str,
-    values: da.Array,
-    *,
-    overwrite: bool,
-    resume: bool,
-    job_identity: str,
-    complete_too: bool = False,
-) -> store.PlainWriter:
+def _open_plain(output: store.Output, values: da.Array, decision: store.Decision) -> store.PlainWriter:
+    """Create a plain array, or open one; a mask that is done is opened too, for its values are counted."""
     chunks = tuple(max(1, int(length)) for length in values.chunksize)
-    array = (path, values.shape, chunks, values.dtype)
-    if resume:
-        return store.resume_plain(*array, complete_too=complete_too, job_identity=job_identity)
-    return store.create_plain(*array, overwrite=overwrite, job_identity=job_identity)
-
-
-def _open_mask(
-    path: str, mask: da.Array, *, overwrite: bool, resume: bool, job_identity: str
-) -> store.PlainWriter:
-    """Create a mask, or continue one: a job may have ended before it made its mask, or just after that."""
-    is_resumed = writing.continues(path, job_identity, overwrite=overwrite, resume=resume)
-    mode: dict[str, Any] = {"overwrite": overwrite, "resume": is_resumed}
-    return _open_plain(path, mask, **mode, job_identity=job_identity, complete_too=True)
+    array = (output.path, values.shape, chunks, values.dtype)
+    if decision is store.Decision.BEGIN:
+        return store.create_plain(*array, overwrite=output.overwrite, job=output.job)
+    return store.resume_plain(*array, complete_too=decision is store.Decision.DONE, job=output.job)

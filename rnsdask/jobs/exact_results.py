@@ -32,11 +32,10 @@ from rnsdask.fields.polynomial_determinants import VALUES_WORDS
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
-from rnsdask.jobs.identity import job_identity, result_identity
+from rnsdask.jobs.hashes import job_hash, result_hash
 from rnsdask.jobs.memory_plan import Work
-from rnsdask.jobs.sources import Source
-from rnsdask.jobs.sources import check_targets as check_places
-from rnsdask.jobs.writing import Transfer, continues, write_array
+from rnsdask.jobs.sources import Source, check_targets
+from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.pieces import keeping
 from rnsdask.rns.lift import at_a_time
 
@@ -70,7 +69,7 @@ class Problem:
 
     `operation` is a name in :data:`.FOOTPRINTS`. `make` gives the results, a tuple of lazy arrays, which it
     gave before as `results`. `size` and `nbytes` are the numbers that are read, and the bytes of their words;
-    `identity` is a hash of all that the results follow from.
+    `job` is a hash of all that the results follow from.
     """
 
     operation: str
@@ -80,7 +79,7 @@ class Problem:
     work: Work
     size: int
     nbytes: int
-    identity: str
+    job: str
 
 
 def axes_of(operation: str, parameters: Mapping[str, Any]) -> int:
@@ -111,8 +110,8 @@ def prepare(
     work = _work(operation, sources, arrays, results, axes)
     size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
     inputs = {str(position): source.info for position, source in enumerate(sources)}
-    identity = job_identity(operation, inputs, **parameters)
-    return Problem(operation, tuple(sources), make, results, work, size, nbytes, identity)
+    job = job_hash(operation, inputs, **parameters)
+    return Problem(operation, tuple(sources), make, results, work, size, nbytes, job)
 
 
 def _work(
@@ -202,7 +201,7 @@ def _kept(
     cut: str,
 ) -> list[NDArray[Any]]:
     """Compute the results of pieces, but for those that a checkpoint holds."""
-    job = job_of_pieces(problem.identity, problem.operation, len(pieces), cut)
+    job = job_of_pieces(problem.job, problem.operation, len(pieces), cut)
     checkpoint = Checkpoint(folder, job, ARRAYS)
     results = checkpoint.load()
     missing = [i for i in range(len(pieces)) if i not in results]
@@ -215,65 +214,43 @@ def _kept(
     return [results[i] for i in range(len(pieces))]
 
 
-def identities_of(problem: Problem, moduli: ModuliSet | None) -> list[str]:
-    """Hashes of what each array of results follows from, with the moduli of its store."""
-    under = None if moduli is None else list(moduli)
-    return [result_identity(problem.identity, result=k, moduli=under) for k in range(len(problem.results))]
+def outputs_of(
+    problem: Problem, paths: Sequence[str], moduli: ModuliSet | None = None, **mode: bool
+) -> list[store.Output]:
+    """The outputs of each array of results, under given moduli or others; `mode` is that of :class:`.Output`.
 
-
-def check_targets(
-    paths: Sequence[str],
-    problem: Problem,
-    moduli: ModuliSet | None = None,
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-) -> list[bool]:
-    """Raise StoreError unless each array of results can be written to its place, as far as that is known.
-
-    Of solutions `paths` are those of the numerators and of the denominators; all else is as
-    :func:`write_integers` takes it. Return whether each is there already, completed by this very job; with
-    `resume` only.
+    Of solutions `paths` are those of the numerators and of the denominators. StoreError if one cannot be
+    written to its place.
     """
-    written = dict(zip(("the numerators", "the denominators"), paths, strict=False))
-    check_places(written, [source.info for source in problem.sources])
-    done = []
-    for path, identity in zip(paths, identities_of(problem, moduli), strict=False):
-        place, is_done = store.locate(path), False
-        if resume:
-            is_done = store.is_completed_by(place, identity, overwrite=overwrite)
-        if not is_done:
-            is_resumed = continues(path, identity, overwrite=overwrite, resume=resume)
-            store.check_can_begin(place, overwrite=overwrite, resume=is_resumed, job_identity=identity)
-        done.append(is_done)
-    return done
+    under = None if moduli is None else list(moduli)
+    outputs = [
+        store.Output(path, result_hash(problem.job, result=k, moduli=under), **mode)
+        for k, path in enumerate(paths)
+    ]
+    written = dict(zip(("the numerators", "the denominators"), outputs, strict=False))
+    check_targets(written, [source.info for source in problem.sources])
+    return outputs
 
 
 def write_integers(
-    problem: Problem,
     values: Sequence[NDArray[np.object_]],
     moduli: ModuliSet | None,
-    paths: Sequence[str],
+    outputs: Sequence[store.Output],
     client: "Client | None" = None,
     *,
-    done: Sequence[bool],
-    **mode: Any,
+    progress: bool = False,
 ) -> list[Transfer]:
     """Write each array of results to a new store, under the fewest moduli that hold it unless some are given.
 
     The range is signed if one of them is negative; JobError if one is out of the range of the moduli. Those
-    that are `done`, as :func:`check_targets` tells, stay as they are; `mode` is that of :func:`.write_array`.
+    that the job has completed before stay as they are.
     """
-    arrays = [_array_of(found, moduli, path) for found, path in zip(values, paths, strict=False)]
-    transfers = []
-    targets = zip(arrays, paths, identities_of(problem, moduli), done, strict=False)
-    for array, path, identity, is_done in targets:
-        if is_done:
-            kept = math.prod(array.words.numblocks)
-            transfers.append(Transfer(array.size, 0, array.nbytes, kept))
-        else:
-            transfers.append(write_array(array, path, client, job_identity=identity, **mode))
-    return transfers
+    pairs = list(zip(values, outputs, strict=False))
+    arrays = [_array_of(found, moduli, str(output.path)) for found, output in pairs]
+    return [
+        write_array(array, output, client, progress=progress)
+        for array, output in zip(arrays, outputs, strict=False)
+    ]
 
 
 def _array_of(values: NDArray[np.object_], moduli: ModuliSet | None, path: str) -> RNSArray:

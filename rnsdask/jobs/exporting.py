@@ -24,8 +24,8 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.io.integer_reading import CSV_HEADER, ByteOrder
 from rnsdask.jobs.compute import Advance, map_ahead
-from rnsdask.jobs.integer_reading import CSV_HEADER, ByteOrder
 from rnsdask.jobs.memory_plan import Work, describe, work_on
 from rnsdask.jobs.sources import OF_NUMBERS
 from rnsdask.jobs.tables import write_numpy, write_parquet

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import layout
+from rnsdask.core import rows as table_rows
 from rnsdask.core.errors import InputError, JobError, brief
 from rnsdask.core.file_formats import (
     FIRST_BYTES,
@@ -30,18 +31,17 @@ from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.places import is_url, read_place
+from rnsdask.io.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
+from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
+from rnsdask.io.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
-from rnsdask.jobs.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
-from rnsdask.jobs.line_forms import NumberRange, plain_lines, range_of_lines
-from rnsdask.jobs.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.tables import NumpyReader, ParquetReader, read_numpy_header
 from rnsdask.jobs.writing import (
     Index,
     Transfer,
     check_same,
-    continues,
     resume_store,
     write_array,
     written_chunks,
@@ -49,8 +49,7 @@ from rnsdask.jobs.writing import (
 from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import BATCH_INTEGERS, batch_size
-from rnsdask.rns.promotion import least_system
-from rnsdask.rns.system import RNS
+from rnsdask.rns.system import RNS, least_system
 
 
 class Integers(Protocol):
@@ -131,7 +130,7 @@ class InputForm:
 
     def needs_range(self, system: NumberSystem | None) -> bool:
         """Whether integers can be read into a system only when their range is known."""
-        return system is None or (not system.overflows and self.kind in (TEXT, MATRIX_MARKET))
+        return system is None or (_of_elements(system) and self.kind in (TEXT, MATRIX_MARKET))
 
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers of a stream, called `name` in messages, and return their range.
@@ -156,7 +155,7 @@ class InputForm:
     ) -> IntegerSource:
         """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
         limits: tuple[Any, Any] = system.value_range
-        if not system.overflows:  # any integer stands for an element
+        if _of_elements(system):
             limits = (None, None) if found is None else (found.lowest, found.highest)
         if self.kind == MATRIX_MARKET:
             return MatrixMarketReader(stream, name, system, limits)
@@ -184,6 +183,11 @@ class InputForm:
         most = 256 ** self.records["width"]
         lowest, highest = (-most, most) if limits[0] is None else limits
         return BinaryReader(stream, name, lowest, highest, signed=self.signed, **self.records)
+
+
+def _of_elements(system: NumberSystem) -> bool:
+    """Whether numbers of a system have no order, for any integer stands for one of them."""
+    return table_rows.compare.name not in system.table
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:
@@ -242,16 +246,14 @@ class Import:
     """The import of integers into a store, which is created when its first chunk is known, or continued.
 
     The range of `source` must be that of the system. The array is filled in C order; without a shape it has
-    one axis. :func:`consecutive_chunks` gives its chunks. `job_identity` is what the integers follow from,
-    where known.
+    one axis. :func:`consecutive_chunks` gives its chunks.
     """
 
     source: IntegerSource
-    path: str
+    output: store.Output
     system: NumberSystem
     shape: tuple[int, ...] | None
     chunks: tuple[int, ...]
-    job_identity: str | None = None
     _writer: store.StoreWriter | None = None
     _written: set[Index] = field(default_factory=set)
     _damaged: set[Index] = field(default_factory=set)
@@ -261,48 +263,36 @@ class Import:
         """The job, as far as its memory depends on it."""
         return describe("import", [self.system], self.chunks, self.chunks, stores=0, held=self.source.held)
 
-    def run(
-        self,
-        *,
-        overwrite: bool = False,
-        resume: bool = False,
-        any_chunks: bool = False,
-        advance: Advance = lambda _: None,
-    ) -> Transfer:
+    def run(self, *, any_chunks: bool = False, advance: Advance = lambda _: None) -> Transfer:
         """Write all integers, chunk by chunk.
 
-        With `resume`, an incomplete store that was begun from the same integers is continued: they are read
-        again, and compared with the chunks that are written, which stay; with `any_chunks` these may be other
-        ones. A store that is not there is begun. `advance` is called with how many more bytes of the source
-        are read. InputError if it holds no integer, or something else; the store, if it was not resumed, is
-        removed.
+        To go on with an incomplete store, they are read again, and compared with the chunks that are written,
+        which stay; with `any_chunks` these may be other ones. `advance` is called with how many more bytes of
+        the source are read. InputError if it holds no integer, or something else; the store, if it was not
+        there before, is removed.
         """
-        resume = continues(self.path, self.job_identity, overwrite=overwrite, resume=resume)
-        if resume:
+        resumed = self.output.decide() is store.Decision.GO_ON
+        if resumed:
             self._resume(any_chunks)
-        with nullcontext() if resume else removing_failed(self._discard):
-            if not resume:
-                self._begin(overwrite)
-            self._write_chunks(overwrite, advance)
+        elif self.shape is None:
+            self.output.check()
+        with nullcontext() if resumed else removing_failed(self._discard):
+            if not resumed and self.shape is not None:  # before anything is read
+                self._create(self.shape, self.source.nonzero)
+            self._write_chunks(advance)
             return self._finish()
 
-    def _begin(self, overwrite: bool) -> None:
-        """Create the store before anything is read, if its shape is known; else look whether that can be."""
-        if self.shape is None:
-            store.check_can_begin(store.locate(self.path), overwrite=overwrite)
-        else:
-            self._create(self.shape, overwrite, self.source.nonzero)
-
-    def _create(self, shape: tuple[int, ...], overwrite: bool, nonzero: int | None = None) -> None:
-        how: dict[str, Any] = {"chunks": self.chunks, "overwrite": overwrite, "nonzero": nonzero}
-        self._writer = store.create(self.path, self.system, shape, job_identity=self.job_identity, **how)
+    def _create(self, shape: tuple[int, ...], nonzero: int | None = None) -> None:
+        output = self.output
+        how: dict[str, Any] = {"chunks": self.chunks, "overwrite": output.overwrite, "nonzero": nonzero}
+        self._writer = store.create(output.path, self.system, shape, job=output.job, **how)
 
     def _resume(self, any_chunks: bool) -> None:
         """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
         wanted: dict[str, Any] = {"system": self.system}
         wanted |= {} if any_chunks else {"chunks": self.chunks}
         wanted |= {} if self.shape is None else {"shape": self.shape}
-        self._writer = resume_store(self.path, self.job_identity, True, any_bound=True, **wanted)
+        self._writer = resume_store(self.output, True, any_bound=True, **wanted)
         info = self._writer.info
         if self.shape is None and len(info.shape) > 1:
             raise JobError(
@@ -315,7 +305,7 @@ class Import:
         with mapping(None) as map_chunks:
             self._written, self._damaged = written_chunks(self._writer, map_chunks)
 
-    def _write_chunks(self, overwrite: bool, advance: Advance) -> None:
+    def _write_chunks(self, advance: Advance) -> None:
         source, shape = self.source, self.shape
         for index, part in _parts(shape, self.chunks):
             begun, size = source.count, math.prod(part)
@@ -323,7 +313,7 @@ class Import:
             is_whole = source.count == begun + size
             if shape is not None and not is_whole:
                 raise self._other_count(str(source.count))
-            self._take(index, words.reshape(-1, *part) if shape else words, is_whole, overwrite)
+            self._take(index, words.reshape(-1, *part) if shape else words, is_whole)
             if not is_whole:
                 break
         if shape is not None and len(source.read(1)):
@@ -343,7 +333,7 @@ class Import:
             pass
         return words[:, : self.source.count - begun]
 
-    def _take(self, index: Index, words: NDArray[np.uint32], is_whole: bool, overwrite: bool) -> None:
+    def _take(self, index: Index, words: NDArray[np.uint32], is_whole: bool) -> None:
         """Write a chunk, or compare it with what is written."""
         count = self.source.count
         if index in self._written:
@@ -353,7 +343,7 @@ class Import:
                 check_same(self._writer, index, words)
         elif words.size:
             if self._writer is None:
-                self._create(words.shape[1:], overwrite)
+                self._create(words.shape[1:])
             elif count > self._writer.info.count:
                 self._writer.resize((count,))
             assert self._writer is not None
@@ -442,15 +432,14 @@ def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
 
 
 def import_residues(
-    array: RNSArray, source: Any, name: str, path: str, identity: str | None, **options: Any
+    array: RNSArray, source: Any, name: str, output: store.Output, *, progress: bool = False
 ) -> Transfer:
     """Write an array that :func:`.from_residues` made of `source`, called `name` in messages, to a store.
 
-    `identity` is that of :func:`.import_identity`, and `options` are as :func:`.write_array` takes them.
-    InputError if a residue is not below its modulus.
+    The job is that of :func:`.import_hash`. InputError if a residue is not below its modulus.
     """
     try:
-        done = write_array(array, path, job_identity=identity, compare_all=True, **options)
+        done = write_array(array, output, compare_all=True, progress=progress)
     except ValueError as error:
         if type(error) is not ValueError:  # of the store
             raise

@@ -40,7 +40,7 @@ _PROCESS_BYTES, _GPU_PROCESS_BYTES = 320 * _MIB, 1584 * _MIB
 _DEVICE_BYTES = 256 * _MIB
 """Bytes on a GPU for compiled kernels, constants, and what CuPy's pool loses to fragments."""
 
-_CONTEXT_BYTES = 1024 * _MIB
+CONTEXT_BYTES = 1024 * _MIB
 """Bytes on a GPU for the context of a worker that is not started yet."""
 
 _THREAD_BYTES = 8 * _MIB
@@ -62,7 +62,7 @@ _COPIES = 2
 _CODEC_COPIES = 4
 """Arrays more for each store whose chunks go through Zarr's codecs: as fetched, and after each codec."""
 
-_BYTES_OF_A_GPU = 4 * 10**9
+BYTES_OF_A_GPU = 4 * 10**9
 """Bytes that a job computes with for each GPU that it gets: a cluster of several takes 4 s to start."""
 
 _HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
@@ -131,7 +131,7 @@ class Work:
     def gpus(self, available: int) -> int:
         """Number of GPUs that the job should use: more than one only where that saves time."""
         computed = self.passes * self.chunks * self.chunk_bytes
-        return max(1, min(available, int(computed // _BYTES_OF_A_GPU)))
+        return max(1, min(available, int(computed // BYTES_OF_A_GPU)))
 
     @property
     def chunk_bytes(self) -> int:
@@ -176,7 +176,7 @@ def describe(
 
     `fields` are those of :class:`Work` that differ.
     """
-    moduli = (len(getattr(system, "moduli", ())) for system in systems)
+    moduli = (len(system.residue_moduli or ()) for system in systems)
     known = {"rows": max((system.words32 for system in systems), default=1), "moduli": max(moduli, default=0)}
     count = max(math.prod(layout.chunk_grid(shape, chunks)), 1)
     fields = {**known, **FOOTPRINTS[operation]._asdict(), **fields}
@@ -258,7 +258,7 @@ def threads_per_gpu(work: Work, gpus: int) -> int:
     The usual number if that allows none, so that :func:`fitting` says what is lacking.
     """
     free, host = free_device_bytes(), int(_pause_share() * process_limit()) // gpus
-    device = None if free is None else free - _CONTEXT_BYTES
+    device = None if free is None else free - CONTEXT_BYTES
     place = Place("a worker", THREADS_PER_GPU, host, device, local=False)
     count = next((t for t in range(THREADS_PER_GPU, 0, -1) if place.fits(work, t)), THREADS_PER_GPU)
     if count < THREADS_PER_GPU:
@@ -282,7 +282,7 @@ def fitting(
     cannot fit; the message has the figures, and a chunk size that would fit.
     """
     gpu = backend != "cpu" and work.operation not in _HOST_OPERATIONS
-    places = [_this_process(work, gpu)] if client is None else _workers(client, gpu)
+    places = [_this_process(work, gpu)] if client is None else worker_places(client, gpu)
     threads = {place.name: place.most_threads(work) for place in places}
     part, tightest = None, min(places, key=lambda place: threads[place.name] / place.threads)
     if not threads[tightest.name]:
@@ -356,7 +356,7 @@ def _this_process(work: Work, gpu: bool) -> Place:
     return Place("this process", threads, process_limit(), device)
 
 
-def _workers(client: "Client", gpu: bool) -> list[Place]:
+def worker_places(client: "Client", gpu: bool) -> list[Place]:
     """The workers, one of each kind."""
     workers = workers_of(client)
     answers: dict[str, Any] = dict.fromkeys(workers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -16,20 +17,17 @@ from rnsdask.core import layout, rows
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.jobs.compute import Advance, mapping
 from rnsdask.lazy.map import map_chunks
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
 
 if TYPE_CHECKING:
     from distributed import Client
 
-OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, IntervalRNS, Positional)
-"""The number systems of stores of integers."""
+OF_INTEGERS: store.Kind = attrgetter("overflows")
+"""Stores of integers: every other number is an element of a field, and no result is out of range."""
 
-OF_NUMBERS = store.ALL_SYSTEMS
-"""Number systems of all stores, fields among them."""
+OF_NUMBERS = store.all_systems
+"""All stores, those of elements of fields among them."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,9 @@ class Source:
     info: store.StoreInfo
 
     @classmethod
-    def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
-        """The complete store, of one of some number systems, at a path; StoreError if it is missing."""
-        return cls(path, store.open_info(path, systems))
+    def at(cls, path: str, kind: store.Kind) -> "Source":
+        """The complete store, of numbers of a kind, at a path; StoreError if it is missing."""
+        return cls(path, store.open_info(path, kind))
 
     def array(self, **options: Any) -> Any:
         """Open it as a lazy array, with options of :func:`.open_zarr`."""
@@ -100,26 +98,29 @@ def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> Non
             raise JobError(f"{path}: {error}") from None
 
 
-def check_target(path: str, sources: Iterable[Source]) -> None:
+def check_target(output: store.Output, sources: Iterable[Source]) -> None:
     """Raise StoreError if a job would overwrite its input."""
-    check_targets({"the result": path}, [source.info for source in sources])
+    check_targets({"the result": output}, [source.info for source in sources])
 
 
 def check_targets(
-    written: Mapping[str, str], read: Iterable[store.StoreInfo | store.PlainInfo], *, new: bool = False
+    written: Mapping[str, store.Output],
+    read: Iterable[store.StoreInfo | store.PlainInfo],
+    *,
+    new: bool = False,
 ) -> None:
     """Raise StoreError unless all that a job writes can be written to its place.
 
-    `written` has paths by what is written there, as messages call it; with `new` nothing may be there.
+    `written` has outputs by what is written there, as messages call it; with `new` nothing may be there.
     """
     before: dict[str, store.Location] = {}
-    for what, path in written.items():
-        target = store.locate(path)
+    for what, output in written.items():
+        path, target = output.path, output.place
         if other := next((other for other, place in before.items() if place.overlaps(target)), None):
             raise StoreError(f"{path}: {what} cannot be written there, {other} are")
         if any(info.location.overlaps(target) for info in read):
             raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
         before[what] = target
-    for path in written.values() if new else ():
-        if store.exists(path):
-            raise StoreError(f"{path}: it exists; replace it with overwrite=True")
+    for output in written.values() if new else ():
+        if store.exists(output.place):
+            raise StoreError(f"{output.path}: it exists; replace it with overwrite=True")

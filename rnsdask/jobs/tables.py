@@ -22,14 +22,14 @@ from rnsdask.arrays.tables import (
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.io.integer_reading import Batch, BinaryReader, IntegerReader
 from rnsdask.jobs.compute import Advance, map_ahead
-from rnsdask.jobs.integer_reading import Batch, BinaryReader, IntegerReader
 from rnsdask.rns.values import flat_integers, range_of_arrow
 
 COLUMN = "value"
 """Name of the column of a table that has no other."""
 
-_ROW_GROUP_BYTES = 2**25
+ROW_GROUP_BYTES = 2**25
 """Bytes in memory from which on numbers are written as a row group."""
 
 _MOST_ROWS = 2**14
@@ -339,7 +339,7 @@ def write_parquet(
         for array in map_ahead(converted, batches):
             held.append(array)
             nbytes, done = nbytes + array.nbytes, done + len(array)
-            if nbytes >= _ROW_GROUP_BYTES:
+            if nbytes >= ROW_GROUP_BYTES:
                 write(*held)
                 held.clear()
                 nbytes = 0

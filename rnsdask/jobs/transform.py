@@ -23,11 +23,10 @@ from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
 from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.ntt import FourStep
-from rnsdask.fields.system import FiniteFields
-from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work, room_of
 from rnsdask.jobs.sources import Source, check_target
-from rnsdask.jobs.writing import Transfer, check_written, continues, open_store, write, write_array
+from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.ntt import check_transform, divided, intt, joined, ntt, stepped
 from rnsdask.lazy.write import removing_failed
@@ -44,7 +43,7 @@ class Transform:
     """A transform of what a store holds, checked; only its metadata have been read.
 
     `result` is the lazy array that is to be written; in several passes, which `steps` describes, one like it.
-    `identity` is a hash of all that its numbers follow from.
+    `job` is a hash of all that its numbers follow from.
     """
 
     source: Source
@@ -53,7 +52,7 @@ class Transform:
     steps: FourStep | None
     backend: str
     work: Work
-    identity: str
+    job: str
 
     @property
     def passes(self) -> int:
@@ -72,11 +71,11 @@ class Transform:
         """
         if self.steps is None:
             return []
-        return [_between(path, self.identity, k) for k in range(1, _STORES + 1)]
+        return [_between(path, self.job, k) for k in range(1, _STORES + 1)]
 
 
-def _between(path: str, identity: str, k: int) -> str:
-    return f"{path.rstrip('/')}.{identity[:12]}-{k}.partial"
+def _between(path: str, job: str, k: int) -> str:
+    return f"{path.rstrip('/')}.{job[:12]}-{k}.partial"
 
 
 def _left_behind(path: str) -> list[str]:
@@ -97,7 +96,7 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
     length, chunks = array.shape[k], array.words.chunksize[1:]
-    block = _block_length(array, k)
+    block = block_length(array, k)
     steps, result = None, array
     if block < length:
         steps = FourStep(array.system, length, block, inverse, negacyclic)
@@ -105,11 +104,11 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
         lines = source.array(backend=backend, chunks={k: -1})
         result = function(lines, k, negacyclic).rechunk(chunks)
     how = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
-    identity = job_identity("ntt", {"source": source.info}, block=block, **how)
-    return Transform(source, result, k, steps, backend, _work(source, array, k, block), identity)
+    job = job_hash("ntt", {"source": source.info}, block=block, **how)
+    return Transform(source, result, k, steps, backend, _work(source, array, k, block), job)
 
 
-def _block_length(array: FieldArray, axis: int) -> int:
+def block_length(array: FieldArray, axis: int) -> int:
     """How much of the axis a task transforms: all of it where that is a chunk, else 64 to 128 MiB.
 
     At least the square root of the length, so that rows and columns of a matrix both fit.
@@ -147,32 +146,27 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
 
 
 def write_transform(
-    transform: Transform,
-    path: str,
-    client: "Client | None" = None,
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-    progress: bool = False,
+    transform: Transform, output: store.Output, client: "Client | None" = None, *, progress: bool = False
 ) -> Transfer:
     """Write the transform to a store, as :func:`.write_array` does.
 
     Stores between passes stay after an error, unless the disk is full.
     """
-    check_target(path, [transform.source])
-    resume = continues(path, transform.identity, overwrite=overwrite, resume=resume)
+    check_target(output, [transform.source])
+    path, decision = str(output.path), output.decide()
+    resumed = decision is store.Decision.GO_ON
     for place in transform.places(path):  # a name that is too long shows here, before anything is written
         store.state(store.locate(place))
     result = transform.result
-    if transform.steps and not resume:  # two stores at a time
+    if transform.steps and not resumed:  # two stores at a time
         store.check_room({store.locate(path): 2 * int(result.nbytes)})
-    writer = open_store(result, path, overwrite=overwrite, resume=resume, job_identity=transform.identity)
+    writer = open_store(result, output, decision)
     clear = partial(_remove_left_behind, transform, path)
-    with nullcontext() if resume else removing_failed(writer.discard, clear):
-        if not resume:  # the output is this job's now, and all that other ones left is of no use
+    with nullcontext() if resumed else removing_failed(writer.discard, clear):
+        if not resumed:  # the output is this job's now, and all that other ones left is of no use
             clear()
         words: Any = _in_passes(transform, path, client, progress) if transform.steps else result.words
-        kept, damaged = check_written([(writer, words)], client) if resume else (set(), set())
+        kept, damaged = check_written([(writer, words)], client) if resumed else (set(), set())
         missing = [index for index in writer.indices() if index not in kept]
         # All chunks of a line together, as they are made.
         missing.sort(key=lambda index: (*index[: transform.axis], *index[transform.axis + 1 :], index))
@@ -208,8 +202,8 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
         begun = states[k] == "incomplete"
         if not begun:  # what is left of one that was removed
             store.remove(places[k])
-        how: dict[str, Any] = {"resume": begun, "progress": progress, "job_identity": transform.identity}
-        write_array(given, places[k], client, label=f"ntt, pass {k + 1}", **how)
+        part = store.Output(places[k], transform.job, resume=begun)
+        write_array(given, part, client, label=f"ntt, pass {k + 1}", progress=progress)
         if k:
             store.remove(places[k - 1])
         words = _words_at(places[k])
@@ -217,6 +211,6 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
 
 
 def _words_at(place: store.Location) -> da.Array:
-    words: Any = open_words(store.open_info(place, (FiniteFields,))).words
+    words: Any = open_words(store.open_info(place, store.all_systems)).words
     lazy: da.Array = words
     return lazy

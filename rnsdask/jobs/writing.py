@@ -1,5 +1,6 @@
 """Chunks that a job writes: all of an array, or those that an interrupted job has left."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
@@ -54,39 +55,37 @@ class Transfer:
 
 def write_array(
     array: NumberArray,
-    path: store.StorePath,
+    output: store.Output,
     client: "Client | None" = None,
     *,
-    overwrite: bool = False,
-    resume: bool = False,
     progress: bool = False,
     label: str = "write",
-    job_identity: str | None = None,
     compare_all: bool = False,
     begun: Callable[[], object] = lambda: None,
 ) -> Transfer:
     """Compute a lazy array into a store with the same chunks.
 
-    With `resume` only the chunks are written that an incomplete store at `path` still lacks, or holds
-    damaged. One that is not there is begun, and with `overwrite` also one that this job has not begun:
-    `job_identity` says what makes the array (:func:`.job_identity`). With `compare_all` all chunks that are
-    kept are compared with those of the array, not the first alone: where the identity does not tell whether
-    the operands are as they were. `label` is what progress calls it; `begun` is called when the store is
-    there, before its first chunk is computed.
+    Of an incomplete store that the job goes on with (:meth:`.Output.decide`), only the chunks are written
+    that it still lacks, or holds damaged. With `compare_all` all chunks that are kept are compared with those
+    of the array, not the first alone: where the job's hash does not tell whether the operands are as they
+    were. `label` is what progress calls it; `begun` is called when the store is there, before its first chunk
+    is computed.
 
-    An error of the data removes what was begun, unless it was resumed. JobError or StoreError if the store to
-    resume is not one of this array, or was begun by another one.
+    An error of the data removes what was begun, unless it was there before. JobError or StoreError if the
+    store to go on with is not one of this array, or was begun by another job.
     """
-    resume = continues(path, job_identity, overwrite=overwrite, resume=resume)
+    decision = output.decide()
     source = array.with_storable_chunks()
+    if decision is store.Decision.DONE:
+        return Transfer(array.size, 0, array.nbytes, math.prod(source.numblocks))
+    resumed = decision is store.Decision.GO_ON
     words: Any = source.words
     kept: set[Index] = set()
     damaged: set[Index] = set()
-    how: dict[str, Any] = {"job_identity": job_identity, "any_job": compare_all}
-    writer = open_store(source, path, overwrite=overwrite, resume=resume, **how)
-    with nullcontext() if resume else removing_failed(writer.discard):
+    writer = open_store(source, output, decision, any_job=compare_all)
+    with nullcontext() if resumed else removing_failed(writer.discard):
         begun()
-        if resume:
+        if resumed:
             kept, damaged = check_written([(writer, words)], client)
             if compare_all:
                 compute(counts(words, _Comparison(writer), sorted(kept)), client)
@@ -97,25 +96,20 @@ def write_array(
 
 
 def open_store(
-    source: NumberArray,
-    path: store.StorePath,
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-    job_identity: str | None = None,
-    any_job: bool = False,
+    source: NumberArray, output: store.Output, decision: store.Decision, *, any_job: bool = False
 ) -> store.ArrayWriter:
     """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
-    writer: store.ArrayWriter
-    if not resume:
-        writer = source.create_store(path, overwrite=overwrite, job_identity=job_identity)
-        return writer
+    if decision is store.Decision.BEGIN:
+        begun: store.ArrayWriter = source.create_store(
+            output.path, overwrite=output.overwrite, job=output.job
+        )
+        return begun
     facts: dict[str, Any] = {
         "shape": source.shape,
         "chunks": source.storable_lengths(),
         "system": source.system,
     }
-    return resume_store(path, job_identity, any_job, **facts)
+    return resume_store(output, any_job, **facts)
 
 
 def check_written(
@@ -177,23 +171,16 @@ def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.A
 # ---- what is there already --------------------------------------------------------------------------------
 
 
-def continues(path: store.StorePath, job_identity: str | None, *, overwrite: bool, resume: bool) -> bool:
-    """Whether a job that may resume the array at its output resumes it instead of beginning."""
-    if not (resume and store.exists(path)):
-        return False
-    return not overwrite or store.begun_by(store.locate(path), job_identity)
-
-
 def resume_store(
-    path: store.StorePath, job_identity: str | None, any_job: bool, any_bound: bool = False, **wanted: Any
+    output: store.Output, any_job: bool, any_bound: bool = False, **wanted: Any
 ) -> store.StoreWriter:
     """Open an incomplete store to write the rest, and check that it is what the job would create.
 
-    `job_identity` and `any_job` are as `store.resume` takes them, and `wanted` are attributes of
-    `store.StoreInfo`, with the values that the job gives them. With `any_bound`, the bounds may differ.
+    `any_job` is as `store.resume` takes it, and `wanted` are attributes of `store.StoreInfo`, with the values
+    that the job gives them. With `any_bound`, the bounds may differ.
     """
     check = partial(_check_facts, wanted=wanted, any_bound=any_bound)
-    return store.resume(path, check, job_identity=job_identity, any_job=any_job)
+    return store.resume(output.path, check, job=output.job, any_job=any_job)
 
 
 def _check_facts(info: store.StoreInfo, wanted: dict[str, Any], any_bound: bool) -> None:

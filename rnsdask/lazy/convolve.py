@@ -18,12 +18,13 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
+from rnsdask.core.table import Entry
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
-from rnsdask.lazy.elementwise import check_one_kind, entry_of, has, refuse
+from rnsdask.lazy.elementwise import check_one_kind, entry_of
 from rnsdask.lazy.growing import extends, grown, of_products, of_sums
-from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of, system_of_values
+from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
@@ -42,7 +43,7 @@ from rnsdask.lazy.operands import (
     scalar,
     with_axes,
 )
-from rnsdask.lazy.widening import Residues, through_rns
+from rnsdask.lazy.widening import Residues, apply_to_arrays
 from rnsdask.rns import matmul as products
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
@@ -125,8 +126,16 @@ def convolve(
     find_lengths(x, y)
     if not extends(overflow, x, y):
         x, y = made_alike(x, y)
-    found: N | Flagged[N] = _convolve(x, y, mode, axis, overflow=overflow)
+    how: dict[str, Any] = {"mode": mode, "axis": axis, "overflow": overflow}
+    found: N | Flagged[N] = apply_to_arrays("convolve", rows.convolve, x, y, **how)
     return found
+
+
+def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> int:
+    """Most numbers of a convolution that are in memory of one process together, as they wait for others."""
+    entry = entry_of(rows.convolve, a, b)
+    is_known = isinstance(entry, Entry) and entry.waiting is not None
+    return entry.waiting(a, b, mode=mode, axis=axis) if is_known else 0
 
 
 def _as_array(operand: Operand, like: Numbers) -> Any:
@@ -137,7 +146,7 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if are_integers(operand):
         return as_numbers(operand, like)
     if ends := ends_of(operand):
-        system = system_of_values(min(ends), max(ends), system)
+        system = system.for_range(min(ends), max(ends))
     if is_lazy_integer(operand):
         return made_like((like,), lazy_column(operand, system, 1), system.with_bound(None), "raise")
     value = scalar(operand)
@@ -145,18 +154,18 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     return made_like((like,), words, system.with_bound(abs(value)), "raise")
 
 
-def _convolve_fields(
-    a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
+def convolve_prime_fields(
+    a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex, overflow: str | None = None
 ) -> Any:
-    """Convolution of FieldArrays: that of their residues modulo M."""
+    """Convolution of elements of prime fields: that of their residues modulo M."""
     overflow_mode(overflow, a.system)
     x, y = (Residues(v.words, RNS(v.system.moduli)) for v in (a, b))
-    found = _convolve(x, y, mode, axis, overflow="wrap")
+    found = convolve_residues(x, y, mode=mode, axis=axis, overflow="wrap")
     return made_like((a,), found.words, a.system, "raise")
 
 
-def _convolve_fermat(
-    a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
+def convolve_fermat_field(
+    a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex, overflow: str | None = None
 ) -> Any:
     """Convolution of elements of a Fermat field, chunk by chunk; of long operands by transforms in chunks."""
     overflow_mode(overflow, a.system)
@@ -169,6 +178,15 @@ def _convolve_fermat(
     options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
     words = _map(_convolve_fermat_block, x, y, window, rows=field.rows, options=options)
     return made_like((a,), words, field, "raise")
+
+
+def waiting_in_fermat_field(a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex) -> int:
+    """Numbers of transforms in chunks: of a transformed operand, and of three arrays of a step."""
+    x, y, k, lengths = _lined_up(a, b, axis, mode)
+    if not _goes_in_chunks(x, y, k, mode, a.system):
+        return 0
+    batch = np.broadcast_shapes(*((*v.shape[1 : k + 1], *v.shape[k + 2 :]) for v in (x, y)))
+    return 4 * math.prod(batch) * transform_length(a.system, lengths, mode)
 
 
 def _lined_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[Any, Any, int, Window]:
@@ -185,30 +203,8 @@ def _goes_in_chunks(x: Any, y: Any, axis: int, mode: str, field: FermatField) ->
     return _is_long(x, y, axis, mode) and length <= fermat_convolution.longest_transform(field)
 
 
-def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> int:
-    """Most numbers of a convolution that are in memory of one process together, as they wait for others.
-
-    Of transforms in chunks those are a transformed operand, and the three arrays of a transform's step.
-    """
-    if a.system.overflows or a.system.residue_moduli is not None or a.system != b.system:
-        return 0
-    x, y, k, lengths = _lined_up(a, b, axis, mode)
-    if not _goes_in_chunks(x, y, k, mode, a.system):
-        return 0
-    batch = np.broadcast_shapes(*((*v.shape[1 : k + 1], *v.shape[k + 2 :]) for v in (x, y)))
-    return 4 * math.prod(batch) * transform_length(a.system, lengths, mode)
-
-
-def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
-    """Convolve arrays of known lengths and of one system."""
-    if not a.system.overflows:
-        of_elements = _convolve_fermat if a.system.residue_moduli is None else _convolve_fields
-        return of_elements(a, b, mode, axis, overflow=overflow)
-    if not a.system.extends:
-        if not has(rows.convolve, a):
-            refuse("convolve", a, rows.matmul)
-        bits = entry_of(rows.convolve, a, b).bits
-        return through_rns(_convolve, bits, overflows=True)(a, b, mode, axis, overflow=overflow)
+def convolve_residues(a: Any, b: Any, *, mode: str, axis: SupportsIndex, overflow: str | None = None) -> Any:
+    """Convolution of residues, chunk by chunk."""
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
     lengths = _checked_lengths(with_axes(a.words, ndim), with_axes(b.words, ndim), k, mode)

@@ -12,7 +12,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Part, Row
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy.elementwise import apply, entry_of, finished, has, mapped, ranges_of
+from rnsdask.lazy.elementwise import apply, entry_of, finished, has, holding, mapped, ranges_of
 from rnsdask.lazy.growing import check_shift, extends, grown, grows
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_values
@@ -29,7 +29,7 @@ from rnsdask.lazy.operands import (
     with_machine_integers,
 )
 from rnsdask.positional.bits import LONGEST_SHIFT
-from rnsdask.rns.promotion import MOST_BITS
+from rnsdask.rns.system import MOST_BITS
 
 _NAMES: dict[tuple[Part, ...], str] = {("quotient",): "floor_divide", ("remainder",): "remainder"}
 _RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}
@@ -66,7 +66,7 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
         finished(
             (dividend, divisor),
             words[i * n : (i + 1) * n],
-            system.holding(_RESULTS[part](*known)) if system.extends else system,
+            holding(system, _RESULTS[part], *known),
             "raise",
             entry,
         )

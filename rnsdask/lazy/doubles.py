@@ -20,7 +20,7 @@ from rnsdask.rns.evaluation import leading_limbs
 from rnsdask.typing import PlainArray
 
 # Words of numbers whose limbs are in memory at one time.
-_BLOCK_WORDS = 2**22
+BLOCK_WORDS = 2**22
 
 
 def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Array]]:
@@ -31,7 +31,7 @@ def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Arr
     """
     matrix = as_matrix(block)
     system, matrix = system.sufficient(matrix)
-    count, step = matrix.shape[1], max(1, _BLOCK_WORDS // system.rows)
+    count, step = matrix.shape[1], max(1, BLOCK_WORDS // system.rows)
     for start in range(0, count, step):
         part = slice(start, min(start + step, count))
         yield part, system.limbs_of(matrix[:, part])

@@ -1,6 +1,6 @@
 """Element-wise operations of any number system: an entry of its table, mapped over chunks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -192,6 +192,11 @@ def finished(values: Sequence[Operand], words: Any, system: Any, mode: str, entr
     if mode == "flag":
         return result if entry.overflows else (result, filled_like(words, 0, np.bool_))
     return result if entry.row.name in OPERATIONS or not system.grows else fitted(result)
+
+
+def holding(system: Any, result: Callable[..., Range], *known: Range) -> Any:
+    """The system of the results of operands of known ranges, with a bound of them if it knows bounds."""
+    return system.holding(result(*known)) if system.extends else system
 
 
 def ranges_of(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:

@@ -1,10 +1,13 @@
 """Exact linear algebra of matrices of integers, lazy on Dask.
 
-Chunks are computed by :mod:`rnsdask.fields.exact_elimination` and `exact_solutions`.
+Chunks are computed by :mod:`rnsdask.fields.exact_elimination`, `exact_solutions` and `echelon`. Results are
+Python ints; with `moduli`, residues of them.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -14,7 +17,7 @@ from rnsdask.backend import Array, backend_beside, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields import modular_elimination, p_adic, polynomial_determinants
+from rnsdask.fields import echelon, modular_elimination, p_adic, polynomial_determinants
 from rnsdask.fields.exact_elimination import (
     determinants,
     part_of_primes,
@@ -23,99 +26,117 @@ from rnsdask.fields.exact_elimination import (
     results_of_parts,
 )
 from rnsdask.fields.exact_solutions import ranks, solutions
-from rnsdask.lazy.elimination import checked as checked_words
-from rnsdask.lazy.elimination import joined_words, map_matrices, square
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.matrices import checked, common_rank, joined_words, map_matrices, map_to_integers, square
 from rnsdask.lazy.pieces import join_blocks, kept_blocks
 from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.system import RNS
+from rnsdask.typing import PlainArray
 
 # Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
-_STEPS = {"cpu": 2**31, "cuda": 2**37}
+STEPS = {"cpu": 2**31, "cuda": 2**37}
 
 
-def det(x: Any) -> Any:
-    """Determinants of square matrices: Python ints."""
-    words = square("det", x)
-    found = _by_groups_of_primes("det", words, x.system)
-    if found is None:
-        found = kept_blocks(map_matrices("det", determinants, words, (1, 1), **_integers(x.system)))
-    return number(exact(found)[..., 0, 0])
+class RationalRREF(NamedTuple):
+    """Reduced row echelon forms over the rationals, and the columns of their pivots."""
+
+    numerators: PlainArray[np.object_]
+    denominators: PlainArray[np.object_]
+    pivots: PlainArray[np.int64]
 
 
-def polynomial_det(x: Any) -> Any:
-    """Determinants of matrices of integer polynomials, coefficients ascending: Python ints."""
-    words = square("det", x, of_polynomials=True)
-    lengths = 1, 1, polynomial_determinants.length_of(*words.shape[-2:])
-    options = {**_integers(x.system), "of_polynomials": True}
-    found = map_matrices("det", polynomial_determinants.integers, words, lengths, **options)
-    return exact(kept_blocks(found))[..., 0, 0, :]
+def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:
+    """Determinants of square matrices, or of matrices of polynomials, coefficients ascending."""
+    words, system = square("det", x, of_polynomials=variables == 1), x.system
+    if variables:
+        lengths = 1, 1, polynomial_determinants.length_of(*words.shape[-2:])
+        function = polynomial_determinants.integers
+        found = map_to_integers("det", function, words, lengths, system, of_polynomials=True)[..., 0, 0, :]
+    else:
+        found = _by_groups_of_primes("det", words, system)
+        if found is None:
+            found = map_to_integers("det", determinants, words, (1, 1), system)
+        found = number(found[..., 0, 0])
+    return _under(moduli, found, words)
 
 
 def rank(x: Any) -> Any:
     """Ranks over the rationals, int64."""
-    words = checked_words("rank", x)
-    options = {**_integers(x.system), "dtype": np.int64}
-    return number(kept_blocks(map_matrices("rank", ranks, words, (1, 1), **options))[..., 0, 0])
+    options: dict[str, Any] = {"system": x.system, "dtype": np.int64, "rows": None}
+    return number(kept_blocks(map_matrices("rank", ranks, checked("rank", x), (1, 1), **options))[..., 0, 0])
 
 
-def charpoly(x: Any) -> Any:
-    """Characteristic polynomials, coefficients ascending: Python ints."""
+def charpoly(x: Any, *, moduli: RNS | None = None) -> Any:
+    """Characteristic polynomials, coefficients ascending."""
     words = square("charpoly", x)
     found = _by_groups_of_primes("charpoly", words, x.system)
     if found is None:
-        lengths = 1, words.shape[-1] + 1
-        found = kept_blocks(map_matrices("charpoly", polynomials, words, lengths, **_integers(x.system)))
-    return exact(found)[..., 0, :]
+        found = map_to_integers("charpoly", polynomials, words, (1, words.shape[-1] + 1), x.system)
+    return _under(moduli, found[..., 0, :], words)
 
 
-def solve(a: Any, b: Any) -> Any:
-    """Solutions of ``a @ x == b`` over the rationals: numerators and denominators."""
-    joined, rows, is_vector = joined_words(a, b)
-    columns, system = joined.shape[-1] - rows, common_bound(a, b)
-    packed = _solutions("solve", joined, system, columns)
-    numerators = packed[..., :rows, :columns]
-    return numerators[..., 0] if is_vector else numerators, number(packed[..., rows, 0])
+def solve(
+    a: Any, b: Any, *, unique: bool = True, modulo: tuple[int, ...] | None = None, moduli: RNS | None = None
+) -> Any:
+    """Solutions of ``a @ x == b``: numerators and denominators, or modulo a product of coprime factors."""
+    joined, columns, is_vector = joined_words(a, b, is_square=unique)
+    width, system = joined.shape[-1] - columns, common_bound(a, b)
+    if modulo is not None:
+        lengths, options = (columns, width), {"factors": modulo, "located": True}
+        found = map_to_integers("solve", modular_elimination.solutions, joined, lengths, system, **options)
+        return _under(moduli, found[..., 0] if is_vector else found, joined)
+    if unique:
+        packed = _solutions("solve", joined, system, width)
+    else:
+        lengths, options = (columns + 1, max(width, 1)), {"columns": columns, "located": True}
+        packed = map_to_integers("solve", echelon.rational_solutions, joined, lengths, system, **options)
+    numerators = packed[..., :columns, :width]
+    found = numerators[..., 0] if is_vector else numerators, number(packed[..., columns, 0])
+    return _under(moduli, found, joined)
 
 
-def solve_modulo(a: Any, b: Any, *, factors: tuple[int, ...]) -> Any:
-    """Solutions of ``a @ x == b`` modulo a product of coprime factors: Python ints."""
-    joined, rows, is_vector = joined_words(a, b)
-    options = {**_integers(common_bound(a, b)), "located": True, "factors": factors}
-    lengths = rows, joined.shape[-1] - rows
-    found = exact(
-        kept_blocks(map_matrices("solve", modular_elimination.solutions, joined, lengths, **options))
-    )
-    return found[..., 0] if is_vector else found
+def inv(x: Any, *, modulo: tuple[int, ...] | None = None, moduli: RNS | None = None) -> Any:
+    """Inverses: numerators and denominators, or modulo a product of coprime factors."""
+    words, system = square("inv", x), x.system
+    if modulo is not None:
+        options: dict[str, Any] = {"factors": modulo, "located": True, "of_identity": True}
+        lengths = words.shape[-2:]
+        found = map_to_integers("inv", modular_elimination.solutions, words, lengths, system, **options)
+    else:
+        length = words.shape[-1]
+        packed = _solutions("inv", words, system, length)
+        found = packed[..., :length, :length], number(packed[..., length, 0])
+    return _under(moduli, found, words)
 
 
-def inv_modulo(x: Any, *, factors: tuple[int, ...]) -> Any:
-    """Inverses modulo a product of coprime factors: Python ints."""
-    words = square("inv", x)
-    options = {**_integers(x.system), "located": True, "factors": factors, "of_identity": True}
-    return exact(
-        kept_blocks(map_matrices("inv", modular_elimination.solutions, words, words.shape[-2:], **options))
-    )
+def rref(x: Any) -> RationalRREF:
+    """Reduced row echelon forms over the rationals."""
+    words = checked("rref", x)
+    rows, columns = words.shape[-2:]
+    packed = map_to_integers("rref", echelon.rational_forms, words, (rows + 1, columns + 1), x.system)
+    pivots = packed[..., : min(rows, columns), columns].astype(np.int64)
+    return RationalRREF(packed[..., :rows, :columns], number(packed[..., rows, 0]), pivots)
 
 
-def inv(x: Any) -> Any:
-    """Inverses over the rationals: numerators and denominators."""
-    words = square("inv", x)
-    length = words.shape[-1]
-    packed = _solutions("inv", words, x.system, length)
-    return packed[..., :length, :length], number(packed[..., length, 0])
+def nullspace(x: Any, *, moduli: RNS | None = None) -> Any:
+    """Bases of the rational solutions of ``A @ v == 0``, of integers without a common factor."""
+    words, found = checked("nullspace", x), rank(x)
+    own = common_rank((np.asarray(found) if isinstance(found, int) else found)[None], [""])
+    lengths = words.shape[-1], words.shape[-1] - own
+    function = echelon.rational_nullspaces
+    return _under(moduli, map_to_integers("nullspace", function, words, lengths, x.system, rank=own), words)
 
 
 def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
     """Numerators and denominators (*batch, N + 1, max(columns, 1)) of systems of equations."""
     found = _by_groups_of_primes(name, words, system, columns)
     if found is not None:
-        return exact(found)
-    options = {**_integers(system), "located": True, "of_identity": name == "inv"}
+        return found
+    options: dict[str, Any] = {"located": True, "of_identity": name == "inv"}
     lengths = words.shape[-2] + 1, max(columns, 1)
-    return exact(kept_blocks(map_matrices(name, solutions, words, lengths, **options)))
+    return map_to_integers(name, solutions, words, lengths, system, **options)
 
 
 def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -> Any:
@@ -142,8 +163,17 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     parts = kept_blocks(da.concatenate(list(blocks)), groups)
     joined = combine_tree(parts, join_blocks, (0,), f"matrix-{name}-parts")
     chunks = *joined.chunks[1:-1], (lengths[1],)
-    return map_chunks(
-        results_of_parts, joined, words, chunks=chunks, dtype=object, matched=True, located=True, **options
+    return exact(
+        map_chunks(
+            results_of_parts,
+            joined,
+            words,
+            chunks=chunks,
+            dtype=object,
+            matched=True,
+            located=True,
+            **options,
+        )
     )
 
 
@@ -152,25 +182,31 @@ def groups_of_chunks(
 ) -> list[tuple[int, int]]:
     """Groups of primes for chunks of a number of matrices, a task each: :func:`.prime_groups`."""
     return prime_groups(
-        name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(meta_from_array(words))]
+        name, words.shape[-2], columns, magnitude, matrices, STEPS[backend_name(meta_from_array(words))]
     )
 
 
-def _integers(system: RNS) -> dict[str, Any]:
-    """Options of maps to one Python int of each number of a system."""
-    return {"system": system, "dtype": object, "rows": None}
+# ---- under moduli -----------------------------------------------------------------------------------------
 
 
-def residues_of_results(values: Any, system: RNS, like: Any) -> Any:
-    """Words (n, *shape) of integers that a function gives; of a single one, of shape (1,).
+def _under(system: RNS | None, results: Any, like: Any) -> Any:
+    """Results, or with a system arrays of their residues, of each of a tuple, on the processor of words.
 
-    They are on the processor of the words `like`.
+    Of a single integer an array of shape (1,).
 
     Raises
     ------
     RNSOverflowError
         If one is out of range, naming its index; of a lazy array when it is computed.
     """
+    if system is None:
+        return results
+    if isinstance(results, tuple):
+        return tuple(_under(system, values, like) for values in results)
+    return system.array_type(_residues_of(results, system, like), system.with_bound(None))
+
+
+def _residues_of(values: Any, system: RNS, like: Any) -> Any:
     if isinstance(values, int):
         values = np.array([values], dtype=object)
     elif values.ndim == 0:

@@ -21,7 +21,7 @@ from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import join_blocks, kept_blocks, kept_calls
-from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
+from rnsdask.lazy.polynomials import map_each, map_pairs, side_by_side
 from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.lift import from_parts
@@ -31,12 +31,14 @@ from rnsdask.rns.system import RNS
 _GROUP = {"cpu": 32, "cuda": 256}
 
 # Steps of Euclid's algorithm that a task does at least, where one chunk is several: about a second.
-_STEPS = {"cpu": 2**32, "cuda": 2**37}
+STEPS = {"cpu": 2**32, "cuda": 2**37}
 
 
-def resultant(f: Any, g: Any) -> Any:
-    """Resultants of polynomials in one variable: Python ints."""
+def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
+    """Resultants of polynomials: Python ints; in two variables those with respect to y, coefficients in x."""
     system = common_bound(f, g)
+    if variables == 2:
+        return _bivariate_resultant(f, g, system)
     groups = _prime_groups(f, g, system)
     if len(groups) < 2:
         found = map_pairs(exact_polynomials.resultants, f, g, 1, None, False, system=system, dtype=object)
@@ -60,21 +62,17 @@ def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
     meta = meta_from_array(x)
     if exact_polynomials.are_small(meta, lengths, pairs):
         return []
-    steps = _STEPS[backend_name(meta)]
+    steps = STEPS[backend_name(meta)]
     return exact_polynomials.prime_groups(lengths, system.known_magnitude, pairs, steps)
 
 
 def discriminant(f: Any) -> Any:
     """Discriminants of polynomials in one variable: Python ints."""
-    words = one_chunk(f)
-    chunks = (*words.chunks[1:-1], (1,)) if isinstance(words, da.Array) else None
-    options = {"chunks": chunks, "system": f.system, "dtype": object}
-    return number(exact(map_chunks(exact_polynomials.discriminants, words, **options))[..., 0])
+    options: dict[str, Any] = {"system": f.system, "dtype": object}
+    return number(exact(map_each(exact_polynomials.discriminants, f, 1, None, **options))[..., 0])
 
 
-def bivariate_resultant(f: Any, g: Any) -> Any:
-    """Resultants of polynomials in two variables with respect to y: coefficients in x, Python ints."""
-    system = common_bound(f, g)
+def _bivariate_resultant(f: Any, g: Any, system: RNS) -> Any:
     (m, a), (n, c) = (tuple(length - 1 for length in x.words.shape[-2:]) for x in (f, g))
     length = n * a + m * c + 1
     if f.words.ndim == g.words.ndim == 3 and any(isinstance(x.words, da.Array) for x in (f, g)):

@@ -20,14 +20,9 @@ from rnsdask.lazy.tree import check_sizes, combine_tree
 from rnsdask.typing import SplitEvery
 
 
-def of_fields(value: Any) -> bool:
-    """Whether a value is an array of field elements."""
-    return is_number_array(value) and not value.system.overflows
-
-
-def check_fields(name: str, value: Any) -> None:
-    """Raise the TypeError of a function that takes field elements, unless a value is an array of such."""
-    if not of_fields(value):
+def check_elements(name: str, value: Any) -> None:
+    """Raise the TypeError of a function of elements of fields, unless a value is an array of what divides."""
+    if not is_number_array(value) or not has(rows.divide_by, value):
         way = "FieldArray.from_rns(x, fields)" if is_number_array(value) else "from_ints(x, fields)"
         raise TypeError(f"{name} takes a FieldArray, got {type(value).__name__}; rd.{way} makes one")
 

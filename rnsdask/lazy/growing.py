@@ -20,8 +20,8 @@ from rnsdask.core.ranges import Range
 from rnsdask.lazy.inputs import is_on_disk, of_any_library
 from rnsdask.lazy.operands import Numbers, Operand, ends_of, is_lazy_integer, is_number_array, scalar
 from rnsdask.lazy.promotion import in_system
-from rnsdask.rns.promotion import check_length, common_system, extended_system
-from rnsdask.rns.system import RNS
+from rnsdask.rns.promotion import common_system, extended_system
+from rnsdask.rns.system import RNS, check_length
 
 
 def grown(

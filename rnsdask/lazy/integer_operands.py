@@ -1,6 +1,7 @@
 """Integers as operands: lists, plain arrays and arrays of small integers, as arrays of numbers."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -15,8 +16,8 @@ from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
-from rnsdask.rns.convert import as_python_ints, flat_values, greatest_magnitude
-from rnsdask.rns.promotion import least_system
+from rnsdask.lazy.promotion import with_integers
+from rnsdask.rns.convert import as_python_ints, flat_values
 
 
 def are_integers(operand: Operand) -> bool:
@@ -59,22 +60,17 @@ def as_numbers(values: Any, like: Numbers) -> Any:
     if isinstance(values, da.Array):
         if values.dtype.kind in "iu":
             ends = np.iinfo(values.dtype)
-            system = system_of_values(ends.min, ends.max, system)
+            system = system.for_range(ends.min, ends.max)
         options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_beside(meta)}
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
         return made_like((like,), words, system.with_bound(None), "raise")
-    bound = None
-    if system.extends:
-        integers = _integers(values)
-        bound = greatest_magnitude(integers)
-        if system.grows and len(integers):
-            system = system_of_values(int(min(integers)), int(max(integers)), system)
+    system = with_integers(system, partial(_integers, values))
     words = np.asarray(_encoded(values, system), like=values if backend_name(values) == "cuda" else meta)
     if isinstance(like.words, da.Array) and words.size > system.rows:
         if isinstance(words, np.ndarray):
             words.flags.writeable = False  # so that it need not be copied
         words = as_lazy(words, (system.rows, *_chunks_like(words.shape[1:], like.words)))
-    return made_like((like,), words, system.with_bound(bound), "raise")
+    return made_like((like,), words, system, "raise")
 
 
 def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
@@ -145,20 +141,14 @@ def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:
     return [along if sum(along) == length else (length,) for length, along in zip(shape, ends, strict=True)]
 
 
-def system_of_values(lowest: int, highest: int, system: Any) -> Any:
-    """Return the system that values beside an array of numbers take: its own, unless that one grows."""
-    return least_system(lowest, highest, system.signed) if system.grows else system
-
-
 def numbers_of(small: Any, like: Numbers) -> Any:
     """An array of the integers of an array of an integer dtype, with the bound that this gives.
 
     It has the kind, moduli set and range of `like`; one that grows has moduli and a sign for the dtype.
     RNSOverflowError if an integer is out of range; for a Dask array when it is computed.
     """
-    system, ends = like.system, np.iinfo(small.dtype)
-    if system.grows:
-        system = least_system(int(ends.min), int(ends.max), signed=False)
+    ends = np.iinfo(small.dtype)
+    system = like.system.for_range(int(ends.min), int(ends.max), signed=False)
     words = map_chunks(_encode_block, small[None], rows=system.rows, located=True, system=system)
     bound = max(-int(ends.min), int(ends.max))
     return made_like((like,), words, system.with_bound(bound), "raise")

@@ -6,75 +6,84 @@ Results are Python ints in object arrays; rationals are a pair of numerators and
 from collections.abc import Callable
 from typing import Any
 
-import dask.array as da
-
 from rnsdask.fields import integer_polynomials
-from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.lazy_ints import exact, number
-from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks
-from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk, point_count
+from rnsdask.lazy.polynomials import map_each, map_pairs, point_count
 from rnsdask.lazy.promotion import common_bound
-from rnsdask.lazy.widening import of_residues
 
 Function = Callable[..., Any]
-
-
-def by_kind(name: str, of_elements: Function, of_integers: Function, *arrays: Any) -> Any:
-    """Apply the function for polynomials over fields, or the one for integers, to checked operands.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the operands are no polynomials of one kind, or do not fit one another.
-    """
-    arrays = checked_operands(name, *with_arrays(*arrays))
-    if of_fields(arrays[0]):
-        return of_elements(*arrays)
-    return of_residues(name, of_integers, *arrays)
 
 
 def divided(f: Any, g: Any) -> tuple[Any, Any]:
     """Quotients and remainders by polynomials with the leading coefficient 1 or -1."""
     first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
-    packed = of_pairs(integer_polynomials.divided, f, g, first + second)
+    packed = _of_pairs(integer_polynomials.divided, f, g, first + second)
     return packed[..., :first], packed[..., first:]
 
 
 def common_divisor(f: Any, g: Any) -> Any:
     """Greatest common divisors over the integers."""
-    return of_pairs(
-        integer_polynomials.common_divisors, f, g, max(f.words.shape[-1], g.words.shape[-1]), False
-    )
+    length = max(f.words.shape[-1], g.words.shape[-1])
+    return _of_pairs(integer_polynomials.common_divisors, f, g, length, False)
 
 
 def evaluate(f: Any, points: Any) -> Any:
     """Values of polynomials at integers."""
-    return of_pairs(integer_polynomials.values_at, f, points, points.words.shape[-1], False)
+    return _of_pairs(integer_polynomials.values_at, f, points, points.words.shape[-1], False)
 
 
 def interpolate(points: Any, values: Any) -> tuple[Any, Any]:
     """Polynomials of the least degree with values at points: numerators and denominators."""
     length = point_count("interpolate", points, values)
-    return rationals(of_pairs(integer_polynomials.interpolated, points, values, length + 1))
+    return _rationals(_of_pairs(integer_polynomials.interpolated, points, values, length + 1))
 
 
-def of_pairs(function: Function, f: Any, g: Any, length: int, located: bool = True, **options: Any) -> Any:
+def compose(f: Any, g: Any, *, length: int) -> Any:
+    """Compositions f(g(x))."""
+    return _of_pairs(integer_polynomials.compositions, f, g, length, False, count=length)
+
+
+def power_mod(f: Any, g: Any, *, exponent: int) -> Any:
+    """Powers modulo polynomials whose leading coefficients are 1 or -1."""
+    length = max(g.words.shape[-1] - 1, 1)
+    return _of_pairs(integer_polynomials.powers_modulo, f, g, length, exponent=exponent)
+
+
+def powers(f: Any, *, exponent: int, length: int) -> Any:
+    """Powers of series."""
+    how: dict[str, Any] = {"count": length, "exponent": exponent, "located": False}
+    return _of_series("power_mod", integer_polynomials.powers, f, length, **how)
+
+
+def inverse_series(f: Any, *, length: int) -> Any:
+    """Inverses of series whose constant terms are 1 or -1."""
+    return _of_series("inverse_series", integer_polynomials.inverses, f, length, count=length)
+
+
+def log_series(f: Any, *, length: int) -> tuple[Any, Any]:
+    """Logarithms of series: numerators and denominators."""
+    return _rationals(_of_series("log_series", integer_polynomials.logarithms, f, length + 1, count=length))
+
+
+def exp_series(f: Any, *, length: int) -> tuple[Any, Any]:
+    """Exponentials of series: numerators and denominators."""
+    return _rationals(_of_series("exp_series", integer_polynomials.exponentials, f, length + 1, count=length))
+
+
+def _of_pairs(function: Function, f: Any, g: Any, length: int, located: bool = True, **options: Any) -> Any:
     """Python ints (*batch, length) that a function gives of two arrays' chunks, as :func:`map_pairs`."""
     system = common_bound(f, g)
     found = map_pairs(function, f, g, length, None, located, system=system, dtype=object, **options)
     return exact(kept_blocks(found))
 
 
-def of_each(function: Function, f: Any, length: int, **options: Any) -> Any:
-    """Python ints (*batch, length) that a function gives of the chunks of an array."""
-    words = one_chunk(f)
-    chunks = (*words.chunks[1:-1], (length,)) if isinstance(words, da.Array) else None
-    options = {"system": f.system, "dtype": object, "located": True, **options}
-    return exact(kept_blocks(map_chunks(function, words, chunks=chunks, **options)))
+def _of_series(name: str, function: Function, f: Any, length: int, **options: Any) -> Any:
+    """Python ints (*batch, length) that a function gives of the chunks of series."""
+    how: dict[str, Any] = {"system": f.system, "dtype": object, "located": True, "token": f"poly-{name}"}
+    return exact(kept_blocks(map_each(function, f, length, None, **{**how, **options})))
 
 
-def rationals(packed: Any) -> tuple[Any, Any]:
+def _rationals(packed: Any) -> tuple[Any, Any]:
     """Numerators (*batch, length) and denominators (*batch), which are last in packed ones."""
     return packed[..., :-1], number(packed[..., -1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, TypeAlias, overload
 
@@ -28,13 +29,16 @@ from rnsdask.lazy.operands import (
     with_axes,
 )
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.lazy.widening import by_table
+from rnsdask.lazy.widening import apply_to_arrays
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.typing import Flag, Flagged, Integers, Overflow
 
 Systems: TypeAlias = tuple[Any, Any]
-"""The systems of two operands, both RNS, which differ by their bounds alone, or both a Fermat field."""
+"""The systems of two operands, both RNS, which differ by their bounds alone, or both the same fields."""
+
+Add: TypeAlias = Callable[[Sequence[Product], Any], Product]
+"""A function of parts of a product and their system, which gives their sum."""
 
 # Parts of a product that are added at a time: each is as large as a chunk of the result.
 _SPLIT_EVERY = 4
@@ -82,11 +86,11 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None
     find_lengths(x, y)
     found: N | Flagged[N]
     if not x.words.ndim == y.words.ndim == 2:
-        found = _product(x, y, overflow=overflow)
+        found = apply_to_arrays("matmul", rows.matmul, x, y, overflow=overflow)
         return found
     _as_matrices(x, y)  # for its errors, which name the shapes of the vectors
     row = made_like((x,), x.words[:, None], x.system, "raise")
-    product = _product(row, y, overflow=overflow)
+    product: Any = apply_to_arrays("matmul", rows.matmul, row, y, overflow=overflow)
     if not isinstance(product, tuple):
         found = product[0]
         return found
@@ -95,25 +99,35 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None
     return result[0], flags
 
 
-@by_table(rows.matmul)
-def _product(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Product of arrays of known lengths, which are not both vectors."""
+def product_of_residues(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+    """Product of arrays of residues, which are not both vectors."""
     terms = int(a.words.shape[-1])
     (a, b), overflow = grown(lambda x, y: of_sums(of_products(x, y), terms), overflow, a, b)
     a, b = made_alike(a, b)
     whole = common_system(a, b)
     mode = overflow_mode(overflow, whole)
     x, y, kept = _as_matrices(a, b)
-    systems = (a.system, b.system)
-    known, is_safe = None, False
-    if whole.extends:
-        reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
-        is_safe = products.is_known_to_fit(a.system, reach)
-        # Results out of range raise an error, so the bound holds for every result that remains.
-        known = reach if reach < a.system.greatest_magnitude and (mode == "raise" or is_safe) else None
-    product, mask = _words(x, y, systems, "wrap" if is_safe and mode == "raise" else mode)
+    reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
+    is_safe = products.is_known_to_fit(a.system, reach)
+    # Results out of range raise an error, so the bound holds for every result that remains.
+    known = reach if reach < a.system.greatest_magnitude and (mode == "raise" or is_safe) else None
+    checked = "wrap" if is_safe and mode == "raise" else mode
+    product, mask = _words(x, y, (a.system, b.system), checked, products.add)
     result = made_like((a,), product[kept], whole.with_bound(known), "raise")
     return (result, mask[kept]) if mode == "flag" else result
+
+
+def product_of_elements(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+    """Product of arrays of elements of fields, which are not both vectors."""
+    a, b = made_alike(a, b)
+    mode = overflow_mode(overflow, a.system)
+    x, y, kept = _as_matrices(a, b)
+    words, _ = _words(x, y, (a.system, b.system), mode, _sum_of_elements)
+    return made_like((a,), words[kept], a.system, "raise")
+
+
+def _sum_of_elements(parts: Sequence[Product], system: Any) -> Product:
+    return Product(reduce(partial(system.apply, rows.add), (part.residues for part in parts)), 0)
 
 
 @overload
@@ -149,11 +163,9 @@ def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
         np.arange(start, start + length, dtype=np.int64, like=block)
         for start, length in zip(starts, block.shape[-2:], strict=True)
     )
-    is_one = rows[:, None] == columns
-    if system.extends:  # whose range may lack 1
-        return np.broadcast_to(is_one.astype(np.uint32), block.shape)
-    one, zero = (np.asarray(system.column(value, block.ndim - 1), like=block) for value in (1, 0))
-    return np.broadcast_to(np.where(is_one, one, zero), block.shape)
+    values = (system.wrapped(1), 0)  # of a range that lacks 1 what has the same words
+    one, zero = (np.asarray(system.column(value, block.ndim - 1), like=block) for value in values)
+    return np.broadcast_to(np.where(rows[:, None] == columns, one, zero), block.shape)
 
 
 def _as_matrices(a: Numbers, b: Numbers) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -185,11 +197,14 @@ def _check_shapes(x: Any, y: Any, a: Numbers, b: Numbers) -> None:
         ) from None
 
 
-def _words(x: Any, y: Any, systems: Systems, mode: str) -> Any:
-    """Residues (n, *batch, I, J) of the product, and with ``"flag"`` the mask; NumPy, CuPy or Dask."""
+def _words(x: Any, y: Any, systems: Systems, mode: str, add: Add) -> Any:
+    """Words (rows, *batch, I, J) of the product, and with ``"flag"`` the mask; NumPy, CuPy or Dask.
+
+    `add` gives the sum of products of parts.
+    """
     system = systems[0]
     if isinstance(x, da.Array) or isinstance(y, da.Array):
-        packed: Any = _multiply_lazily(as_lazy(x), as_lazy(y), systems, mode)
+        packed: Any = _multiply_lazily(as_lazy(x), as_lazy(y), systems, mode, add)
     elif mode == "wrap":
         packed = _multiply(x, y, system)
     else:
@@ -199,10 +214,10 @@ def _words(x: Any, y: Any, systems: Systems, mode: str) -> Any:
 
 def _multiply(x: Any, y: Any, system: Any) -> Any:
     """Product of matrices of words, modulo M or p."""
-    return system.apply(rows.matmul, x, y)
+    return system.apply(rows.multiply_matrices, x, y)
 
 
-def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str) -> da.Array:
+def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add: Add) -> da.Array:
     """Products of chunks, sums of those along the contracted axis in a tree, and a check of the results."""
     system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
     (x, y), _ = unified((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
@@ -224,7 +239,7 @@ def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str) -> d
         meta=np.empty((0,) * len(axes), dtype=object),
         token="rns-matmul",
     )
-    combine = partial(_add_blocks, system=system)
+    combine = partial(_add_blocks, system=system, add=add)
     sums = combine_tree(partials, combine, (0,), "rns-matmul-sum", _SPLIT_EVERY)
     pairs = zip(x.chunks[1:-2], y.chunks[1:-2], strict=True)
     chunks = (*(a if sum(a) != 1 else b for a, b in pairs), x.chunks[-2], y.chunks[-1])
@@ -247,11 +262,8 @@ def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: 
     return boxed(products.exact_product(x, y, systems), x.ndim)
 
 
-def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
-    if not system.overflows:
-        total = reduce(partial(system.apply, rows.add), (part.residues for part in blocks.flat))
-        return boxed(Product(total, 0), blocks.ndim)
-    return boxed(products.add(blocks.ravel().tolist(), system), blocks.ndim)
+def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any, add: Add) -> Any:  # noqa: ARG001
+    return boxed(add(blocks.ravel().tolist(), system), blocks.ndim)
 
 
 def _finish_block(box: Any, *, system: Any, mode: str, grid: Grid, place: Place) -> Any:

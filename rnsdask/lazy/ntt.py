@@ -20,7 +20,7 @@ from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import by_tasks, rechunked
 from rnsdask.lazy.elementwise import mapped
-from rnsdask.lazy.fields import check_fields
+from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import N, find_lengths, made_like
 
@@ -138,7 +138,7 @@ def intt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
 
 def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) -> int:
     """Raise what :func:`ntt` raises; return the axis, which is not negative."""
-    check_fields(name, f)
+    check_elements(name, f)
     if not isinstance(negacyclic, bool):
         raise TypeError(f"negacyclic must be True or False, got {type(negacyclic).__name__}")
     find_lengths(f)

@@ -1,4 +1,4 @@
-"""Polynomials over fields, lazy on Dask (:mod:`.fields.polynomials`, :mod:`.fields.polynomial_values`).
+"""Polynomials over fields, lazy on Dask, by :mod:`.fields.polynomials` and its neighbours.
 
 Coefficients lie along the last axis, which becomes one chunk; all others, the batch, are in any chunks and
 broadcast. Chunks of two operands go together with their last axes side by side.
@@ -11,31 +11,24 @@ import dask.array as da
 
 from rnsdask.backend import Array
 from rnsdask.core import rows
-from rnsdask.core.place import Place
-from rnsdask.fields import polynomial_values, rational_functions
+from rnsdask.fields import polynomial_values, power_series, rational_functions
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.chunks import as_lazy, rechunked
-from rnsdask.lazy.elementwise import check_one_kind
-from rnsdask.lazy.elimination import number_or_array
 from rnsdask.lazy.map import map_chunks, unified
-from rnsdask.lazy.operands import (
-    broadcast_shape,
-    find_lengths,
-    is_number_array,
-    made_alike,
-    made_like,
-)
+from rnsdask.lazy.matrices import numbers_like
+from rnsdask.lazy.operands import Operand, broadcast_shape
+from rnsdask.lazy.widening import arrays_alike
 
 
-def checked_operands(name: str, *arrays: Any, axes: int = 1) -> tuple[Any, ...]:
-    """Arrays in one system, TypeError or ValueError unless they have one, and polynomials."""
-    for x in arrays:
-        if not is_number_array(x):
-            kind = type(x).__name__
-            raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
-    check_one_kind(*arrays)
-    arrays = made_alike(*arrays)
-    find_lengths(*arrays)
+def polynomials_alike(name: str, *operands: Operand, axes: int = 1) -> tuple[Any, ...]:
+    """Bring operands that are polynomials, whose coefficients have so many axes, into one system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`.arrays_alike`; or if there are no coefficients, or other axes do not broadcast.
+    """
+    arrays = arrays_alike(name, *operands)
     for x in arrays:
         shape = tuple(x.words.shape[1:])
         if len(shape) < axes or 0 in shape[-axes:]:
@@ -81,7 +74,7 @@ def map_pairs(
     """
     x, y, batch = side_by_side(f, g)
     chunks = None if batch is None else (*batch, (1,), (length,))
-    token = f"poly-{function.__name__}"
+    token = f"poly-{options.get('operation', function.__name__)}"
     how: dict[str, Any] = {"rows": rows, "chunks": chunks, "token": token, "located": located}
     return map_chunks(_pair_block, x, y, of_pair=function, **how, **options)[..., 0, :]
 
@@ -90,57 +83,16 @@ def _pair_block(x: Array, y: Array, *, of_pair: Callable[..., Array], **options:
     return of_pair(x[..., 0], y[..., 0, :], **options)[..., None, :]
 
 
-# ---- pairs ------------------------------------------------------------------------------------------------
-
-
-def resultant(f: Any, g: Any) -> Any:
-    """Resultants of polynomials over fields: a FieldArray, of one pair an integer."""
-    return number_or_array(f, map_pairs(_resultants, f, g, 1, f.system.rows, False, system=f.system)[..., 0])
-
-
-def discriminant(f: Any) -> Any:
-    """Discriminants of polynomials over fields: a FieldArray, of one an integer."""
-    words = one_chunk(f)
-    chunks = (*words.chunks[1:-1], (1,)) if isinstance(words, da.Array) else None
-    options = {"rows": f.system.rows, "chunks": chunks, "system": f.system}
-    return number_or_array(f, map_chunks(_discriminants, words, **options)[..., 0])
-
-
 def one_chunk(f: Any) -> Any:
     """Words with the axis of coefficients in one chunk."""
     return rechunked(f.words, {f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
 
 
-def common_divisor(f: Any, g: Any) -> Any:
-    """Greatest common divisors, monic."""
-    length = max(f.words.shape[-1], g.words.shape[-1])
-    words = map_pairs(_common_divisors, f, g, length, f.system.rows, False, system=f.system)
-    return made_like((f,), words, f.system, "raise")
-
-
-def divided(f: Any, g: Any) -> tuple[Any, Any]:
-    """Quotients and remainders."""
-    first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
-    packed = map_pairs(_divided, f, g, first + second, f.system.rows, system=f.system)
-    quotients, remainders = (
-        made_like((f,), part, f.system, "raise") for part in (packed[..., :first], packed[..., first:])
-    )
-    return quotients, remainders
-
-
-def evaluate(f: Any, points: Any) -> Any:
-    """Values of polynomials at points of any fields."""
-    words = map_pairs(
-        polynomial_values.values_at, f, points, points.words.shape[-1], f.system.rows, False, fields=f.system
-    )
-    return made_like((f,), words, f.system, "raise")
-
-
-def interpolate(points: Any, values: Any) -> Any:
-    """Polynomials of the least degree with values at points of any fields."""
-    length, system = point_count("interpolate", points, values), points.system
-    words = map_pairs(polynomial_values.interpolated, points, values, length, system.rows, fields=system)
-    return made_like((points,), words, system, "raise")
+def map_each(function: Callable[..., Any], f: Any, length: int, rows: int | None, /, **options: Any) -> Any:
+    """Words (rows, *batch, length) that a function gives of the chunks of an array."""
+    words = one_chunk(f)
+    chunks = (*words.chunks[1:-1], (length,)) if isinstance(words, da.Array) else None
+    return map_chunks(function, words, rows=rows, chunks=chunks, **options)
 
 
 def point_count(name: str, points: Any, values: Any) -> int:
@@ -151,70 +103,128 @@ def point_count(name: str, points: Any, values: Any) -> int:
     return int(points.words.shape[-1])
 
 
-def rational_interpolate(
-    points: Any, values: Any, numerator: int | None, denominator: int | None, confirm: int | None
-) -> tuple[Any, Any]:
-    """Numerators and denominators of rational functions with values at points of any fields."""
-    count, system = point_count("rational_interpolate", points, values), points.system
-    degrees = _degrees(count, numerator, denominator, confirm)
-    length = sum(degrees) + 2
+# ---- over fields ------------------------------------------------------------------------------------------
+
+
+def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
+    """Resultants of polynomials in one variable: a FieldArray, of one pair an integer."""
+    if variables != 1:
+        raise TypeError("resultant takes integers in two variables, got elements of fields")
+    how: dict[str, Any] = {"operation": rows.resultants.name, "system": f.system}
+    return numbers_like(f, map_pairs(_values, f, g, 1, f.system.rows, False, **how)[..., 0])
+
+
+def discriminant(f: Any) -> Any:
+    """Discriminants: a FieldArray, of one polynomial an integer."""
+    how: dict[str, Any] = {"operation": rows.discriminants.name, "system": f.system}
+    return numbers_like(f, map_each(_values, f, 1, f.system.rows, **how)[..., 0])
+
+
+def common_divisor(f: Any, g: Any) -> Any:
+    """Greatest common divisors, monic."""
+    length, how = max(f.words.shape[-1], g.words.shape[-1]), {"operation": rows.common_divisors.name}
+    return numbers_like(
+        f, map_pairs(_polynomials, f, g, length, f.system.rows, False, system=f.system, **how)
+    )
+
+
+def divided(f: Any, g: Any) -> tuple[Any, Any]:
+    """Quotients and remainders."""
+    first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
+    how: dict[str, Any] = {"operation": rows.divided.name, "system": f.system}
+    packed = map_pairs(_polynomials, f, g, first + second, f.system.rows, **how)
+    return numbers_like(f, packed[..., :first]), numbers_like(f, packed[..., first:])
+
+
+def evaluate(f: Any, points: Any) -> Any:
+    """Values of polynomials at points."""
+    return _of_pairs(polynomial_values.values_at, f, points, points.words.shape[-1], False)
+
+
+def interpolate(points: Any, values: Any) -> Any:
+    """Polynomials of the least degree with values at points."""
+    return _of_pairs(
+        polynomial_values.interpolated, points, values, point_count("interpolate", points, values)
+    )
+
+
+def rational_interpolate(points: Any, values: Any, *, degrees: tuple[int, int]) -> tuple[Any, Any]:
+    """Numerators and denominators of rational functions with values at points."""
+    most = rational_functions.Degrees(*degrees)
+    length, function = sum(most) + 2, rational_functions.rational_interpolated
     words = map_pairs(
-        rational_functions.rational_interpolated,
-        points,
-        values,
-        length,
-        system.rows,
-        fields=system,
-        degrees=degrees,
+        function, points, values, length, points.system.rows, fields=points.system, degrees=most
     )
-    first = degrees.numerator + 1
-    numerators, denominators = (
-        made_like((points,), part, system, "raise") for part in (words[..., :first], words[..., first:])
-    )
-    return numerators, denominators
+    first = most.numerator + 1
+    return numbers_like(points, words[..., :first]), numbers_like(points, words[..., first:])
 
 
-def _degrees(
-    count: int, numerator: int | None, denominator: int | None, confirm: int | None
-) -> rational_functions.Degrees:
-    """Degrees that points allow, where some of them confirm the function."""
-    for name, value in (("numerator_degree", numerator), ("denominator_degree", denominator)):
-        if value is not None and value < 0:
-            raise ValueError(f"{name} must be at least 0, got {value}")
-    given = [degree for degree in (numerator, denominator) if degree is not None]
-    extra = int(len(given) < 2) if confirm is None else confirm
-    if extra < 0:
-        raise ValueError(f"confirm must be at least 0, got {extra}")
-    left = count - 1 - extra - sum(given)
-    if left < 0:
-        known = " and ".join(map(str, given)) or 0
+def compose(f: Any, g: Any, *, length: int) -> Any:
+    """Compositions f(g(x))."""
+    return _of_pairs(power_series.compositions, f, g, length, False, length=length)
+
+
+def power_mod(f: Any, g: Any, *, exponent: int) -> Any:
+    """Powers modulo polynomials."""
+    length = max(g.words.shape[-1] - 1, 1)
+    return _of_pairs(power_series.powers_modulo, f, g, length, exponent=exponent)
+
+
+def powers(f: Any, *, exponent: int, length: int) -> Any:
+    """Powers of series."""
+    return _of_series("power_mod", power_series.powers, f, length, located=False, exponent=exponent)
+
+
+def inverse_series(f: Any, *, length: int) -> Any:
+    """Inverses of series."""
+    return _of_series("inverse_series", power_series.inverses, f, length)
+
+
+def log_series(f: Any, *, length: int) -> Any:
+    """Logarithms of series."""
+    _check_characteristic("log_series", f.system, length)
+    return _of_series("log_series", power_series.logarithms, f, length)
+
+
+def exp_series(f: Any, *, length: int) -> Any:
+    """Exponentials of series."""
+    _check_characteristic("exp_series", f.system, length)
+    return _of_series("exp_series", power_series.exponentials, f, length)
+
+
+def _of_pairs(
+    function: Callable[..., Any], f: Any, g: Any, length: int, located: bool = True, /, **options: Any
+) -> Any:
+    """Elements (*batch, length) that a function of chunks of any fields gives of two arrays."""
+    words = map_pairs(function, f, g, length, f.system.rows, located, fields=f.system, **options)
+    return numbers_like(f, words)
+
+
+def _of_series(
+    name: str, function: Callable[..., Any], f: Any, length: int, located: bool = True, **options: Any
+) -> Any:
+    """So many coefficients that a function of chunks of any fields gives of series."""
+    how: dict[str, Any] = {"fields": f.system, "token": f"poly-{name}", "located": located, **options}
+    return numbers_like(f, map_each(function, f, length, f.system.rows, length=length, **how))
+
+
+def _check_characteristic(name: str, fields: FiniteFields, length: int) -> None:
+    """Raise ValueError if integers below a length are 0 in a field, for a function divides by them."""
+    least = min(fields.residue_moduli or (length,))  # Fermat primes are longer than any series
+    if least < length:
         raise ValueError(
-            f"degrees of {known} take {sum(given) + 1} points, and {extra} more to confirm, got {count}"
+            f"{name} of {length} coefficients divides by 1 to {length - 1}, but {least} is 0 modulo {least}; "
+            f"take primes of at least {length}"
         )
-    if numerator is None:
-        numerator = (left + 1) // 2 if denominator is None else left
-        left -= numerator
-    return rational_functions.Degrees(numerator, left if denominator is None else denominator)
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------
 
 
-def _resultants(f: Array, g: Array, *, system: FiniteFields) -> Array:
-    found: Array = system.apply(rows.resultants, f, g)
-    return found[..., None]
-
-
-def _discriminants(f: Array, *, system: FiniteFields) -> Array:
-    found: Array = system.apply(rows.discriminants, f)
-    return found[..., None]
-
-
-def _common_divisors(f: Array, g: Array, *, system: FiniteFields) -> Array:
-    found: Array = system.apply(rows.common_divisors, f, g)
+def _polynomials(*blocks: Array, operation: str, system: FiniteFields, **options: Any) -> Array:
+    found: Array = system.apply(rows.ROWS[operation], *blocks, **options)
     return found
 
 
-def _divided(f: Array, g: Array, *, system: FiniteFields, place: Place) -> Array:
-    found: Array = system.apply(rows.divided, f, g, place=place)
-    return found
+def _values(*blocks: Array, **options: Any) -> Array:
+    return _polynomials(*blocks, **options)[..., None]

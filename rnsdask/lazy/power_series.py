@@ -1,24 +1,20 @@
-"""Power series, and powers and compositions of polynomials, lazy on Dask.
-
-Chunks are computed by :mod:`rnsdask.fields.power_series` and :mod:`rnsdask.fields.integer_polynomials`.
-"""
+"""Power series, and powers and compositions of polynomials, of any system whose table has them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-import dask.array as da
 import numpy as np
 
 from rnsdask.cluster.limits import check_bytes
+from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.fields import integer_polynomials, power_series
+from rnsdask.core.rows import Row
 from rnsdask.lazy import functions
-from rnsdask.lazy.integer_polynomials import by_kind, of_each, of_pairs, rationals
-from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import N, made_like
-from rnsdask.lazy.polynomials import checked_operands, map_pairs, one_chunk
+from rnsdask.lazy.operands import N
+from rnsdask.lazy.polynomials import polynomials_alike
+from rnsdask.lazy.widening import apply_to_arrays
 from rnsdask.typing import Flag, Flagged, Integers, Overflow, PlainArray
 
 if TYPE_CHECKING:
@@ -50,7 +46,7 @@ def derivative(f: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[
     RNSOverflowError, TypeError, ValueError
         As in :func:`.multiply`; ValueError if there are no coefficients.
     """
-    (coefficients,) = checked_operands("derivative", f)
+    (coefficients,) = polynomials_alike("derivative", f)
     mode: Any = overflow
     length = coefficients.shape[-1]
     if length == 1:
@@ -97,7 +93,7 @@ def inverse_series(
     primes are taken as this needs. Where a better bound is known, it is quicker over `PrimeFields` of as many
     primes, and ``lift(signed=True)`` makes integers.
     """
-    return _of_series("inverse_series", power_series.inverses, integer_polynomials.inverses, f, length)
+    return _of_series(rows.inverse_series, f, length)
 
 
 @overload
@@ -132,7 +128,7 @@ def log_series(
         As in :func:`inverse_series`; ValueError if a prime is less than `length`, for coefficient k is
         divided by k.
     """
-    return _of_series("log_series", power_series.logarithms, integer_polynomials.logarithms, f, length)
+    return _of_series(rows.log_series, f, length)
 
 
 @overload
@@ -165,7 +161,7 @@ def exp_series(
     TypeError, ValueError
         As in :func:`log_series`.
     """
-    return _of_series("exp_series", power_series.exponentials, integer_polynomials.exponentials, f, length)
+    return _of_series(rows.exp_series, f, length)
 
 
 @overload
@@ -196,23 +192,9 @@ def compose(
     TypeError, ValueError
         As in :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
     """
-
-    def whole(x: Any, y: Any) -> int:
-        full = (x.words.shape[-1] - 1) * (y.words.shape[-1] - 1) + 1
-        return _checked_length(length, full)
-
-    def of_elements(x: Any, y: Any) -> Any:
-        count = whole(x, y)
-        words = map_pairs(
-            power_series.compositions, x, y, count, x.system.rows, False, fields=x.system, length=count
-        )
-        return made_like((x,), words, x.system, "raise")
-
-    def of_integers(x: Any, y: Any) -> Any:
-        count = whole(x, y)
-        return of_pairs(integer_polynomials.compositions, x, y, count, False, count=count)
-
-    return by_kind("compose", of_elements, of_integers, f, g)
+    x, y = polynomials_alike("compose", f, g)
+    full = (x.words.shape[-1] - 1) * (y.words.shape[-1] - 1) + 1
+    return apply_to_arrays("compose", rows.compose, x, y, length=_checked_length(length, full))
 
 
 @overload
@@ -273,56 +255,17 @@ def power_mod(
     if (g is None) == (length is None):
         raise ValueError("power_mod takes either a modulus g or a length")
     if g is None:
-        return _of_series(
-            "power_mod",
-            power_series.powers,
-            integer_polynomials.powers,
-            f,
-            length,
-            exponent=power,
-            located=False,
-        )
-
-    def of_elements(x: Any, y: Any) -> Any:
-        count, system = max(y.words.shape[-1] - 1, 1), x.system
-        words = map_pairs(power_series.powers_modulo, x, y, count, system.rows, fields=system, exponent=power)
-        return made_like((x,), words, system, "raise")
-
-    def of_integers(x: Any, y: Any) -> Any:
-        return of_pairs(
-            integer_polynomials.powers_modulo, x, y, max(y.words.shape[-1] - 1, 1), exponent=power
-        )
-
-    return by_kind("power_mod", of_elements, of_integers, f, g)
+        (f,) = polynomials_alike("power_mod", f)
+        count = _checked_length(length, 1)
+        return apply_to_arrays("power_mod", rows.power_series, f, exponent=power, length=count)
+    f, g = polynomials_alike("power_mod", f, g)
+    return apply_to_arrays("power_mod", rows.power_mod, f, g, exponent=power)
 
 
-# ---- chunks -----------------------------------------------------------------------------------------------
-
-
-def _of_series(
-    name: str, elements: Any, integers: Any, f: Any, length: SupportsIndex | None, **options: Any
-) -> Any:
-    """Map functions of chunks, for elements and for integers, which give so many coefficients."""
-
-    def of_elements(x: Any) -> Any:
-        count, words = _checked_length(length, x.words.shape[-1]), one_chunk(x)
-        _check_characteristic(name, x.system, count)
-        chunks = (*words.chunks[1:-1], (count,)) if isinstance(words, da.Array) else None
-        own = {"rows": x.system.rows, "chunks": chunks, "token": f"poly-{name}", "located": True, **options}
-        found = map_chunks(elements, words, fields=x.system, length=count, **own)
-        return made_like((x,), found, x.system, "raise")
-
-    def of_integers(x: Any) -> Any:
-        count = _checked_length(length, x.words.shape[-1])
-        is_rational = name in _DIVIDING
-        found = of_each(integers, x, count + is_rational, count=count, token=f"poly-{name}", **options)
-        return rationals(found) if is_rational else found
-
-    return by_kind(name, of_elements, of_integers, f)
-
-
-# Functions that divide coefficient k by k.
-_DIVIDING = ("log_series", "exp_series")
+def _of_series(row: Row[..., Any], f: Any, length: SupportsIndex | None) -> Any:
+    """Apply a row of series, which gives so many coefficients, or as many as there are."""
+    (f,) = polynomials_alike(row.name, f)
+    return apply_to_arrays(row.name, row, f, length=_checked_length(length, f.words.shape[-1]))
 
 
 def _checked_length(length: SupportsIndex | None, default: int) -> int:
@@ -333,13 +276,3 @@ def _checked_length(length: SupportsIndex | None, default: int) -> int:
         raise ValueError(f"length must be at least 1, got {abbreviate(count)}")
     check_bytes(4 * count, f"a series of length {abbreviate(count)}")
     return count
-
-
-def _check_characteristic(name: str, fields: Any, length: int) -> None:
-    """Raise ValueError if integers below a length are 0 in a field, and a function divides by them."""
-    least = min(getattr(fields, "moduli", (length,)))
-    if name in _DIVIDING and least < length:
-        raise ValueError(
-            f"{name} of {length} coefficients divides by 1 to {length - 1}, but {least} is 0 modulo {least}; "
-            f"take primes of at least {length}"
-        )

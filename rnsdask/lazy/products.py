@@ -26,8 +26,7 @@ from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.shape import along
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.rns.products import bound_of_products
-from rnsdask.rns.promotion import check_length
+from rnsdask.rns.system import check_length
 from rnsdask.typing import SplitEvery
 
 
@@ -62,7 +61,7 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
             return _grown_products(x, axes)
         overflow = "raise"  # no factors give 1
     mode = overflow_mode(overflow, system)
-    bound = bound_of_products(system, terms) if system.extends else None
+    bound = system.bound_of_products(terms)
     checked = "wrap" if bound is not None and mode == "raise" else mode
     options: dict[str, Any] = {"system": system, "mode": checked}
     if isinstance(words, da.Array):

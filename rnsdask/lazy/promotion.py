@@ -1,6 +1,6 @@
 """Arrays of residues brought to a common system, lazy on Dask (:mod:`rnsdask.rns.promotion`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask.array as da
@@ -12,7 +12,7 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns import promotion
 from rnsdask.rns.extend import holds_every_value
-from rnsdask.rns.system import RNS
+from rnsdask.rns.system import RNS, least_system
 
 
 def in_system(x: Any, system: RNS) -> Any:
@@ -31,6 +31,31 @@ def in_system(x: Any, system: RNS) -> Any:
         return type(x)(_cut(x.words, count), target)
     options: dict[str, Any] = {"system": own, "target": system}
     return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
+
+
+def in_grown_system(x: Any, system: Any) -> Any:
+    """An array in a system of its kind, if one of both grows; else as it is."""
+    return in_system(x, system) if system.extends and (system.grows or x.system.grows) else x
+
+
+def in_stored_system(array: Any, system: Any) -> Any:
+    """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
+    own = array.system
+    is_grown = own.grows or (system.grows and own.same_numbers(system))
+    return in_system(array, system) if is_grown and type(own) is type(system) else array
+
+
+def with_integers(system: Any, integers: Callable[[], Any]) -> Any:
+    """The system of integers beside an array, with the bound that they give, if it knows bounds.
+
+    `integers` gives them as :func:`.flat_values` returns them. One that grows takes moduli for them.
+    """
+    if not system.extends:
+        return system
+    values = integers()
+    if system.grows and len(values):
+        system = system.for_range(int(min(values)), int(max(values)))
+    return system.with_bound(system.bound_of(values))
 
 
 def common_bound(a: Any, b: Any) -> RNS:
@@ -63,7 +88,7 @@ def fitted(x: Any) -> Any:
     if not system.grows or system.bound is None:
         return x
     low, high = system.known_range
-    least = promotion.least_system(low, high, system.signed)
+    least = least_system(low, high, system.signed)
     if least.rows >= system.rows:
         return x
     words = _cut(x.words, least.rows)

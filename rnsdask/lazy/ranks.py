@@ -48,7 +48,7 @@ def places(a: Array, v: Array, system: NumberSystem, side: str) -> Array:
 INDEX_ROWS = 2
 
 # Chunks of the result that are made together; of more than the square of this, the root.
-_TOGETHER = 16
+TOGETHER = 16
 
 # Samples of a chunk, for each chunk, and at most.
 _SAMPLES_A_CHUNK = 8
@@ -60,7 +60,7 @@ MOST_CANDIDATES = 1.5
 
 def chunks_together(count: int) -> int:
     """How many of `count` chunks are made together."""
-    return min(count, max(_TOGETHER, math.isqrt(max(count - 1, 0)) + 1))
+    return min(count, max(TOGETHER, math.isqrt(max(count - 1, 0)) + 1))
 
 
 def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:

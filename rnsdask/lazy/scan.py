@@ -1,6 +1,7 @@
 """Running results of an array along an axis, on Dask in two passes (:mod:`rnsdask.rns.scan`)."""
 
 import math
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,7 +21,6 @@ from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
-from rnsdask.rns.products import bound_of_products
 
 
 @by_table(rows.cumsum)
@@ -39,7 +39,7 @@ def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) 
     terms = x.words.shape[1 + axis]
     (x,), overflow = grown(lambda known: of_powers(known, int(terms)), overflow, x)
     system, mode = x.system, overflow_mode(overflow, x.system)
-    bound = bound_of_products(system, x.words.shape[1 + axis]) if system.extends else None
+    bound = system.bound_of_products(x.words.shape[1 + axis])
     needed = "wrap" if bound is not None and mode == "raise" else mode
     how = system.apply(rows.cumprod, axis=axis, mode=needed)
     return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), mode)
@@ -47,17 +47,17 @@ def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) 
 
 def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:
     """Maxima or minima of all numbers up to each one along an axis."""
-    return (_running_minima if minimum else _running_maxima)(x, axis, backend)
+    return _EXTREMA[bool(minimum)](x, axis, backend)
 
 
-@by_table(rows.cummax)
-def _running_maxima(x: Numbers, axis: int, backend: str) -> Any:
-    return _scanned(x, rows.cummax, axis, backend, x.system.bound)
+def _extrema(x: Numbers, axis: int, backend: str, row: Row[..., Any]) -> Any:
+    return _scanned(x, row, axis, backend, x.system.bound)
 
 
-@by_table(rows.cummin)
-def _running_minima(x: Numbers, axis: int, backend: str) -> Any:
-    return _scanned(x, rows.cummin, axis, backend, x.system.bound)
+_EXTREMA = {
+    minimum: by_table(row)(partial(_extrema, row=row))
+    for minimum, row in ((False, rows.cummax), (True, rows.cummin))
+}
 
 
 def _scanned(x: Numbers, row: Row[..., Any], axis: int, backend: str, bound: int | None) -> Any:

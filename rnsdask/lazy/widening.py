@@ -1,21 +1,25 @@
-"""Operations of numbers with intervals that residues of more moduli do for them, as their table says."""
+"""Operations of whole arrays by the tables, and what residues of more moduli do for other numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar, cast
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar, cast
 
 from rnsdask.core import rows
+from rnsdask.core.errors import brief, with_article
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.rows import Row
-from rnsdask.core.table import ThroughRNS
-from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped
-from rnsdask.lazy.operands import common_system, is_number_array, made_alike
+from rnsdask.core.table import Entry, ThroughRNS
+from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped, refuse
+from rnsdask.lazy.integer_operands import with_arrays
+from rnsdask.lazy.operands import Operand, common_system, find_lengths, is_number_array, made_alike
 from rnsdask.rns.system import RNS
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,6 @@ def through_rns(
     ``overflow=`` (`overflows`), results out of range are an error.
     """
 
-    @wraps(function)
     def through(*args: Any, **options: Any) -> Any:
         arrays = list(filter(is_number_array, (*args, *options.values())))
         check_one_kind(*arrays)
@@ -80,21 +83,50 @@ def through_rns(
             result = function(*map(widened, args), **{name: widened(v) for name, v in options.items()})
         return _narrowed(result, type(arrays[0]), system, mode)
 
-    if function.__doc__:
-        through.__doc__ = function.__doc__.replace("RNSArray", "IntervalRNSArray")
     return through
 
 
-def of_residues(name: str, function: Function, *arrays: Any) -> Any:
-    """Call a function of RNSArrays, whose numbers are no longer than theirs, for arrays of one kind.
+def arrays_alike(name: str, *operands: Operand) -> tuple[Any, ...]:
+    """Bring operands, at least one of them an array of numbers, into one system, and find unknown lengths.
 
     Raises
     ------
-    TypeError
-        If the numbers are no residues, nor are brought to such.
+    TypeError, ValueError
+        If an operand is neither such an array nor integers, or there is no such system.
     """
-    entry_of(rows.residues_modulo, *arrays, name=name)
-    return (function if arrays[0].system.extends else through_rns(function))(*arrays)
+    arrays = with_arrays(*operands)
+    for x in arrays:
+        if not is_number_array(x):
+            kind = type(x).__name__
+            raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
+    if len(arrays) > 1:
+        check_one_kind(*arrays)
+        arrays = made_alike(*arrays)
+    find_lengths(*arrays)
+    return arrays
+
+
+def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.kwargs) -> R:
+    """Call what the table of the system of arrays of one kind has for a row of whole arrays.
+
+    An error calls it `name`: TypeError if there is no such row, or its function does not take an option that
+    is not the row's default.
+    """
+    first: Any = arrays[0]
+    entry: Entry | ThroughRNS | None = first.system.table.get(row.name)
+    if entry is None:
+        refuse(name, first, row)
+    if isinstance(entry, ThroughRNS):
+        function: Function = partial(apply_to_arrays, name, row)
+        found = through_rns(function, entry.bits, overflows=entry.overflows)(*arrays, **options)
+    else:
+        given = {key: value for key, value in options.items() if value is not row.defaults[key]}
+        for key, value in given.items():
+            if not entry.takes(key):
+                kind = with_article(type(first))
+                raise TypeError(f"{name} of {kind} takes no {key}, got {key}={brief(value)}")
+        found = entry.function(*arrays, **given)
+    return cast("R", found)
 
 
 def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
@@ -102,7 +134,7 @@ def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
     if isinstance(result, tuple | list):
         parts = [_narrowed(part, array_type, system, mode) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    if not is_number_array(result):
+    if not isinstance(result, Residues):
         return result
     words = mapped(rows.narrowed, (result.words,), system, mode=mode, wide=result.system)
     if mode == "flag":

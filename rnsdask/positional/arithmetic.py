@@ -1,11 +1,10 @@
-"""Sums, products, powers, quotients and random ones of chunks of positional numbers."""
+"""Sums, products, powers and quotients of chunks of positional numbers."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.core.axes import reduced_shape
@@ -331,12 +330,3 @@ def _opposite(words: Array, system: Positional) -> Array:
     """Factors of the opposite numbers."""
     zero = np.zeros((len(words), *(1,) * (words.ndim - 1)), np.uint32)
     return apply("subtract", (zero, words), (system, system), system, "wrap")
-
-
-def random_limbs(
-    system: Positional, shape: Sequence[int], generator: np.random.Generator
-) -> NDArray[np.uint32]:
-    """Limbs (k, *shape) of numbers that are uniform in the whole range."""
-    words = generator.integers(2**32, size=(system.rows, *shape), dtype=np.uint32)
-    words[-1] = trimmed(words[-1], system.top_bits, system.signed)
-    return words

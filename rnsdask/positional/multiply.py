@@ -25,10 +25,10 @@ from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, resized
 _FEWEST_LIMBS = 8
 """Limbs of a digit, or up to twice as many: more take fewer transforms, but longer in and out of residues."""
 
-_BLOCK_LIMBS = 2**20
+BLOCK_LIMBS = 2**20
 """Limbs of products that are computed together, in some nine times their memory."""
 
-_CARRY_ROUNDS = 3
+CARRY_ROUNDS = 3
 """How often the carries of all limbs are passed on at once; few are left then, but where limbs are ones."""
 
 
@@ -72,7 +72,7 @@ def transformed_product(x: Array, y: Array, count: int) -> Array:
     """
     plan = _plan_for(len(x), len(y))
     out = np.empty_like(x, shape=(len(x) + len(y), count), order="C")
-    step = max(1, _BLOCK_LIMBS // len(out))
+    step = max(1, BLOCK_LIMBS // len(out))
     for first in range(0, count, step):
         block = slice(first, min(first + step, count))
         a = x if x.shape[1] == 1 else x[:, block]
@@ -132,7 +132,7 @@ def _carried(coefficients: Array, plan: _Plan) -> Array:
 
 def _passed_on(sums: Array) -> Array:
     """Numbers (k, N) of sums of limbs (N, k), uint64."""
-    for _ in range(_CARRY_ROUNDS):
+    for _ in range(CARRY_ROUNDS):
         carries = sums >> np.uint64(LIMB_BITS)
         sums &= np.uint64(2**LIMB_BITS - 1)
         if not bool(carries.any()):

@@ -207,7 +207,7 @@ def _sums(words: Array, signed: bool, axes: tuple[int, ...]) -> NDArray[np.objec
 # How chunks continue is said by :mod:`rnsdask.rns.scan`.
 
 # Limbs whose sum stays far below 2**63, and for which CuPy's cumsum is right.
-_BLOCK = 2**26
+BLOCK = 2**26
 
 
 @dataclass(frozen=True)
@@ -245,8 +245,8 @@ class PositionalSums(Scan[Positional]):
 def _running_sums(words: Array, axis: int, start: Array, signed: bool) -> Array:
     """Running sums along an axis of words (k, *shape), after (rows, *reduced), modulo 2**(32 rows)."""
     out = np.empty_like(words, shape=(len(start), *words.shape[1:]), order="C")
-    for first in range(0, words.shape[axis], _BLOCK):
-        block: Any = (slice(None),) * (axis - 1) + (slice(first, first + _BLOCK),)
+    for first in range(0, words.shape[axis], BLOCK):
+        block: Any = (slice(None),) * (axis - 1) + (slice(first, first + BLOCK),)
         carry: Any = np.int64(0)
         for i, added in enumerate(start):
             if i < len(words):
@@ -256,8 +256,8 @@ def _running_sums(words: Array, axis: int, start: Array, signed: bool) -> Array:
             carry = carry + added.astype(np.int64)
             out[i][block] = (carry & np.int64(2**32 - 1)).astype(np.uint32)
             carry >>= np.int64(32)
-        last: Any = (slice(None),) * axis + (slice(first + _BLOCK - 1, first + _BLOCK),)
-        start = out[last] if first + _BLOCK < words.shape[axis] else start
+        last: Any = (slice(None),) * axis + (slice(first + BLOCK - 1, first + BLOCK),)
+        start = out[last] if first + BLOCK < words.shape[axis] else start
     return out
 
 

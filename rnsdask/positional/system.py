@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import kernels_of
 from rnsdask.core import rows
-from rnsdask.core.errors import PrecisionOverflowError, abbreviate, bits_text
+from rnsdask.core.errors import PrecisionOverflowError, abbreviate, bits_text, brief
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
+from rnsdask.core.stored_fields import read_flag
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
@@ -54,6 +55,9 @@ class Positional(NumberSystem):
     words_are = "limbs"
     array_type: ClassVar[type["PositionalArray"]]
     table_name: ClassVar[str] = POSITIONAL_TABLE
+    stored_as: ClassVar[str] = "positional"
+    required_fields: ClassVar[tuple[str, ...] | None] = ("bits", "signed")
+    way_to_residues: ClassVar[str] = "x.to_rns(moduli) makes residues of them"
     lacks: ClassVar[str] = "limbs have no such operation"
     ways_out: ClassVar[Mapping[str, str]] = {
         RNS_TABLE: "x.to_rns(moduli) makes residues of its numbers",
@@ -138,6 +142,12 @@ class Positional(NumberSystem):
             raise self.out_of_range(f"value {abbreviate(value)} at flat index {locate(index)}")
         return words
 
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+        """Limbs of numbers uniform in the whole range."""
+        words = generator.integers(2**32, size=(self.rows, *shape), dtype=np.uint32)
+        words[-1] = trimmed(words[-1], self.top_bits, self.signed)
+        return words
+
     def out_of_range(self, what: str, owner: str | None = None) -> ValueError:
         """The error of a number outside the range, named as in ``operand 5``."""
         return super().out_of_range(what, repr(self) if owner is None else owner)
@@ -203,3 +213,25 @@ class Positional(NumberSystem):
     def details(self) -> dict[str, str]:
         """Bits and range."""
         return {"Bits": str(self.bits), "Range": self.range_kind}
+
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "Positional":
+        """Return the system of bits and a range."""
+        if type(stored["bits"]) is not int:
+            raise ValueError(f"bits must be an integer, got {brief(stored['bits'])}")
+        return cls(stored["bits"], read_flag(stored, "signed"))
+
+    def summary(self) -> dict[str, str]:
+        """Limbs and range."""
+        return {"limbs": f"{self.rows} of 32 bits", "range": str(self)}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits and limbs of a number."""
+        return {"bits": self.bits, "limbs": self.rows}
+
+    @property
+    def wraps_modulo(self) -> str:
+        """The power of two."""
+        return f"2**{self.bits}"

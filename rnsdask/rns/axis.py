@@ -57,7 +57,7 @@ def running(words: Array, combine: Combine) -> Array:
 
 
 # The error of a row's sum of keys, and the sum of its residues, stay below this.
-_SUM_LIMIT = 2 ** (KEY_BITS - 1)
+SUM_LIMIT = 2 ** (KEY_BITS - 1)
 
 
 def rows_along(array: Array, axes: tuple[int, ...]) -> Array:
@@ -154,7 +154,7 @@ def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.obje
     """
     count = math.prod(int(residues.shape[1 + axis]) for axis in axes)
     # The slack is not more than the sum of the moduli.
-    if count > 1 and count * max(sum(system.moduli) + 1, 2**32) > _SUM_LIMIT:
+    if count > 1 and count * max(sum(system.moduli) + 1, 2**32) > SUM_LIMIT:
         longest = max(axes, key=lambda axis: int(residues.shape[1 + axis]))
         first, second = np.array_split(residues, 2, axis=1 + longest)
         total: NDArray[np.object_] = sums(first, system, axes)

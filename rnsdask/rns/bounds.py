@@ -77,8 +77,8 @@ def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
 
 
 # Residues examined at a time: on a CPU they stay in its cache, and they bound the memory added to a chunk's.
-_CPU_RESIDUES = 2**20
-_GPU_RESIDUES = 2**26
+CPU_RESIDUES = 2**20
+GPU_RESIDUES = 2**26
 
 # Proofs in one pass write flags only, so that calls may be longer.
 _PROVED_TOGETHER = 8
@@ -135,7 +135,7 @@ def block_length(matrix: Array) -> int:
 
 def _piece_length(matrix: Array) -> int:
     """How many of them where residues are extended."""
-    limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
+    limit = CPU_RESIDUES if isinstance(matrix, np.ndarray) else GPU_RESIDUES
     return max(1, limit // len(matrix))
 
 
@@ -173,7 +173,7 @@ def _plan(system: RNS) -> _Plan:
 
 
 @lru_cache(CACHED_SETS)
-def _proof(system: RNS, kernels: Kernels) -> BoundProof | None:
+def proof_of(system: RNS, kernels: Kernels) -> BoundProof | None:
     """How a processor proves the bound in one pass, if it does."""
     if _is_too_great(system):
         return None
@@ -200,7 +200,7 @@ def find_open(matrix: Array, system: RNS) -> Array | None:
     if _is_too_great(system):
         return np.arange(matrix.shape[1], like=matrix)
     kernels = kernels_of(matrix)
-    constants = _proof(system, kernels)  # type: ignore[arg-type]  # mypy: modules have no hash
+    constants = proof_of(system, kernels)  # type: ignore[arg-type]  # mypy: modules have no hash
     return None if constants is None else kernels.find_unset(kernels.prove_bound(matrix, constants), _FEW)
 
 

@@ -24,7 +24,7 @@ _LIMB = np.dtype("<u4")
 
 # Python integers converted at a time, for which the calls' own time is small, and most bytes of their limbs,
 # which stay in the second-level cache. A GPU is asked for more at a time.
-_BLOCK_NUMBERS = 2**15
+BLOCK_NUMBERS = 2**15
 _BLOCK_BYTES = 2**18
 _GPU_BLOCK_BYTES = 8 * 2**20
 # Kernels take 64 numbers together, so that many of some length are taken in fewer blocks.
@@ -173,7 +173,7 @@ def place_of(position: int, shape: tuple[int, ...]) -> str:
 def _blocks(count: int, limb_count: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
     """Cut a number of numbers into blocks."""
     size = _LIMB.itemsize * limb_count
-    length = max(1, min(_BLOCK_NUMBERS, block_bytes // size), min(_TOGETHER, _LONG_BLOCK_BYTES // size))
+    length = max(1, min(BLOCK_NUMBERS, block_bytes // size), min(_TOGETHER, _LONG_BLOCK_BYTES // size))
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
 
 

@@ -18,7 +18,7 @@ from rnsdask.rns.system import RNS
 _LAST_KEY = 2**KEY_BITS - 1
 
 # 2**64 over the golden ratio, to the next odd integer: a multiplier that mixes all bits.
-_HASH_FACTOR = 0x9E3779B97F4A7C15
+HASH_FACTOR = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
     """
     hashes = np.zeros_like(indices, dtype=np.uint64)
     for row in words:
-        hashes *= np.uint64(_HASH_FACTOR)
+        hashes *= np.uint64(HASH_FACTOR)
         hashes += _items(row, indices)
     order = np.argsort(hashes, kind="stable")
     sorted_hashes = hashes[order]

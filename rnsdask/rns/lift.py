@@ -35,7 +35,7 @@ _GROUP = 4
 
 # Residues of operands modulo the primes of one step, about, and the fewest primes. On a CPU memory that is
 # reused is quicker than much memory.
-_RESIDUES = {"cpu": 2**21, "cuda": 2**26}
+RESIDUES = {"cpu": 2**21, "cuda": 2**26}
 _LEAST = {"cpu": 8, "cuda": 32}
 
 # Numbers too few, or moduli too many, to keep a GPU busy: the host decodes them.
@@ -92,7 +92,7 @@ def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1)
 def at_a_time(words: Array) -> int:
     """Modulo how many primes to compute images of words (n, *shape) together."""
     processor = backend_name(words)
-    return max(_LEAST[processor], _RESIDUES[processor] // max(1, int(math.prod(words.shape[1:]))))
+    return max(_LEAST[processor], RESIDUES[processor] // max(1, int(math.prod(words.shape[1:]))))
 
 
 def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:

@@ -31,7 +31,7 @@ _LEAST_SHIFT = -500
 _CACHED_SETS = 256
 
 # Of stacks of matrices of fewer products each, all are multiplied together.
-_SMALL_PRODUCT = 2**12
+SMALL_PRODUCT = 2**12
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
     a, b = (np.broadcast_to(x, (len(x), *batch, *x.shape[-2:])) for x in (a, b))
     terms, count = a.shape[-1], math.prod(batch)
     products = len(moduli) * a.shape[-2] * terms * b.shape[-1]
-    if 0 < terms < count and products < _SMALL_PRODUCT:
+    if 0 < terms < count and products < SMALL_PRODUCT:
         return _multiply_small(a, b, moduli)
     out = np.empty_like(a, shape=(len(moduli), *batch, a.shape[-2], b.shape[-1]), order="C")
     if out.size:

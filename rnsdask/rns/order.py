@@ -52,10 +52,10 @@ def greatest(digits: Array, minimum: bool = False) -> int:
 
 
 # Numbers searched for undecided ones at a time: it bounds the memory that an adversarial chunk needs.
-_SEARCH_BLOCK = 2**26
+SEARCH_BLOCK = 2**26
 
 # A GPU converts a number by one thread, as long for one number as for thousands: so few go to the host.
-_FEW = 64
+FEW = 64
 
 
 Decide: TypeAlias = Callable[[Array, Array, Array, Array, KeyConstants], None]
@@ -102,14 +102,14 @@ def pair(a: Array, b: Array, rows: int) -> tuple[Array, Array, tuple[int, ...], 
 
 def _undecided(order: Array, first: Array) -> Iterator[Array]:
     """Indices of the numbers that keys did not decide, in batches of bounded memory."""
-    for start in range(0, len(order), _SEARCH_BLOCK):
-        (indices,) = (order[start : start + _SEARCH_BLOCK] == UNDECIDED).nonzero()
+    for start in range(0, len(order), SEARCH_BLOCK):
+        (indices,) = (order[start : start + SEARCH_BLOCK] == UNDECIDED).nonzero()
         yield from batches(indices + start, len(first))
 
 
 def _limbs(residues: Array, indices: Array, constants: KeyConstants) -> Array:
     chosen = kernels_of(residues).gather(residues, indices)
-    if len(indices) <= _FEW:
+    if len(indices) <= FEW:
         chosen = to_backend(chosen, "cpu")
     return comparable_limbs(chosen, constants.moduli, constants.signed)
 

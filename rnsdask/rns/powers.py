@@ -31,7 +31,7 @@ from rnsdask.rns.system import RNS
 Multiply = Callable[[Array, Array], Array]
 
 # Words of elements that are inverted together on the CPU.
-_WORDS = 2**19
+WORDS = 2**19
 
 
 def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array], Array], few: int) -> Array:
@@ -43,7 +43,7 @@ def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array
     for what has no inverse, and one of a row has none, there are zeros in that row.
     """
     count = elements.shape[1]
-    together = count if backend_name(elements) == "cuda" else max(few, _WORDS // len(elements))
+    together = count if backend_name(elements) == "cuda" else max(few, WORDS // len(elements))
     if count <= together:
         return _inverses(elements, multiply, invert, few)
     result = np.empty_like(elements, shape=elements.shape, order="C")

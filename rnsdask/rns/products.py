@@ -30,16 +30,6 @@ from rnsdask.rns.system import RNS
 BEYOND, ZERO, NEGATIVE = 1, 2, 4
 
 
-def bound_of_products(system: RNS, terms: int) -> int | None:
-    """A bound of the products of so many numbers, if it shows that all are in range; else None."""
-    magnitude, highest = max(system.known_magnitude, 1), system.value_range[1]
-    # Other magnitudes than 1 grow by a bit at least.
-    if magnitude > 1 and terms > highest.bit_length():
-        return None
-    bound: int = magnitude**terms
-    return bound if bound <= highest else None
-
-
 def factors_of(residues: Array, system: RNS, mode: str) -> Array:
     """Factors of single numbers, for a mode of overflow; with ``"wrap"`` their residues."""
     if mode == "wrap":

@@ -6,25 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import LimitOverflowError
 from rnsdask.core.extension import enough_moduli, needed_product
-from rnsdask.core.moduli import LIMB_BITS, MOST_MODULI, first_moduli
 from rnsdask.core.number_system import with_source_of
 from rnsdask.core.place import Locate
 from rnsdask.core.ranges import Range
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import compare, sign
 from rnsdask.rns.extend import base_extend, holds_every_value
-from rnsdask.rns.system import RNS
-
-MOST_BITS = LIMB_BITS * MOST_MODULI
-"""Bits of no moduli set are more: each modulus has at most 32."""
-
-
-def check_length(bits: int) -> None:
-    """Raise LimitOverflowError if no moduli set can hold results of that length."""
-    if bits > MOST_BITS:
-        raise LimitOverflowError(0, bits, MOST_BITS, signed=False, negative=False)
+from rnsdask.rns.system import RNS, check_length, least_system
 
 
 def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, nested: bool = False) -> RNS:
@@ -61,25 +50,6 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, neste
                 "its numbers are in the signed range; x.with_bound(bound) of the unsigned one does"
             )
     return with_source_of(first, *systems)
-
-
-def least_system(low: int, high: int, signed: bool, count: int = 1) -> RNS:
-    """The system that grows, of the fewest moduli, at least `count`, that hold a range; signed if needed.
-
-    A range that no set can hold is a LimitOverflowError.
-    """
-    is_signed = signed or low < 0
-    bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + is_signed
-    check_length(bits)
-    count = max(count, bits // LIMB_BITS)
-    while True:
-        if count > MOST_MODULI:
-            raise LimitOverflowError(0, bits, MOST_BITS, signed=is_signed, negative=False)
-        system = RNS(first_moduli(count), is_signed, grows=True)
-        lowest, highest = system.value_range
-        if lowest <= low and high <= highest:
-            return system
-        count += 1
 
 
 def extended_system(systems: Sequence[RNS], low: int, high: int) -> RNS:

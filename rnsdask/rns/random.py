@@ -1,12 +1,11 @@
-"""Residues of random numbers, uniform in the range of a number system or within its bound. In NumPy."""
+"""Residues of random numbers, uniform in the range of a moduli set or between limits. In NumPy."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.moduli import LIMB_BITS
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 from rnsdask.rns.convert import ints_to_limbs, to_residues
 from rnsdask.rns.exact import residues_of
 
@@ -15,20 +14,22 @@ _BATCH_LIMBS = 2**18
 
 
 def random_residues(
-    system: Any, shape: tuple[int, ...], generator: np.random.Generator
+    moduli: ModuliSet,
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
+    limits: tuple[int, int] | None = None,
 ) -> NDArray[np.uint32]:
-    """Residues (n, *shape) of numbers uniform in ``system.known_range``, of a system of residues.
+    """Residues (n, *shape) of numbers uniform in the range of the moduli, or between limits.
 
-    In the whole range the residues of a number are independent of one another, each uniform. Within a bound,
+    In the whole range the residues of a number are independent of one another, each uniform. Between limits,
     numbers of the bits of the range's length are drawn until one is in it: less than two on average.
     """
-    moduli = system.moduli
     residues = np.empty((len(moduli), *shape), dtype=np.uint32)
-    if system.bound is None:
+    if limits is None:
         for row, m in zip(residues, moduli, strict=True):
             row[...] = generator.integers(0, m, size=shape, dtype=np.uint32)
         return residues
-    lowest, highest = system.known_range
+    lowest, highest = limits
     matrix = residues.reshape(len(moduli), -1)
     limbs_of_one = _limb_count(highest - lowest)
     batch, total = max(1, _BATCH_LIMBS // limbs_of_one), math.prod(shape)

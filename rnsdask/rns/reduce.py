@@ -24,7 +24,7 @@ from rnsdask.rns.order import are_near_top, comparable_limbs, greatest
 from rnsdask.rns.system import RNS
 
 # Numbers whose candidate flags are made at a time: it bounds the memory an adversarial chunk needs.
-_FLAG_BLOCK = 2**26
+FLAG_BLOCK = 2**26
 
 WORTH_A_GLANCE = 2**18
 """Residues whose first few numbers are looked at before all are."""
@@ -35,7 +35,7 @@ _FIRST = 8  # numbers
 _FIRST_DIVIDED = 64
 
 # Sums of residues and of half keys stay below 2**64.
-_SUM_BLOCK = 2**31
+SUM_BLOCK = 2**31
 
 
 # ---- MAX and MIN ------------------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ def _candidates(residues: Array, constants: KeyConstants, minimum: bool, thresho
     """Ascending indices of the numbers to decide exactly, in batches; the first batch is a single one."""
     kernels = kernels_of(residues)
     first = True
-    for start in range(0, residues.shape[1], _FLAG_BLOCK):
-        block = residues[:, start : start + _FLAG_BLOCK]
+    for start in range(0, residues.shape[1], FLAG_BLOCK):
+        block = residues[:, start : start + FLAG_BLOCK]
         (indices,) = kernels.candidates(block, constants, minimum, threshold).nonzero()
         indices = indices + start
         if first and indices.size:
@@ -147,7 +147,7 @@ def _candidates(residues: Array, constants: KeyConstants, minimum: bool, thresho
 def _sum(residues: Array, system: RNS) -> ReductionResult:
     # The keys' error, at most the sum of the moduli, adds up: the number of wraps is unique while all of it
     # is below 2**64.
-    block = min(_SUM_BLOCK, 2 ** (KEY_BITS - 1) // (sum(system.moduli) + 1) // 4 * 4)
+    block = min(SUM_BLOCK, 2 ** (KEY_BITS - 1) // (sum(system.moduli) + 1) // 4 * 4)
     count = residues.shape[1]
     starts = range(0, count, block)
     blocks = [residues] if len(starts) == 1 else [residues[:, k : k + block] for k in starts]

@@ -36,10 +36,10 @@ _SUM_BITS = 61
 _SUM_ERROR = 2**60
 
 # Keys added up at a time: CuPy's cumsum is wrong beyond 2**31.
-_KEY_BLOCK = 2**26
+KEY_BLOCK = 2**26
 
 # Numbers whose running sums are checked as Python ints at a time.
-_EXACT_BLOCK = 2**12
+EXACT_BLOCK = 2**12
 
 
 def _sum_of(residues: Array, system: RNS) -> int:
@@ -83,7 +83,7 @@ def _sums_fit(residues: Array, system: RNS, before: int) -> bool:
 def _first_overflow(residues: Array, system: RNS, before: int) -> tuple[int, int] | None:
     """Index and value of the first running sum that is out of range."""
     constants = key_constants(system.moduli, system.signed)
-    size = min(_KEY_BLOCK, _SUM_ERROR // _step_error(constants))
+    size = min(KEY_BLOCK, _SUM_ERROR // _step_error(constants))
     for first in range(0, residues.shape[1], size):
         block = residues[:, first : first + size]
         overflow = _first_overflow_of_block(block, system, constants, before)
@@ -103,7 +103,7 @@ def _first_overflow_of_block(
         # No sum before this one overflows, so all of them are exact.
         first = int(suspects[0])
         before += _sum_of(residues[:, done:first], system)
-        done = min(first + _EXACT_BLOCK, residues.shape[1])
+        done = min(first + EXACT_BLOCK, residues.shape[1])
         values = system.decode(residues[:, first:done]).tolist()
         values[0] += before
         for index, before in zip(count(first), accumulate(values), strict=False):

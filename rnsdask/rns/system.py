@@ -3,21 +3,42 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants import sufficient_prefix
-from rnsdask.core.errors import ReplacedModuliOverflowError, RNSOverflowError, abbreviate, bits_text
+from rnsdask.core.errors import (
+    LimitOverflowError,
+    ReplacedModuliOverflowError,
+    RNSOverflowError,
+    abbreviate,
+    bits_text,
+)
 from rnsdask.core.layout import check_residue_array
-from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, first_moduli, to_text
-from rnsdask.core.number_system import NumberSystem, check_source
+from rnsdask.core.moduli import (
+    LIMB_BITS,
+    MOST_MODULI,
+    ModuliSet,
+    as_bool,
+    as_integer,
+    check_moduli_set,
+    first_moduli,
+    to_text,
+)
+from rnsdask.core.number_system import RESIDUES, NumberSystem, check_source
 from rnsdask.core.place import Locate
+from rnsdask.core.stored_fields import read_bound, read_flag, read_moduli, read_source, source_fields
 from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
+from rnsdask.rns.convert import greatest_magnitude, ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
+from rnsdask.rns.random import random_residues
+
+MOST_BITS = LIMB_BITS * MOST_MODULI
+"""Bits of no moduli set are more: each modulus has at most 32."""
 
 if TYPE_CHECKING:
     from rnsdask.arrays.rns_array import RNSArray
@@ -53,6 +74,8 @@ class RNS(NumberSystem):
 
     array_type: ClassVar[type["RNSArray"]]
     table_name: ClassVar[str] = RNS_TABLE
+    stored_as: ClassVar[str] = RESIDUES
+    required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")
     lacks: ClassVar[str] = "residues have no such operation"
     ways_out: ClassVar[Mapping[str, str]] = {
         POSITIONAL_TABLE: "x.to_positional(bits) makes limbs",
@@ -152,6 +175,31 @@ class RNS(NumberSystem):
         moduli = sufficient_prefix(self.moduli, self.signed, self.bound)
         return RNS(moduli, self.signed), words[: len(moduli)]
 
+    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+        """Residues of random numbers: :func:`.random_residues`."""
+        return random_residues(
+            self.moduli, shape, generator, None if self.bound is None else self.known_range
+        )
+
+    def bound_of(self, integers: Any) -> int:
+        """The greatest magnitude of integers: :func:`.greatest_magnitude`."""
+        return greatest_magnitude(integers)
+
+    def bound_of_products(self, terms: int) -> int | None:
+        """The bound to the power of `terms`."""
+        magnitude, highest = max(self.known_magnitude, 1), self.value_range[1]
+        # Other magnitudes than 1 grow by a bit at least.
+        if magnitude > 1 and terms > highest.bit_length():
+            return None
+        bound: int = magnitude**terms
+        return bound if bound <= highest else None
+
+    def for_range(self, lowest: int, highest: int, *, signed: bool | None = None) -> "RNS":
+        """The system that grows, of the fewest moduli: :func:`least_system`."""
+        return (
+            least_system(lowest, highest, self.signed if signed is None else signed) if self.grows else self
+        )
+
     def encode(self, values: Any) -> NDArray[np.uint32]:
         """Residues of integers: :func:`.ints_to_residues`."""
         return ints_to_residues(values, self.moduli, self.signed)
@@ -245,3 +293,74 @@ class RNS(NumberSystem):
         source = {} if self.source is None else {"In place of": repr(self.source)}
         kind = f"{self.range_kind}, grows" if self.grows else self.range_kind
         return {"Moduli": repr(self.moduli), **source, "Range": kind, "Bound": bound}
+
+    # ---- in stores and on the command line ----------------------------------------------------------------
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Moduli, range and bound; the source if there is one, and whether it grows."""
+        bound = None if self.bound is None else hex(self.bound)
+        mode = {"grows": True} if self.grows else {}
+        fields = {"moduli": list(self.moduli), "signed": self.signed, "bound": bound}
+        return {**fields, **source_fields(self.source), **mode}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> "RNS":
+        """Return the system of these fields."""
+        moduli, source = read_moduli(stored), read_source(stored)
+        system = cls(
+            moduli, read_flag(stored, "signed"), source=source, grows=read_flag(stored, "grows", False)
+        )
+        bound = read_bound(stored)
+        return system if bound is None else system.with_exact_bound(bound)
+
+    def first_contradiction(self, words: Any) -> tuple[int, str] | None:
+        """The first number beyond the bound."""
+        if self.bound is None:
+            return None
+        # By its name, as the table: it imports this module.
+        excess = resolve_name("rnsdask.rns.bounds:find_excess")(words, self)
+        return None if excess is None else (excess.index, f"is {excess.text(self.bound)}")
+
+    def summary(self) -> dict[str, str]:
+        """Moduli, source, range and what is known of magnitudes."""
+        source = {} if self.source is None else {"source": repr(self.source)}
+        ends = "signed, -(M//2) to (M-1)//2" if self.signed else "unsigned, 0 to M-1"
+        known = "unknown" if self.bound is None else f"at most {bits_text(self.bound.bit_length())}"
+        kind = {"range": f"{ends}; grows" if self.grows else ends, "magnitude": known}
+        return {"moduli": repr(self.moduli), **source, **kind}
+
+    def facts(self) -> dict[str, Any]:
+        """Bits of the range, moduli, source, and whether it grows."""
+        source = {} if self.source is None else {"source": list(self.source)}
+        mode = {"grows": True} if self.grows else {}
+        return {"bits": self.moduli.bits, "moduli": list(self.moduli), **source, **mode}
+
+    @property
+    def wraps_modulo(self) -> str:
+        """The product of the moduli."""
+        return "M"
+
+
+def check_length(bits: int) -> None:
+    """Raise LimitOverflowError if no moduli set can hold results of that length."""
+    if bits > MOST_BITS:
+        raise LimitOverflowError(0, bits, MOST_BITS, signed=False, negative=False)
+
+
+def least_system(low: int, high: int, signed: bool, count: int = 1) -> RNS:
+    """The system that grows, of the fewest moduli, at least `count`, that hold a range; signed if needed.
+
+    A range that no set can hold is a LimitOverflowError.
+    """
+    is_signed = signed or low < 0
+    bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + is_signed
+    check_length(bits)
+    count = max(count, bits // LIMB_BITS)
+    while True:
+        if count > MOST_MODULI:
+            raise LimitOverflowError(0, bits, MOST_BITS, signed=is_signed, negative=False)
+        system = RNS(first_moduli(count), is_signed, grows=True)
+        lowest, highest = system.value_range
+        if lowest <= low and high <= highest:
+            return system
+        count += 1

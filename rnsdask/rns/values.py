@@ -10,8 +10,7 @@ from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.convert import as_python_ints, flat_values, place_of
-from rnsdask.rns.promotion import least_system
-from rnsdask.rns.system import RNS
+from rnsdask.rns.system import RNS, least_system
 
 _SPACES = b" \t\r\n"
 _TEXT_SPACES = _SPACES.decode("ascii")

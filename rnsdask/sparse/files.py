@@ -1,38 +1,39 @@
 """Reading sparse matrices of integers from files: Matrix Market's, and LinBox's ``.sms``."""
 
 import gzip
-import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO, cast
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError, JobError, abbreviate
+from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.places import local_path
+from rnsdask.io.integer_reading import BYTE_ORDER_MARK
+from rnsdask.io.matrix_market import (
+    PATTERN,
+    UNSIGNED,
+    Entries,
+    Head,
+    MatrixFile,
+    check_single,
+    is_matrix_market,
+    short_integers,
+)
 from rnsdask.sparse.matrix import SparseMatrix, check_memory, check_shape, from_entries
-
-_BANNER = "%%matrixmarket"
-_SIGNS = {"general": 0, "symmetric": 1, "skew-symmetric": -1}
-"""Signs of the entries above the diagonal, by the symmetry that a file tells."""
-
-_LONG = re.compile("[0-9]{19}")
-"""Digits of numbers that 64 bits may not hold."""
-
 
 _LONGEST_LINE = 2**24
 """Characters of a line: no number system holds longer integers."""
 
-_BLOCK_LINES, _BLOCK_CHARACTERS = 2**15, 2**20
-"""Lines that are parsed at a time, and characters from which on there are no more."""
-
 _ENTRY_BYTES = 96
 """Bytes of an entry that is read and not yet in a matrix, by estimate."""
+
+_END = [b"0", b"0", b"0"]
+"""Words of the last line of an ``.sms`` file."""
 
 
 def read(path: str | Path) -> SparseMatrix:
@@ -55,9 +56,8 @@ def read(path: str | Path) -> SparseMatrix:
     OSError
         If it cannot be read.
     """
-    with _opened(path) as (file, name):
-        head = _head(file, name)
-        return _matrix(_entries(file, head, name), head, name)
+    with _opened(path) as file:
+        return _matrix(file)
 
 
 def measure(path: str | Path) -> tuple[tuple[int, int], int]:
@@ -65,178 +65,88 @@ def measure(path: str | Path) -> tuple[tuple[int, int], int]:
 
     Errors are those of :func:`read` about a file's header.
     """
-    with _opened(path) as (file, name):
-        head = _head(file, name)
-        lines = sum(len(block) for _, block in _blocks(file, head.lines, name))
-    return head.shape, lines * (2 if head.sign else 1)
+    with _opened(path) as file:
+        return file.head.shape, file.count_lines() * (2 if file.head.sign else 1)
 
 
-@dataclass(frozen=True)
-class _Head:
-    """The first `lines` lines of a file: `count` entries follow, of `width` integers, or ``0 0 0`` ends them.
+class _SmsFile(MatrixFile):
+    """A file of LinBox's, which says nothing of its entries but where they end."""
 
-    `sign` is that of the entries above the diagonal of a symmetric matrix, else 0.
-    """
+    def _read_head(self, *_: object) -> Head:
+        line = self._next_line(_LONGEST_LINE)
+        words = line.removeprefix(BYTE_ORDER_MARK).split()
+        if len(words) != 3 or words[2].isdigit():
+            begin = repr(line.strip()[:80].decode("utf-8", "backslashreplace"))
+            raise self.error(
+                f"expected %%MatrixMarket, or rows, columns and M as an .sms file begins, got {begin}"
+            )
+        rows, columns = self.lengths(b" ".join(words[:2]), 2, "rows and columns")
+        return Head((rows, columns), None)
 
-    lines: int
-    shape: tuple[int, int]
-    count: int | None = None
-    width: int = 3
-    field: str = "integer"
-    symmetry: str = "general"
-
-    @property
-    def sign(self) -> int:
-        return _SIGNS[self.symmetry]
+    def _tokens(self) -> Iterator[list[bytes]]:
+        ends = 0
+        for tokens in super()._tokens():
+            rows = tokens[::3]
+            end = 3 * rows.index(b"0") if b"0" in rows else len(tokens)
+            is_end = tokens[end : end + 3] == _END
+            if ends or (is_end and end + 3 < len(tokens)):
+                break
+            ends += is_end
+            if found := tokens[:end] if is_end else tokens:
+                yield found
+        else:
+            if ends:
+                return
+        raise InputError(f"{self.name}: an .sms file ends with the line 0 0 0, which must be there once")
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[tuple[IO[str], Path]]:
-    """Open a file, decompressed; errors of damaged data, and of memory, name it."""
+def _opened(path: str | Path) -> Iterator[MatrixFile]:
+    """Open a file, decompressed, and read its head; errors of damaged data, and of memory, name the file.
+
+    A shape that memory cannot hold is an error at once.
+    """
     path = local_path(path, "path")
-    how: dict[str, Any] = {"mode": "rt", "encoding": "utf-8-sig", "errors": "backslashreplace"}
-    with gzip.open(path, **how) if path.suffix == ".gz" else path.open(**how) as file:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
         try:
-            yield file, path
+            file = _file(cast("BinaryIO", stream), str(path))
+            check_memory(file.head.shape, 0)
+            yield file
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f"{path}: {error}") from error
         except JobError as error:
             raise JobError(f"{path}: {error}") from None
 
 
-def _head(file: IO[str], path: Path) -> _Head:
-    """Read what comes before the entries; a shape that memory cannot hold is an error at once."""
-    first = _line(file, 1, path)
-    head = _market_head(file, first, path) if first.lower().startswith(_BANNER) else _sms_head(first, path)
+def _file(stream: BinaryIO, name: str) -> MatrixFile:
+    begin = stream.read(32)
+    stream.seek(0)
+    kind = MatrixFile if is_matrix_market(begin) else _SmsFile
+    fields = ("integer", UNSIGNED, PATTERN)
+    file = kind(stream, name, formats=("coordinate",), fields=fields, longest=_LONGEST_LINE)
     try:
-        check_shape(head.shape)
+        check_shape(file.head.shape)
     except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
-    check_memory(head.shape, 0)
-    return head
+        raise InputError(f"{name}: {error}") from None
+    return file
 
 
-def _line(file: IO[str], number: int, path: Path) -> str:
-    line = file.readline(_LONGEST_LINE + 1)
-    if len(line) > _LONGEST_LINE:
-        raise InputError(f"{path}:{number}: the line has more than {_LONGEST_LINE} characters")
-    return line
-
-
-def _market_head(file: IO[str], first: str, path: Path) -> _Head:
-    words = first.lower().split()
-    if len(words) != 5 or words[1:3] != ["matrix", "coordinate"] or words[4] not in _SIGNS:
-        raise InputError(
-            f"{path}: expected %%MatrixMarket matrix coordinate integer and general, symmetric or "
-            f"skew-symmetric, got {first.strip()!r:.80}"
-        )
-    field, symmetry = words[3:]
-    if field not in ("integer", "unsigned-integer", "pattern"):
-        raise InputError(f"{path}: the field must be integer or pattern, got {field!r:.80}")
-    if symmetry == "skew-symmetric" and field != "integer":
-        raise InputError(f"{path}: a skew-symmetric matrix has negative integers, and the field is {field}")
-    line, number = _line(file, 2, path), 2
-    while line.startswith("%") or line.isspace():
-        line, number = _line(file, number + 1, path), number + 1
-    rows, columns, count = _header(line, 3, path)
-    if symmetry != "general" and rows != columns:
-        raise InputError(f"{path}: a {symmetry} matrix must be square, got {rows} x {columns}")
-    return _Head(number, (rows, columns), count, 2 if field == "pattern" else 3, field, symmetry)
-
-
-def _sms_head(first: str, path: Path) -> _Head:
-    words = first.split()
-    if len(words) != 3 or words[2].isdigit():
-        raise InputError(
-            f"{path}: expected %%MatrixMarket, or rows, columns and M as an .sms file begins, got "
-            f"{first.strip()!r:.80}"
-        )
-    rows, columns = _header(" ".join(words[:2]), 2, path)
-    return _Head(1, (rows, columns))
-
-
-def _header(line: str, count: int, path: Path) -> list[int]:
-    words = line.split()
-    if len(words) != count or not all(word.isascii() and word.isdigit() for word in words):
-        raise InputError(f"{path}: expected {count} lengths, got {line.strip()!r:.80}")
-    return [min(int(gmpy2.mpz(word)), 2**63 - 1) for word in words]  # no file has as many
-
-
-def _blocks(file: IO[str], before: int, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Iterate over the lines after the first `before`, some at a time, each with the number of the first."""
-    first = number = before + 1
-    lines: list[str] = []
-    length = 0
-    while line := _line(file, number, path):
-        lines.append(line)
-        length, number = length + len(line), number + 1
-        if len(lines) == _BLOCK_LINES or length > _BLOCK_CHARACTERS:
-            yield first, lines
-            first, lines, length = number, [], 0
-    yield first, lines
-
-
-def _entries(file: IO[str], head: _Head, path: Path) -> NDArray[Any]:
-    """Numbers (entries, 3) of the lines after the header, int64 or, if one may not fit, objects.
+def _matrix(file: MatrixFile) -> SparseMatrix:
+    """Make the matrix of all entries and of those that they are mirrored to.
 
     JobError as soon as memory could not hold the matrix of those read.
     """
-    some = rf"(\s+[+-]?[0-9]+){{{head.width - 1}}}"
-    pattern = re.compile(rf"\s*[+-]?[0-9]+{some}\s*(%.*)?", re.ASCII | re.DOTALL)
-    parts = [np.empty((0, 3), np.int64)]
+    head, parts = file.head, [(np.empty(0, np.int64),) * 3]
     count = held = 0
-    for first, lines in _blocks(file, head.lines, path):
-        for number, line in enumerate(lines, first):
-            if not pattern.fullmatch(line) and line.strip() and not line.lstrip().startswith("%"):
-                raise InputError(f"{path}:{number}: expected {head.width} integers, got {line.strip()!r:.80}")
-        part = _parsed(lines, head.width)
-        parts.append(part)
-        count += len(part)
-        held += _ENTRY_BYTES * len(part) + (sum(map(len, lines)) if part.dtype == object else 0)
-        if head.count is not None and count > head.count:
-            raise InputError(f"{path}: the header tells of {head.count} entries, and there are more")
+    for entries in file.entries():
+        values = _values(file, entries)
+        parts.append((entries.rows, entries.columns, values))
+        count += len(values)
+        held += _ENTRY_BYTES * len(values)
+        held += sum(map(len, entries.texts)) if values.dtype == object else 0
         check_memory(head.shape, count * (2 if head.sign else 1), held)
-    if head.count is not None and count != head.count:
-        raise InputError(f"{path}: the header tells of {head.count} entries, and there are {count}")
-    entries = np.concatenate(parts)
-    if head.count is None:
-        ends = (entries == 0).all(axis=1).nonzero()[0]
-        if len(ends) != 1 or ends[0] != count - 1:
-            raise InputError(f"{path}: an .sms file ends with the line 0 0 0, which must be there once")
-        entries = entries[:-1]
-    return entries
-
-
-def _parsed(lines: list[str], width: int) -> NDArray[Any]:
-    """Numbers (entries, 3) of lines that are right, some of which may be blank or comments."""
-    lines = [line for line in lines if line.partition("%")[0].strip()]
-    found: NDArray[Any]
-    if not lines:
-        return np.empty((0, 3), np.int64)
-    if any(map(_LONG.search, lines)):
-        words = (line.partition("%")[0].split() for line in lines)
-        found = np.array([[int(gmpy2.mpz(word)) for word in of_line] for of_line in words], object)
-    else:
-        found = np.loadtxt(lines, np.int64, comments="%", ndmin=2)
-    if width == 2:
-        found = np.concatenate([found, np.ones_like(found[:, :1])], axis=1)
-    return found
-
-
-def _matrix(entries: NDArray[Any], head: _Head, path: Path) -> SparseMatrix:
-    """Make the matrix of entries, which are checked, and of those that they are mirrored to."""
-    if head.field == "unsigned-integer":
-        _check(entries[:, 2] >= 0, entries, f"is negative, and the field is {head.field}", path)
-    for axis, (name, length) in enumerate(zip(("row", "column"), head.shape, strict=True)):
-        places = entries[:, axis]
-        _check((places >= 1) & (places <= length), entries, f"has a {name} out of the {length} {name}s", path)
-    places = entries[:, :2].astype(np.int64) - 1
-    rows, columns, values = places[:, 0], places[:, 1], entries[:, 2]
-    if head.sign > 0:
-        _check(rows >= columns, entries, "is above the diagonal of a symmetric matrix", path)
-    if head.sign < 0:
-        _check(rows > columns, entries, "is not below the diagonal of a skew-symmetric matrix", path)
-    _check_places(rows, columns, head.shape, path)
+    rows, columns, values = (np.concatenate(some) for some in zip(*parts, strict=True))
+    check_single(file.name, np.sort(rows * head.shape[1] + columns), head.shape[1])
     if head.sign:
         other = rows != columns
         values = np.concatenate([values, values[other] * head.sign])
@@ -244,28 +154,18 @@ def _matrix(entries: NDArray[Any], head: _Head, path: Path) -> SparseMatrix:
     return from_entries(rows, columns, values, head.shape)
 
 
-def _check_places(
-    rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int], path: Path
-) -> None:
-    places = np.sort(rows * shape[1] + columns)
-    if len(twice := np.flatnonzero(places[1:] == places[:-1])):
-        raise two_entries(path, *divmod(int(places[twice[0]]), shape[1]))
-
-
-def two_entries(name: object, row: int, column: int) -> InputError:
-    """Make the error of a file with two entries of one row and column, counted from 0.
-
-    Neither format says what they are: SciPy adds them, other programs keep the last, or refuse them too.
-    """
-    return InputError(
-        f"{name}: it has two entries of row {row + 1}, column {column + 1}, and no format says whether they "
-        "add up; in Python, rd.sparse.from_entries adds entries of one place"
-    )
-
-
-def _check(is_right: NDArray[Any], entries: NDArray[Any], what: str, path: Path) -> None:
-    """Raise InputError that shows the first wrong entry."""
-    if not is_right.all():
-        k = int(np.argmin(is_right.astype(bool)))
-        row, column, value = (abbreviate(int(v)) for v in entries[k])
-        raise InputError(f"{path}: entry {k + 1}, {row} {column} {value}, {what}")
+def _values(file: MatrixFile, entries: Entries) -> NDArray[Any]:
+    """Integers of entries, int64 or, if one may not fit, objects."""
+    texts = entries.texts
+    values: NDArray[Any] | None = short_integers(texts)
+    if values is None:
+        values = np.empty(len(texts), dtype=object)
+        for k, text in enumerate(texts):
+            if (value := parse_integer(text)) is None:
+                raise file.error_of_entry(entries.before + k, not_an_integer(text))
+            values[k] = int(value)
+    if file.head.field == UNSIGNED and len(wrong := np.flatnonzero(values < 0)):
+        k = int(wrong[0])
+        problem = f"{abbreviate(int(values[k]))} is negative, and the field is {UNSIGNED}"
+        raise file.error_of_entry(entries.before + k, problem)
+    return values

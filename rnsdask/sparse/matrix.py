@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 import dask.array as da
 import numpy as np
@@ -15,10 +15,13 @@ from rnsdask.backend.protocol import SparseRows
 from rnsdask.cluster.limits import process_limit
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.rows import multiply_sparse
 from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import find_lengths
+from rnsdask.lazy.operands import find_lengths, is_number_array
 
 _MOST_LENGTH = 2**31 - 1
 """Most rows and columns: columns of entries are 32-bit integers."""
@@ -33,7 +36,7 @@ _KEPT = 4
 _ROW_BYTES, _ENTRY_BYTES = 24, 96
 """Bytes of a row, and of an entry beside its value, while entries are brought into order."""
 
-_FITS_EVERYWHERE = 2**28
+FITS_EVERYWHERE = 2**28
 """Bytes that need no look at how much memory there is."""
 
 
@@ -89,7 +92,7 @@ class SparseMatrix:
         return FieldArray(self.dense_words(self.check_fields(fields).moduli), fields)
 
     def __matmul__(self, x: Any) -> FieldArray:
-        if not isinstance(x, FieldArray) or not isinstance(x.system, PrimeFields):
+        if not has_sparse_products(x):
             kind = repr(x.system) if isinstance(x, FieldArray) else type(x).__name__
             raise TypeError(
                 f"a SparseMatrix multiplies a FieldArray of PrimeFields, got {kind}; "
@@ -97,17 +100,15 @@ class SparseMatrix:
             )
         self.check_fields(x.system)
         words = vectors_of(x, self.shape[1], "x")
-        found = self._product(words if words.ndim == 3 else words[..., None], x.system.moduli)
+        found = self._product(words if words.ndim == 3 else words[..., None], x.system)
         return FieldArray(found if words.ndim == 3 else found[..., 0], x.system)
 
-    def _product(self, words: Any, moduli: ModuliSet) -> Any:
+    def _product(self, words: Any, system: NumberSystem) -> Any:
         if not isinstance(words, da.Array):
-            return self.multiply(words, moduli)
+            return system.apply(multiply_sparse, words, matrix=self)
         words = rechunked(words, {1: -1})
-        chunks = ((self.shape[0],), words.chunks[2])
-        return map_chunks(
-            _multiply, words, self.as_chunk(), rows=len(moduli), chunks=chunks, moduli=moduli, token="sparse"
-        )
+        how: dict[str, Any] = {"rows": system.rows, "chunks": ((self.shape[0],), words.chunks[2])}
+        return map_chunks(_multiply, words, self.as_chunk(), system=system, token="sparse", **how)
 
     def as_chunk(self) -> da.Array:
         """A Dask array of no axes that holds the matrix, so that a graph has it once."""
@@ -140,11 +141,11 @@ class SparseMatrix:
 
     def check_fields(self, fields: Any) -> PrimeFields:
         """Return fields that a product may be in, or raise TypeError or ValueError."""
-        if not isinstance(fields, PrimeFields):
+        if not isinstance(fields, NumberSystem) or multiply_sparse.name not in fields.table:
             raise TypeError(f"fields must be PrimeFields, got {type(fields).__name__}")
         if self.fields is not None and not self.fields.same_numbers(fields):
             raise ValueError(f"the matrix is of elements of {self.fields!r}, got vectors of {fields!r}")
-        return fields
+        return cast("PrimeFields", fields)
 
     def residues(self, moduli: ModuliSet) -> NDArray[np.uint32]:
         """Entries (n, nnz) modulo primes, which are some of the matrix's own if it is of elements."""
@@ -211,9 +212,13 @@ class SparseMatrix:
         return out
 
 
-def _multiply(words: Array, box: Any, *, moduli: ModuliSet) -> Array:
-    found: Array = box.item().multiply(words, moduli)
-    return found
+def _multiply(words: Array, box: Any, *, system: NumberSystem) -> Array:
+    return system.apply(multiply_sparse, words, matrix=box.item())
+
+
+def has_sparse_products(x: Any) -> bool:
+    """Whether an operand is an array of numbers whose system multiplies sparse matrices by vectors."""
+    return is_number_array(x) and has(multiply_sparse, x)
 
 
 def vectors_of(x: FieldArray, length: int, name: str) -> Any:
@@ -282,7 +287,7 @@ def check_memory(shape: tuple[int, int], entries: int, beside: int = 0) -> None:
     `beside` are the bytes of their values, and what else is held meanwhile.
     """
     need = _ROW_BYTES * shape[0] + _ENTRY_BYTES * entries + beside
-    if need > _FITS_EVERYWHERE and need > (limit := process_limit()):
+    if need > FITS_EVERYWHERE and need > (limit := process_limit()):
         raise JobError(
             f"a sparse matrix of shape {shape} with {entries} entries takes {need / 1e9:.3g} GB, and this "
             f"process may use {limit / 1e9:.3g} GB"
@@ -304,10 +309,10 @@ def check_shape(shape: Any) -> tuple[int, int]:
 def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
     """The fields of values, and residues (n, N); or None and integers (N,), int64 or objects."""
     if isinstance(values, FieldArray):
-        words: Any = values.words
-        if not isinstance(values.system, PrimeFields) or isinstance(words, da.Array):
+        given: Any = values
+        if not has_sparse_products(given) or isinstance(given.words, da.Array):
             raise TypeError("values must be integers or a FieldArray of PrimeFields in memory")
-        fields, found = values.system, to_backend(words, "cpu")
+        fields, found = given.system, to_backend(given.words, "cpu")
     else:
         fields, found = None, _integers(values)
     if found.ndim != 1 + (fields is not None):

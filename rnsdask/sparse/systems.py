@@ -16,7 +16,7 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
-from rnsdask.sparse.matrix import SparseMatrix, vectors_of
+from rnsdask.sparse.matrix import SparseMatrix, has_sparse_products, vectors_of
 from rnsdask.typing import Integer, PlainArray
 
 PRIMES_OF_TASK = 16
@@ -63,7 +63,7 @@ def solve(
         If operands are something else, or shapes or fields do not fit.
     """
     _check_matrix(a)
-    if not isinstance(b, FieldArray) or not isinstance(b.system, PrimeFields):
+    if not has_sparse_products(b):
         raise TypeError(f"b must be a FieldArray of PrimeFields, got {type(b).__name__}")
     moduli, words = a.check_fields(b.system).moduli, vectors_of(b, a.shape[0], "b")
     number, size = _as_seed(seed), _as_chunks(chunks)

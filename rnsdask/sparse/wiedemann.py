@@ -34,7 +34,7 @@ Operator = Callable[[Array], Array]
 _FIRST_TERMS, _SURPLUS = 128, 64
 
 # Rounds of a solution, each of which finds a further factor of a polynomial, and matrices drawn anew.
-_ROUNDS, _TRIES = 40, 8
+_ROUNDS, TRIES = 40, 8
 
 # Vectors that a minimal polynomial is tried with are so many that a wrong one passes less often than once in
 # 2 to this power; and so are ranks too small.
@@ -157,12 +157,12 @@ def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int, first: int | 
     _check_empty_rows(a, b, moduli, first)
     x = np.zeros_like(b, shape=(len(moduli), a.shape[1], b.shape[2]), order="C")
     pending = (~_is_zero(b)).nonzero()[0]
-    for attempt in range(_TRIES + 1):
+    for attempt in range(TRIES + 1):
         if not len(pending):
             return x
         some, right = unchecked_set([moduli[i] for i in pending]), b[pending]
         if attempt:
-            found, solved = _solved_by_squares(a, right, some, (seed, attempt), first)
+            found, solved = solve_by_squares(a, right, some, (seed, attempt), first)
         elif a.shape[0] == a.shape[1]:
             found, solved = _solved(partial(a.multiply, moduli=some), right, some, (seed, 0))
         else:
@@ -191,7 +191,7 @@ def _eliminated(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Arr
     """Solution (1, C, K) by elimination; NumberError if the matrix is too large for it."""
     if not dense.fits(a.shape, b.shape[2]):
         raise NumberError(
-            f"neither a solution modulo {prime} nor a proof that there is none was found in {_TRIES} trials, "
+            f"neither a solution modulo {prime} nor a proof that there is none was found in {TRIES} trials, "
             "for the prime is small; rd.linalg.solve takes a.to_dense(fields), with unique=False"
         )
     found = dense.solve(a, b, prime)
@@ -217,9 +217,13 @@ def _diagonals(a: SparseMatrix, moduli: ModuliSet, like: Array, key: tuple[int, 
     return d, _random(moduli, (rows, 1), like, (*key, 3), low=1)
 
 
-def _solved_by_squares(
+def solve_by_squares(
     a: SparseMatrix, b: Array, moduli: ModuliSet, key: tuple[int, ...], first: int | None
 ) -> tuple[Array, NDArray[np.bool_]]:
+    """Try once to solve a x = b (n, columns, K) modulo each prime: x, and whether it is a solution (n, K).
+
+    LinAlgError, which names `first` plus the vector, where it is proved that there is none.
+    """
     d, e = _diagonals(a, moduli, b, key)
     left, operator = _squares(a, d, e, moduli)
     x, solved = _solved(operator, left(b), moduli, key)
@@ -320,7 +324,7 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
     length = a.shape[0]
     found = np.zeros(len(moduli), np.uint32)
     pending = list(range(len(moduli)))
-    for trial in range(_TRIES):
+    for trial in range(TRIES):
         some = unchecked_set([moduli[i] for i in pending])
         d = _random(some, (length, 1), like, (seed, trial, 8), low=1)
         u = _random(some, (1, length), like, (seed, trial, 9))
@@ -346,6 +350,6 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
         found[pending] = dense.determinants(a, unchecked_set([moduli[i] for i in pending]))
         return found
     raise NumberError(
-        f"the determinant modulo {moduli[pending[0]]} was not found in {_TRIES} trials, for the prime is "
+        f"the determinant modulo {moduli[pending[0]]} was not found in {TRIES} trials, for the prime is "
         f"small for {length} rows; rd.linalg.det takes a.to_dense(fields)"
     )

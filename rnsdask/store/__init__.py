@@ -7,15 +7,16 @@ codecs on a local disk are read and written as files; all others go through Zarr
 from rnsdask.store.appending import append as append
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
-from rnsdask.store.job import begun_by as begun_by
-from rnsdask.store.job import is_completed_by as is_completed_by
 from rnsdask.store.job import job_of as job_of
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo
 from rnsdask.store.nesting import check_file_outside_arrays as check_file_outside_arrays
-from rnsdask.store.opening import ALL_SYSTEMS as ALL_SYSTEMS
+from rnsdask.store.opening import Kind as Kind
+from rnsdask.store.opening import all_systems as all_systems
 from rnsdask.store.opening import load_any as load_any
 from rnsdask.store.opening import open_info as open_info
+from rnsdask.store.output import Decision as Decision
+from rnsdask.store.output import Output as Output
 from rnsdask.store.paths import StorePath as StorePath
 from rnsdask.store.paths import component_of as component_of
 from rnsdask.store.paths import create_parents as create_parents
@@ -24,7 +25,6 @@ from rnsdask.store.paths import locate_to_write as locate_to_write
 from rnsdask.store.plain import PlainInfo as PlainInfo
 from rnsdask.store.plain import PlainWriter as PlainWriter
 from rnsdask.store.plain import create_plain as create_plain
-from rnsdask.store.plain import exists as exists
 from rnsdask.store.plain import is_plain as is_plain
 from rnsdask.store.plain import load_plain as load_plain
 from rnsdask.store.plain import open_any_array as open_any_array
@@ -39,7 +39,7 @@ from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify
 from rnsdask.store.space import check_can_write as check_can_write
 from rnsdask.store.space import check_room as check_room
-from rnsdask.store.target import check_can_begin as check_can_begin
+from rnsdask.store.target import exists as exists
 from rnsdask.store.target import remove as remove
 from rnsdask.store.target import settle as settle
 from rnsdask.store.target import state as state

@@ -11,21 +11,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from rnsdask.core.errors import CorruptChunkError, StoreError
+from rnsdask.core.errors import CorruptChunkError
 from rnsdask.core.layout import chunk_grid, grid_indices
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.store.attributes import APPEND, ATTRIBUTE, begun_attribute, read_job_identity
+from rnsdask.store.attributes import APPEND, begun_attribute, read_job
 from rnsdask.store.chunk_files import chunk_file_size, link_file
-from rnsdask.store.documents import changed_metadata, check_lengths
+from rnsdask.store.content import content_of
+from rnsdask.store.documents import ATTRIBUTE, changed_metadata, check_lengths
 from rnsdask.store.location import STAGED, Location
 from rnsdask.store.metadata import StoreInfo
-from rnsdask.store.old_groups import GroupInfo
-from rnsdask.store.reading import content_of
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, check_unchanged, target_at
 from rnsdask.store.writing import StoreWriter, load_own
 
-_REQUESTS = 16
+REQUESTS = 16
 """Files that are linked, or copied, at a time."""
 
 
@@ -40,18 +39,14 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
     StoreError if it is a group of an older version, or cannot be written.
     """
     location = info.location.check_writable()
-    if isinstance(info, GroupInfo):
-        raise StoreError(
-            f"{info.path}: it is a group, as older versions stored intervals, and nothing can be appended to "
-            "it; write it to another place, x.to_zarr(path), and append there"
-        )
+    info.check_appendable()
     shape = _longer(info, axis, length)
     try:
         _check_content(info)
     except CorruptChunkError:
-        check_unchanged(info.opened, location)  # of chunks that belong to what another job has put there
+        check_unchanged(info.version, location)  # of chunks that belong to what another job has put there
         raise
-    target = replace(target_at(location, overwrite=True), extends=info.opened)
+    target = replace(target_at(location, overwrite=True), extends=info.version)
     if not location.is_local:
         target = replace(target, staged=location.child(STAGED))
     attribute = begun_attribute(system, target.token, f"{APPEND}{target.token}")
@@ -93,7 +88,7 @@ class _RemoteAppender(StoreWriter):
         location, info = self.target.location, self.info
         self.target.check_extended()
         new = [info.chunk_key(index) for index in info.indices() if index not in self._lasting]
-        with ThreadPoolExecutor(_REQUESTS) as pool:
+        with ThreadPoolExecutor(REQUESTS) as pool:
             list(pool.map(lambda key: location.copy(f"{STAGED}/{key}", key, f"{location.path}: {key}"), new))
         return content_of(location, map(info.chunk_key, info.indices()))
 
@@ -110,7 +105,7 @@ def _link_chunks(writer: StoreWriter, old: StoreInfo, indices: Sequence[tuple[in
             target.check_extended()
             raise CorruptChunkError(f"{old.chunk_name(index)} is missing") from None
 
-    with ThreadPoolExecutor(_REQUESTS) as pool:
+    with ThreadPoolExecutor(REQUESTS) as pool:
         list(pool.map(link, indices))
 
 
@@ -139,5 +134,5 @@ def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
 
 def _was_interrupted(location: Location) -> bool:
     """Whether an append ended in an object store, which may have replaced the last chunks already."""
-    recipe = None if location.is_local else read_job_identity(location.child(STAGED))
+    recipe = None if location.is_local else read_job(location.child(STAGED))
     return recipe is not None and recipe.startswith(APPEND)

@@ -16,7 +16,7 @@ from pathlib import Path
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.store.location import Location
 
-_PATIENCE = 60.0
+PATIENCE = 60.0
 """Seconds after which a lock that another job holds is an error: it is held for a few renames only."""
 
 _PAUSE = 0.005
@@ -78,7 +78,7 @@ def _hidden(location: Location, suffix: str) -> Path:
 
 
 def _acquire(location: Location, file: Path) -> int:
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + PATIENCE
     while True:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -90,7 +90,7 @@ def _acquire(location: Location, file: Path) -> int:
         os.close(descriptor)
         if time.monotonic() > end:
             raise StoreError(
-                f"{location.path}: another job has been putting an array in its place for {_PATIENCE:.0f} s; "
+                f"{location.path}: another job has been putting an array in its place for {PATIENCE:.0f} s; "
                 "try again later, or end that job"
             )
         time.sleep(_PAUSE)

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from rnsdask.core.errors import StoreError
-from rnsdask.store.attributes import ATTRIBUTE, complete_attribute, with_exact_bound
+from rnsdask.store.attributes import complete_attribute
 from rnsdask.store.chunk_files import write_file
 from rnsdask.store.consolidated import remove_consolidated
-from rnsdask.store.documents import parse_document, with_attributes
+from rnsdask.store.content import content_of
+from rnsdask.store.documents import ATTRIBUTE, parse_document, with_attributes
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, Location
 from rnsdask.store.metadata import StoreInfo, load
-from rnsdask.store.reading import content_of
 from rnsdask.store.target import settled
 
 
@@ -33,11 +33,11 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     """
     location = info.location
     check_bound_is_writable(location)
-    system = with_exact_bound(info.system, bound)
+    system = info.system.with_exact_bound(bound)
     content = info.content or content_of(location, map(info.chunk_key, info.indices()))
 
     def check() -> None:
-        info.opened.check(location)
+        info.version.check(location)
 
     # A whole store is overwritten by renaming its folder. If that comes after the check, as on a disk without
     # locks, the file that is to be renamed is in the old folder, and nothing of it appears in the new one.

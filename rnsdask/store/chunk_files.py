@@ -32,12 +32,10 @@ from rnsdask.backend import (
     kernels_of,
     padded,
 )
-from rnsdask.backend.cpu import exceeds, read_checked
+from rnsdask.backend.cpu import exceeds, extend_checksum, read_checked
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.store import checksum as checksums
-from rnsdask.store.checksum import extend
 
 CHECKSUM_BYTES = 4
 
@@ -62,7 +60,7 @@ _PROBED_BYTES = 64
 _IDLE_BUFFERS = 4
 
 
-class _BufferPool:
+class BufferPool:
     """Memory of arrays that are gone, lent again to the next array of the same size.
 
     New memory comes from the operating system page by page and zeroed, which takes as long as reading a chunk
@@ -96,7 +94,7 @@ class _BufferPool:
         return None
 
 
-_buffers = _BufferPool(_IDLE_BUFFERS)
+_buffers = BufferPool(_IDLE_BUFFERS)
 
 
 @contextmanager
@@ -147,7 +145,7 @@ def read_chunk_file(
         residues = _buffers.take(math.prod(shape)).reshape(shape)
         if columns is None:
             rows = residues.reshape(shape[0], -1)
-            computed, valid = _read_checksummed(stream, rows, last, name)
+            computed, valid = read_checksummed(stream, rows, last, name)
         else:
             computed, valid = _read_columns(stream, residues, columns.start, last, file_size, name)
         stored = np.empty(CHECKSUM_BYTES, np.uint8)
@@ -208,46 +206,20 @@ def _fill(stream: BufferedReader, content: NDArray[np.uint8], file_size: int, na
         check_size(stream.tell(), file_size, name)
 
 
-def _read_checksummed(
+def read_checksummed(
     stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
 ) -> tuple[int, bool]:
     """Read the rows of a matrix.
 
     Returns their CRC-32C, and whether all residues are at most their rows' last ones.
     """
-    if checksums.address is None:
-        return _read_by_pieces(stream, rows, last, name)
     limits = np.empty(0, RESIDUE_DTYPE) if last is None else last
-    size, checksum, valid = read_checked(stream.fileno(), rows, limits, checksums.address)
+    size, checksum, valid = read_checked(stream.fileno(), rows, limits)
     if size < 0:
         raise OSError(-size, os.strerror(-size))
     if size < rows.nbytes:  # it was longer when it was opened
         check_size(size, rows.nbytes + CHECKSUM_BYTES, name)
     return checksum, valid
-
-
-def _read_by_pieces(
-    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
-) -> tuple[int, bool]:
-    """Read the rows as `_read_checksummed` does, where a function of Python computes the CRC-32C."""
-    checksum, valid = 0, last is not None
-    for part, columns in _pieces(*rows.shape):
-        piece = rows[part, columns]
-        content = piece.reshape(-1).view(np.uint8)
-        _fill(stream, content, rows.nbytes + CHECKSUM_BYTES, name)
-        checksum = extend(checksum, content)
-        valid = valid and last is not None and not exceeds(piece, last[part])
-    return checksum, valid
-
-
-def _pieces(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:
-    """Divide a matrix in C order into consecutive pieces: some whole rows, or an even part of one."""
-    most = _PIECE_BYTES // RESIDUE_DTYPE.itemsize
-    height = max(1, most // columns)
-    width = -(-columns // -(-columns // most))
-    for row in range(0, rows, height):
-        for start in range(0, columns, width):
-            yield slice(row, min(row + height, rows)), slice(start, min(start + width, columns))
 
 
 def _read_columns(
@@ -273,7 +245,7 @@ def _read_columns(
                 piece = residues[row, start:stop] if is_wanted else scratch[: stop - start]
                 content = piece.view(np.uint8)
                 _fill(stream, content, file_size, name)
-                checksum = extend(checksum, content)
+                checksum = extend_checksum(checksum, content)
                 if is_wanted and last is not None and valid:
                     valid = not exceeds(piece[None], last[row : row + 1])
     return checksum, valid
@@ -402,7 +374,7 @@ def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
             stream.seek(piece.size, os.SEEK_CUR)
         else:
             stream.write(piece.data)
-        checksum = extend(checksum, piece)
+        checksum = extend_checksum(checksum, piece)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))
 
 
@@ -410,7 +382,7 @@ def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
 def _checksum_of_zeros(count: int) -> int:
     checksum, zeros = 0, np.zeros(_PIECE_BYTES, np.uint8)
     for start in range(0, count, _PIECE_BYTES):
-        checksum = extend(checksum, zeros[: count - start])
+        checksum = extend_checksum(checksum, zeros[: count - start])
     return checksum
 
 

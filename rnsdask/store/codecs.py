@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
+from rnsdask.backend.cpu import extend_checksum
 from rnsdask.core.errors import CorruptChunkError
-from rnsdask.store.checksum import extend
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.documents import Files, array_document, revealed
 from rnsdask.store.location import METADATA_KEY, Location
@@ -138,7 +138,7 @@ class ChunkCodecs:
             raise ValueError(f"it has {len(encoded)} bytes, of {self.longest} at most")
         *_, stored = struct.unpack_from("<I", encoded, len(encoded) - CHECKSUM_BYTES)
         packed = np.frombuffer(encoded, np.uint8)[:-CHECKSUM_BYTES]
-        if (computed := extend(0, packed)) != stored:
+        if (computed := extend_checksum(0, packed)) != stored:
             raise ValueError(f"its CRC-32C is {computed:#010x}, stored {stored:#010x}")
         content = np.empty(self.nbytes, np.uint8)
         if self.compressor is None:

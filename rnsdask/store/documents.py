@@ -20,6 +20,12 @@ from rnsdask.store.location import METADATA_KEY, Location
 Files: TypeAlias = dict[str, AnyBuffer]
 """Files of an array or group in memory, as Zarr's ``MemoryStore`` takes them."""
 
+ATTRIBUTE = "rnsdask"
+"""Key of the Zarr attribute that makes an array a store."""
+
+PLAIN_ATTRIBUTE = "rnsdask_values"
+"""Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
+
 MOST_CHUNKS = 2**26
 """Most chunks of an array: lists of them are held in memory."""
 
@@ -136,6 +142,13 @@ def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
     """The attributes in a metadata document; none without one."""
     attributes = None if document is None else document.get("attributes")
     return attributes if isinstance(attributes, dict) else {}
+
+
+def own_attribute(document: dict[str, Any] | None) -> dict[str, Any]:
+    """Find the attribute of the package in a metadata document; empty if there is none."""
+    attributes = attributes_in(document)
+    own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
+    return next((attribute for attribute in own if isinstance(attribute, dict)), {})
 
 
 def parse_document(metadata: bytes) -> dict[str, Any]:

@@ -11,16 +11,11 @@ from typing import Any
 
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
-from rnsdask.store.attributes import (
-    APPEND,
-    ATTRIBUTE,
-    PLAIN_ATTRIBUTE,
-    read_job_identity,
-)
-from rnsdask.store.documents import array_document, parse_document
+from rnsdask.store.attributes import APPEND, read_job
+from rnsdask.store.content import content_of
+from rnsdask.store.documents import ATTRIBUTE, PLAIN_ATTRIBUTE, array_document, parse_document
 from rnsdask.store.location import JOB_KEY, Location, chunk_key
-from rnsdask.store.reading import content_of
-from rnsdask.store.target import Target, is_begun, settle, state_at
+from rnsdask.store.target import Target, is_begun, state_at
 
 _LONGEST = 4096
 """Most bytes of the file, which has some 300: it may be anyone's."""
@@ -51,19 +46,17 @@ def job_of(location: Location) -> str | None:
     return _job_begun(location) or _job_begun(location.staged)
 
 
-def begun_by(location: Location, job: str | None) -> bool:
+def is_begun_by(location: Location, job: str | None) -> bool:
     """Whether a job has begun what is incomplete at a place, or is to replace what is there."""
     return job is not None and _job_begun(location.staged if is_begun(location) else location) == job
 
 
 def is_completed_by(location: Location, job: str | None, *, overwrite: bool = False) -> bool:
-    """Whether a job has completed what is at a place, and nothing has changed that since.
+    """Whether a job has completed what is at a settled place, and nothing has changed that since.
 
-    False says that the job is to begin there, or to go on. StoreError if something else is complete there,
-    unless it may be overwritten.
+    StoreError if something else is complete there, unless it may be overwritten.
     """
-    settle(location.check_writable())
-    if begun_by(location, job) or state_at(location) != "whole":
+    if state_at(location) != "whole":
         return False
     record = _record(location)
     is_same = record is not None and record["job"] == job
@@ -94,7 +87,7 @@ def _record(location: Location) -> dict[str, Any] | None:
 
 
 def _job_begun(location: Location) -> str | None:
-    return read_job_identity(location, ATTRIBUTE) or read_job_identity(location, PLAIN_ATTRIBUTE)
+    return read_job(location, ATTRIBUTE) or read_job(location, PLAIN_ATTRIBUTE)
 
 
 def _content_found(location: Location) -> str | None:

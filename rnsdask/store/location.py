@@ -147,7 +147,7 @@ class Location(ABC):
         """Read the last bytes of a file, as `read` does."""
 
     @abstractmethod
-    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+    def put_file(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         """Write a whole file; if it must be `new`, raise FileExistsError where there is one."""
 
     @abstractmethod
@@ -163,7 +163,7 @@ class Location(ABC):
 
     def write(self, name: str, content: bytes, what: str) -> None:
         """Write a whole file, so that it appears at once or not at all; or replace one."""
-        self._put(name, content, what, new=False)
+        self.put_file(name, content, what, new=False)
 
     def create(self, name: str, content: bytes, what: str) -> bool:
         """Write the file if it does not exist; tell whether there was none.
@@ -171,7 +171,7 @@ class Location(ABC):
         Where that is not known, as of a service that cannot be asked for it, the file is written in any case.
         """
         try:
-            self._put(name, content, what, new=True)
+            self.put_file(name, content, what, new=True)
         except FileExistsError:
             return False
         except StoreAccessError as error:
@@ -355,7 +355,7 @@ class LocalLocation(_FileSystemLocation):
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - count))
             return stream.read(count)
 
-    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+    def put_file(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         # Renamed or linked into its place at once: nothing comes late.
         file = Path(self.path, name)
         if not new:
@@ -435,7 +435,7 @@ class RemoteLocation(_FileSystemLocation):
         except Exception as error:  # of any type: each library has its own
             raise access_error(f"{what} cannot be written", error) from error
 
-    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+    def put_file(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         file_system, root = self._open()
         protocol = self.path.partition("://")[0]
         mode = {"mode": "create"} if new and protocol in _CREATING else {}

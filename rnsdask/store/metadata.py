@@ -1,6 +1,5 @@
 """Metadata of stores, read and checked."""
 
-import hashlib
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -8,75 +7,23 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rnsdask._version import __version__
 from rnsdask.core.errors import ChangedStoreError, JobError, StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, grid_indices
+from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, chunk_slices, grid_indices
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.store.attributes import (
-    ATTRIBUTE,
-    FORMAT,
-    check_attribute,
-    check_checksums,
-    incomplete_error,
-    own_attribute,
-    system_of,
-)
+from rnsdask.store.attributes import FORMAT, check_attribute, check_checksums, incomplete_error, system_of
 from rnsdask.store.beside import former, is_replaced
-from rnsdask.store.codecs import ChunkCodecs, describe_codecs
-from rnsdask.store.documents import array_document, document_of, parse_document
+from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs
+from rnsdask.store.content import content_of
+from rnsdask.store.documents import ATTRIBUTE, array_document, document_of, own_attribute, parse_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
+from rnsdask.store.version import Version
 
 DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A metadata document as a reader opened it: a hash of it, and what tells when it was written.
-
-    The latter is None where the content alone tells one store from another, as it does but in those of
-    versions of the package that kept no hash of the chunks in it.
-    """
-
-    digest: str
-    written: tuple[Any, ...] | None
-
-    @classmethod
-    def of(cls, location: Location, metadata: bytes, tells_content: bool) -> "Opened":
-        """Remember a document that has been read just now."""
-        return cls(_hash(metadata), None if tells_content else _written(location))
-
-    def is_of(self, metadata: bytes) -> bool:
-        """Whether it is a document of this content."""
-        return _hash(metadata) == self.digest
-
-    def check(self, location: Location) -> None:
-        """Raise ChangedStoreError unless the document at a place is the same still.
-
-        Whoever overwrites a store changes its metadata before any chunk of it. So a chunk that was read
-        before this belongs to the document.
-        """
-        try:
-            metadata = location.read_metadata()
-            unchanged = self.is_of(metadata)
-            if unchanged and self.written is not None:
-                unchanged = _written(location) == self.written
-        except FileNotFoundError:
-            raise ChangedStoreError(f"{location.path}: it was removed since it was opened") from None
-        if not unchanged:
-            raise ChangedStoreError(
-                f"{location.path}: it was overwritten, or its metadata changed, since it was opened"
-            )
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _written(location: Location) -> tuple[Any, ...]:
-    version = location.version(METADATA_KEY)
-    # Not the inode: some networks' file systems number files anew on each machine.
-    return version[:2] if location.is_local else version
 
 
 @dataclass(frozen=True)
@@ -91,9 +38,7 @@ class ArrayInfo:
         Shape of the array of numbers, without an axis of words.
     chunks : tuple of int
         A chunk's length along each axis of `shape`.
-    identity : str
-        Hash of the metadata and of when they were written: a store that was overwritten has another.
-    opened : Opened
+    version : Version
         The metadata document, to be recognised after each chunk that is read.
     metadata : bytes
         Zarr's metadata document, where Zarr decodes the chunks; empty where chunks are read as files.
@@ -102,8 +47,7 @@ class ArrayInfo:
     location: Location
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
-    identity: str = field(repr=False)
-    opened: Opened = field(repr=False)
+    version: Version = field(repr=False)
     metadata: bytes = field(repr=False)
 
     @property
@@ -149,7 +93,7 @@ class StoreInfo(ArrayInfo):
 
     Attributes
     ----------
-    system : RNS, IntervalRNS, Positional, PrimeFields or FermatField
+    system : NumberSystem
         What the words mean, and of integers the bound where one is known.
     codecs : tuple of str
         The codecs that make bytes of a chunk, in the order of encoding.
@@ -218,6 +162,20 @@ class StoreInfo(ArrayInfo):
         """Return the file of a chunk of a local store."""
         return Path(self.path, self.chunk_key(index))
 
+    def decode_chunk(self, index: Sequence[int]) -> NDArray[Any]:
+        """Fetch and decode the words of a chunk (rows, ...), cut at the edge; values are not checked."""
+        slices = (slice(0, self.system.rows), *chunk_slices(index, self.shape, self.chunks))
+        name = self.chunk_name(index)
+        words = decode_chunk(self.location, self.metadata, self.chunk_key(index), name, slices)
+        return np.ascontiguousarray(words, self.system.word_dtype)
+
+    def find_content(self) -> str:
+        """Hash the checksums of all chunks as they are, which gives `content` of a whole store."""
+        return content_of(self.location, self.chunk_keys())
+
+    def check_appendable(self) -> None:
+        """Raise StoreError if nothing can be appended to it."""
+
     def check_release(self) -> None:
         """Raise JobError unless this process has the same version of the package as the one that sent this.
 
@@ -237,7 +195,7 @@ class StoreInfo(ArrayInfo):
 def load(location: Location) -> tuple[StoreInfo, bool]:
     """Read and check the metadata of the store at a place, and tell whether it is complete."""
     path = location.path
-    metadata, identity = read_metadata(location)
+    metadata = read_metadata(location)
     try:
         document = array_document(metadata)
         attribute = check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
@@ -247,7 +205,7 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         raise StoreError(f"{path}: {error}") from error
     check_checksums(path, attribute, parse_document(metadata))
     try:
-        opened = Opened.of(location, metadata, tells_content="content" in attribute)
+        version = Version.read(location, metadata, tells_content="content" in attribute)
     except FileNotFoundError:
         raise ChangedStoreError(f"{path}: it was removed since it was opened") from None
     has_chunk_files = location.is_local and codecs == DEFAULT_CODECS and sys.byteorder == "little"
@@ -257,22 +215,19 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         shape=tuple(document["shape"])[1:],
         chunks=tuple(document["chunk_grid"]["configuration"]["chunk_shape"])[1:],
         codecs=codecs,
-        identity=identity,
-        opened=opened,
+        version=version,
         content=attribute.get("content") if attribute["complete"] else None,
         metadata=b"" if has_chunk_files else metadata,
     )
     return info, attribute["complete"]
 
 
-def read_metadata(location: Location, what: str = "store") -> tuple[bytes, str]:
-    """Read the metadata of a store, or `what`; return them and a hash, of when they were written too."""
+def read_metadata(location: Location, what: str = "store") -> bytes:
+    """Read the metadata of a store, or of what messages call `what`."""
     try:
-        metadata = location.read_metadata()
-        written = location.version(METADATA_KEY)
+        return location.read_metadata()
     except FileNotFoundError:
         raise missing_error(location, what) from None
-    return metadata, hashlib.sha256(metadata + repr(written).encode()).hexdigest()
 
 
 def missing_error(location: Location, what: str = "store") -> StoreError:

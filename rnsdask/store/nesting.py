@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rnsdask.core.errors import StoreError
-from rnsdask.store.attributes import ATTRIBUTE, own_attribute
-from rnsdask.store.documents import attributes_in, document_of
+from rnsdask.store.documents import ATTRIBUTE, attributes_in, document_of, own_attribute
 from rnsdask.store.location import METADATA_KEY, STAGED, LocalLocation, Location
 
 

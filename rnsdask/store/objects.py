@@ -105,7 +105,7 @@ class ObjectLocation(Location):
         with reaching(f"{what} cannot be written"):
             obstore.copy(self.store, self._key(name), self._key(new_name))
 
-    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+    def put_file(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         try:
             obstore.put(self.store, self._key(name), content, mode="create" if new else "overwrite")
         except Exception as error:  # of any type: obstore has its own

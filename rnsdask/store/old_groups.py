@@ -4,8 +4,8 @@ One array has the residues, and is a store of its own; the others have a value f
 writes one array of all words, and never a group.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,13 @@ from rnsdask.core.errors import StoreAccessError, StoreError, brief
 from rnsdask.core.layout import chunk_slices
 from rnsdask.interval_rns.layout import PART_DTYPES, pack
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.store.attributes import ATTRIBUTE, FORMAT, json_hash
+from rnsdask.store.attributes import FORMAT, json_hash
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk
-from rnsdask.store.documents import array_document, make_strict_document, parse_document
+from rnsdask.store.content import content_of
+from rnsdask.store.documents import ATTRIBUTE, array_document, make_strict_document, parse_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
-from rnsdask.store.metadata import Opened, StoreInfo, load
+from rnsdask.store.metadata import StoreInfo, load
+from rnsdask.store.version import Version
 
 _RESIDUES = "residues"
 """Name of the array of residues in a group."""
@@ -55,6 +57,32 @@ class GroupInfo(StoreInfo):
             within = within.replace("c/", "c/0/", 1)
         return within in ("", METADATA_KEY) or super().holds(within)
 
+    def decode_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
+        """Read a chunk of every array, and make words of them (n + 6, ...), whose values are not checked."""
+        selection, found = chunk_slices(index, self.shape, self.chunks), {}
+        for name, metadata in self.parts:
+            key = self.part_chunk_key(name, index)
+            within = (slice(0, len(self.moduli)), *selection) if name == _RESIDUES else selection
+            found[name] = decode_chunk(self.location, metadata, key, f"{self.path}: chunk {key}", within)
+        residues = np.ascontiguousarray(found.pop(_RESIDUES))
+        words: NDArray[np.uint32] = pack(residues, self.moduli, **found)
+        return words
+
+    def find_content(self) -> str:
+        """Hash the content of each array as it is."""
+        found = {}
+        for name, _ in self.parts:
+            keys = (self.part_chunk_key(name, index) for index in self.indices())
+            found[name] = content_of(self.location, keys)
+        return json_hash(found)
+
+    def check_appendable(self) -> None:
+        """Raise StoreError."""
+        raise StoreError(
+            f"{self.path}: it is a group, as older versions stored intervals, and nothing can be appended to "
+            "it; write it to another place, x.to_zarr(path), and append there"
+        )
+
 
 def is_group(location: Location) -> bool:
     """Whether there is a group of an older version, of whatever kind and state."""
@@ -76,8 +104,10 @@ def load_group(location: Location) -> tuple[GroupInfo, bool]:
     values |= {
         "location": location,
         "system": IntervalRNS(residues.moduli, residues.system.source),
-        "identity": json_hash([residues.identity, *(text.decode() for text in documents.values())]),
-        "opened": Opened.of(location, metadata, tells_content="group" in attribute),
+        "version": replace(
+            Version.read(location, metadata, tells_content="group" in attribute),
+            hash=json_hash([residues.version.hash, *(text.decode() for text in documents.values())]),
+        ),
         "content": attribute.get("group"),
         "metadata": metadata,
     }
@@ -138,20 +168,3 @@ def _check_tied(path: str, attribute: Mapping[str, Any], documents: Mapping[str,
     digest = json_hash({name: value for name, value in attribute.items() if name != "digest"})
     if group is not None and attribute.get("digest") != digest:
         raise StoreError(f"{path}: its {METADATA_KEY} is damaged: it does not match its digest")
-
-
-def decode_group_chunk(info: GroupInfo, index: Sequence[int]) -> NDArray[np.uint32]:
-    """Read a chunk of every array, and make words of them (n + 6, ...), whose values are not checked."""
-    selection, found = chunk_slices(index, info.shape, info.chunks), {}
-    for name, metadata in info.parts:
-        key = info.part_chunk_key(name, index)
-        within = (slice(0, len(info.moduli)), *selection) if name == _RESIDUES else selection
-        found[name] = decode_chunk(info.location, metadata, key, f"{info.path}: chunk {key}", within)
-    words: NDArray[np.uint32] = pack(np.ascontiguousarray(found.pop(_RESIDUES)), info.moduli, **found)
-    return words
-
-
-def content_of_group(info: GroupInfo, content_of: Callable[[Location, Iterable[str]], str]) -> str:
-    """Hash of the hashes that `content_of` makes of the chunks of each array."""
-    keys = {name: [info.part_chunk_key(name, index) for index in info.indices()] for name, _ in info.parts}
-    return json_hash({name: content_of(info.location, of_part) for name, of_part in keys.items()})

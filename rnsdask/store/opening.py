@@ -1,34 +1,44 @@
 """Opening stores to read them: the arrays of this version, and the groups of older ones."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from rnsdask.core.errors import StoreAccessError, StoreError
-from rnsdask.core.number_system import NumberSystem
-from rnsdask.fields.system import FiniteFields
-from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import incomplete_error, read_job_identity
+from rnsdask.core.number_system import RESIDUES, NumberSystem
+from rnsdask.store.attributes import incomplete_error, read_job
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.old_groups import is_group, load_group
 from rnsdask.store.paths import StorePath, locate
 
-ALL_SYSTEMS: tuple[type[NumberSystem], ...] = (RNS, IntervalRNS, Positional, FiniteFields)
-"""The number systems of all stores."""
+Kind: TypeAlias = Callable[[NumberSystem], bool]
+"""Whether a job takes numbers of a system."""
 
 
-def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> StoreInfo:
-    """Read and check what a complete store of one of some number systems says about itself.
+def all_systems(_: NumberSystem) -> bool:
+    """Take the numbers of all stores."""
+    return True
+
+
+def of_residues(system: NumberSystem) -> bool:
+    """Take integers as residues alone."""
+    return system.stored_as == RESIDUES
+
+
+def open_info(path: StorePath, kind: Kind = of_residues) -> StoreInfo:
+    """Read and check what a complete store of numbers of some kind says about itself.
 
     IncompleteStoreError if the store is still being written, or its writing was interrupted; StoreError if
     there is none, or it breaks a rule of the format: the message names the rule and the value.
     """
     info, complete = load_any(locate(path))
     if not complete:
-        raise incomplete_error(info.path, "store", {"recipe": read_job_identity(info.location)})
-    if not isinstance(info.system, systems):
+        raise incomplete_error(info.path, "store", {"recipe": read_job(info.location)})
+    system = info.system
+    if not kind(system):
         raise StoreError(
-            f"{info.path}: it holds {_elements_of(info.system)}, which this does not take; "
-            f"{_way_out(info.system)}"
+            f"{info.path}: it holds {system.number_is}s of {system!r}, which this does not take; "
+            f"{system.way_to_residues}"
         )
     return info
 
@@ -42,13 +52,3 @@ def load_any(location: Location) -> tuple[StoreInfo, bool]:
         if isinstance(error, StoreAccessError) or not is_group(location):
             raise
     return load_group(location)
-
-
-def _elements_of(system: NumberSystem) -> str:
-    return f"{'elements' if isinstance(system, FiniteFields) else 'numbers'} of {system!r}"
-
-
-def _way_out(system: NumberSystem) -> str:
-    if isinstance(system, FiniteFields):
-        return "of the array, x.lift() makes integers"
-    return "x.to_rns(moduli) makes residues of them"

@@ -15,23 +15,17 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices
-from rnsdask.store.attributes import (
-    ATTRIBUTE,
-    PLAIN_ATTRIBUTE,
-    begun_fields,
-    check_job_identity,
-    incomplete_error,
-)
-from rnsdask.store.beside import is_replaced
+from rnsdask.store.attributes import begun_fields, check_job, incomplete_error
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs, encode_chunk
-from rnsdask.store.documents import array_document, make_document
-from rnsdask.store.location import METADATA_KEY, Location
-from rnsdask.store.metadata import ArrayInfo, Opened, check_keys, missing_error, read_metadata
+from rnsdask.store.documents import ATTRIBUTE, PLAIN_ATTRIBUTE, array_document, make_document
+from rnsdask.store.location import Location
+from rnsdask.store.metadata import ArrayInfo, check_keys, missing_error, read_metadata
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, is_begun, target_at
+from rnsdask.store.version import Version
 from rnsdask.store.writing import ArrayWriter
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64")
@@ -45,7 +39,7 @@ class PlainInfo(ArrayInfo):
     codecs: tuple[str, ...]
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainInfo", self.path, self.identity, self.opened, self.metadata
+        return "rnsdask.PlainInfo", self.path, self.version, self.metadata
 
 
 # ---- reading ----------------------------------------------------------------------------------------------
@@ -64,7 +58,7 @@ def is_plain(path: StorePath) -> bool:
 
 def load_plain(location: Location) -> tuple[PlainInfo, bool]:
     """Read and check the metadata of the plain array at a place, and tell whether it is complete."""
-    metadata, identity = read_metadata(location, "array")
+    metadata = read_metadata(location, "array")
     try:
         document = array_document(metadata)
         attribute = (document.get("attributes") or {}).get(PLAIN_ATTRIBUTE)
@@ -76,12 +70,15 @@ def load_plain(location: Location) -> tuple[PlainInfo, bool]:
         codecs = ChunkCodecs.of(document)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{location.path}: {error}") from error
+    try:
+        version = Version.read(location, metadata, tells_content=False)
+    except FileNotFoundError:
+        raise missing_error(location, "array") from None
     info = PlainInfo(
         location=location,
         shape=tuple(document["shape"]),
         chunks=codecs.shape,
-        identity=identity,
-        opened=Opened.of(location, metadata, tells_content=False),
+        version=version,
         metadata=metadata,
         dtype=codecs.dtype,
         codecs=describe_codecs(document),
@@ -106,7 +103,7 @@ def open_plain(path: StorePath) -> PlainInfo:
 
 def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
     """Read a chunk as `read_chunk` does that of a store, in the byte order of this machine."""
-    with belonging(info.location, info.opened):
+    with belonging(info.location, info.version):
         return _decoded(info, index)
 
 
@@ -145,12 +142,6 @@ def _check_own(path: str, array: zarr.Array[Any]) -> None:
         raise CorruptChunkError(f"{path}: {missing} of its {array.nchunks} chunks are missing")
 
 
-def exists(path: StorePath) -> bool:
-    """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
-    location = locate(path)
-    return is_begun(location) or location.exists(METADATA_KEY) or is_replaced(location)
-
-
 # ---- writing ----------------------------------------------------------------------------------------------
 
 
@@ -161,11 +152,11 @@ def create_plain(
     dtype: DTypeLike,
     *,
     overwrite: bool = False,
-    job_identity: str | None = None,
+    job: str | None = None,
 ) -> "PlainWriter":
     """Create a Zarr array without chunks, which is incomplete, as `rnsdask.store.create` does a store."""
     target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
-    attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job_identity)}
+    attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job)}
     files = math.prod(chunk_grid(shape, chunks))
     check_room({target.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
     target.begin(make_document(shape, chunks, dtype, attributes=attributes))
@@ -179,7 +170,7 @@ def resume_plain(
     dtype: DTypeLike,
     *,
     complete_too: bool = False,
-    job_identity: str | None = None,
+    job: str | None = None,
 ) -> "PlainWriter":
     """Open an array that `create_plain` has begun with the same arguments, as `rnsdask.store.resume` does.
 
@@ -194,9 +185,9 @@ def resume_plain(
             "replace it with overwrite=True"
         )
     _check_like(info, shape, chunks, dtype)
-    job = check_job_identity(begun, job_identity, PLAIN_ATTRIBUTE)
+    job = check_job(begun, job, PLAIN_ATTRIBUTE)
     target = Target(location, begun, replaces=True, attribute=PLAIN_ATTRIBUTE)
-    target.take_over(begun_fields(target.token, job), info.opened)
+    target.take_over(begun_fields(target.token, job), info.version)
     return PlainWriter(load_plain(target.staged)[0], target)
 
 

@@ -16,27 +16,16 @@ from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.system import PrimeFields
-from rnsdask.interval_rns.layout import find_wrong_header
-from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.positional.system import Positional
-from rnsdask.rns.system import RNS
-from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chunk_file_on_gpu
-from rnsdask.store.codecs import decode_chunk
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.store.chunk_files import read_chunk_file, read_chunk_file_on_gpu
+from rnsdask.store.content import REQUESTS
 from rnsdask.store.location import JOB_KEY, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import ArrayInfo, Opened, StoreInfo
-from rnsdask.store.old_groups import GroupInfo, content_of_group, decode_group_chunk
-
-_REQUESTS = 16
-"""How many files are asked for at a time, where only a little of each is wanted."""
-
-_BATCH = 16
-"""Files that a thread asks for one after the other: for a local one, a thread's turn takes longer."""
+from rnsdask.store.metadata import ArrayInfo, StoreInfo
+from rnsdask.store.version import Version
 
 
 @contextmanager
-def belonging(location: Location, opened: Opened) -> Iterator[None]:
+def belonging(location: Location, version: Version) -> Iterator[None]:
     """Make sure that the chunks that are read in this context belong to the metadata document of a reader.
 
     ChangedStoreError if that has changed since it was opened, also where a chunk cannot be read for that
@@ -45,9 +34,9 @@ def belonging(location: Location, opened: Opened) -> Iterator[None]:
     try:
         yield
     except CorruptChunkError:
-        opened.check(location)
+        version.check(location)
         raise
-    opened.check(location)
+    version.check(location)
 
 
 def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
@@ -67,9 +56,9 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     last = _last_words(info)
-    with belonging(info.location, info.opened):
+    with belonging(info.location, info.version):
         if not info.has_chunk_files:
-            residues = _decode_chunk(info, index, slices)
+            residues = info.decode_chunk(index)
             return residues, last is not None and not exceeds(residues.reshape(len(last), -1), last)
         name = info.chunk_name(index)
         residues, valid = read_chunk_file(info.chunk_file(index), info.file_shape, last, name)
@@ -78,12 +67,12 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
 
 
 def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
-    """The greatest word of each row; None if words alone do not tell whether they are valid."""
-    system = info.system
-    if isinstance(system, FermatField | Positional):
+    """The greatest word of each row, that of any where it is no residue; None of words without residues."""
+    moduli = info.system.residue_moduli
+    if moduli is None:
         return None
-    last = last_residues(system.moduli)
-    return np.pad(last, (0, system.rows - len(last)), constant_values=2**32 - 1)
+    last = last_residues(moduli)
+    return np.pad(last, (0, info.system.rows - len(last)), constant_values=2**32 - 1)
 
 
 def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -103,8 +92,6 @@ def _check_residues(
 
     With `valid`, each residue is known to be below its modulus.
     """
-    if valid and not isinstance(info.system, IntervalRNS):
-        return
     problems = _fault_problems if valid else residue_problems
     for problem in problems(info, index, residues, first):
         raise CorruptChunkError(problem)
@@ -119,9 +106,9 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     file, name = info.chunk_file(index), info.chunk_name(index)
-    moduli = info.moduli if isinstance(info.system, RNS | PrimeFields | IntervalRNS) else None
+    moduli = info.system.residue_moduli
     with naming_gpu_memory(name):
-        with belonging(info.location, info.opened):
+        with belonging(info.location, info.version):
             residues, valid = read_chunk_file_on_gpu(file, info.file_shape, moduli, name)
         # What the edge cuts off is read for its checksum.
         residues = contiguous(residues.view(info.system.word_dtype)[_within(slices)])
@@ -136,13 +123,11 @@ def are_valid(info: StoreInfo, words: Array, checked: bool = False) -> bool:
 
     With `checked`, each residue is known to be below its modulus.
     """
-    system = info.system
-    if isinstance(system, FermatField | Positional):
-        return system.first_invalid(words) is None
-    residues = words[: len(system.moduli)]
-    if not checked and kernels_of(words).first_invalid(residues, system.moduli) is not None:
+    moduli = info.system.residue_moduli
+    is_open = moduli is not None and not checked
+    if is_open and kernels_of(words).first_invalid(words[: len(moduli)], moduli) is not None:
         return False
-    return not isinstance(system, IntervalRNS) or system.first_invalid(words) is None
+    return info.system.first_invalid(words) is None
 
 
 def split_axis(chunks: Sequence[int]) -> int:
@@ -164,7 +149,7 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     columns = slice(start * inner, stop * inner)
     name = info.chunk_name(index)
     last = _last_words(info)
-    with belonging(info.location, info.opened):
+    with belonging(info.location, info.version):
         residues, valid = read_chunk_file(info.chunk_file(index), info.file_shape, last, name, columns)
     residues = residues.view(info.system.word_dtype)
     residues = residues.reshape(info.system.rows, *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
@@ -172,14 +157,6 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     first = [start if i == axis else 0 for i in range(len(info.chunks))]
     _check_residues(info, index, residues, first, valid=valid)
     return residues
-
-
-def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
-    if isinstance(info, GroupInfo):
-        return decode_group_chunk(info, index)
-    key, name = info.chunk_key(index), info.chunk_name(index)
-    residues = decode_chunk(info.location, info.metadata, key, name, (slice(0, info.system.rows), *slices))
-    return np.ascontiguousarray(residues, info.system.word_dtype)
 
 
 def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:
@@ -200,38 +177,8 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
     for _, problems in zip(info.indices(), problems_of_chunks, strict=True):
         found |= bool(problems)
         yield from problems
-    if not found and info.content not in (None, content_of_store(info)):
+    if not found and info.content not in (None, info.find_content()):
         yield f"{info.path}: its chunks are whole, but not those that it was completed with"
-
-
-def content_of_store(info: StoreInfo) -> str:
-    """Hash of the checksums of all chunks as they are, which is `info.content` of a whole store."""
-    if isinstance(info, GroupInfo):
-        return content_of_group(info, content_of)
-    return content_of(info.location, info.chunk_keys())
-
-
-def content_of(location: Location, keys: Iterable[str]) -> str:
-    """Hash of the checksums at the end of chunks, in their order: the same for the same chunks."""
-    listed = list(keys)
-    digest = hashlib.sha256()
-    with ThreadPoolExecutor(_REQUESTS) as pool:
-        starts = range(0, len(listed), _BATCH)
-        for checksums in pool.map(lambda i: _ends_of(location, listed[i : i + _BATCH]), starts):
-            digest.update(checksums)
-    return digest.hexdigest()
-
-
-def _ends_of(location: Location, keys: Iterable[str]) -> bytes:
-    """The checksums at the end of some chunks, one after the other."""
-    ends = []
-    for key in keys:
-        name = f"{location.path}: chunk {key}"
-        try:
-            ends.append(location.read_end(key, CHECKSUM_BYTES, name))
-        except FileNotFoundError:
-            raise CorruptChunkError(f"{name} is missing") from None
-    return b"".join(ends)
 
 
 def fingerprint(info: ArrayInfo) -> str:
@@ -239,7 +186,7 @@ def fingerprint(info: ArrayInfo) -> str:
 
     Content that was changed without a change of these is not noticed.
     """
-    digest = hashlib.sha256(info.identity.encode())
+    digest = hashlib.sha256(info.version.hash.encode())
     for version in versions_of(info.location, info.chunk_keys()):
         digest.update(repr(version).encode())
     return digest.hexdigest()
@@ -250,7 +197,7 @@ def versions_of(location: Location, keys: Iterable[str]) -> list[tuple[Any, ...]
     if location.lists:
         listed = list(keys)
         return list(map(location.found(listed).get, listed))
-    with ThreadPoolExecutor(_REQUESTS) as pool:
+    with ThreadPoolExecutor(REQUESTS) as pool:
         return list(pool.map(partial(_version, location), keys))
 
 
@@ -286,17 +233,7 @@ def number_problems(info: StoreInfo, index: Sequence[int], words: Array) -> Iter
 
     That is one beyond the store's bound, or whose sign and interval are not those of its residues.
     """
-    system = info.system
-    wrong: tuple[int, str] | None = None
-    if isinstance(system, IntervalRNS):
-        header = find_wrong_header(words, system.moduli)
-        wrong = None if header is None else (header.index, f"has a wrong header: {header.text()}")
-    elif isinstance(system, RNS) and system.bound is not None:
-        # Here, for it imports Dask, which whoever only describes a store starts without.
-        from rnsdask.rns.bounds import find_excess
-
-        excess = find_excess(words, system)
-        wrong = None if excess is None else (excess.index, f"is {excess.text(system.bound)}")
+    wrong = info.system.first_contradiction(words)
     if wrong is not None:
         shown = _position(info, index, np.unravel_index(wrong[0], words.shape[1:]))
         yield f"{info.chunk_name(index)}: number {shown} {wrong[1]}"
@@ -319,12 +256,22 @@ def residue_problems(
 
     `residues` are those of the chunk, or of a part of it that begins at `first`.
     """
-    if isinstance(info.system, FermatField | Positional):
-        yield from _fault_problems(info, index, residues, first)
-        return
-    largest = residues[: len(info.moduli)].max(axis=tuple(range(1, residues.ndim)))
-    for row in np.flatnonzero(largest >= np.array(info.moduli.moduli, np.uint64)):
-        modulus = info.moduli[row]
+    moduli = info.system.residue_moduli
+    if moduli is not None:
+        yield from _residue_problems(info, index, residues[: len(moduli)], moduli, first)
+    yield from _fault_problems(info, index, residues, first)
+
+
+def _residue_problems(
+    info: StoreInfo,
+    index: Sequence[int],
+    residues: NDArray[np.uint32],
+    moduli: ModuliSet,
+    first: Sequence[int] | None,
+) -> Iterator[str]:
+    largest = residues.max(axis=tuple(range(1, residues.ndim)))
+    for row in np.flatnonzero(largest >= np.array(moduli.moduli, np.uint64)):
+        modulus = moduli[row]
         wrong = np.flatnonzero(residues[row] >= modulus)
         place = np.unravel_index(wrong[0], residues.shape[1:])
         shown = _position(info, index, place, first)
@@ -333,18 +280,16 @@ def residue_problems(
             f"{info.chunk_name(index)}: residue {residues[row][place]} of number {shown} is not below its "
             f"modulus {modulus} (row {row}){more}"
         )
-    if isinstance(info.system, IntervalRNS):
-        yield from _fault_problems(info, index, residues, first)
 
 
 def _fault_problems(
     info: StoreInfo, index: Sequence[int], words: NDArray[Any], first: Sequence[int] | None
 ) -> Iterator[str]:
     """Describe the first number of a chunk, or part, whose words taken together are those of none."""
-    system: FermatField | Positional | IntervalRNS = info.system
+    system = info.system
     wrong = system.first_invalid(words)
     if wrong is not None:
         place: Sequence[Any] = np.unravel_index(wrong, words.shape[1:])
         fault = system.fault_of(words[(slice(None), *place)].tolist())
-        kind = "element" if isinstance(system, FermatField) else "number"
-        yield f"{info.chunk_name(index)}: {kind} {_position(info, index, place, first)} {fault}"
+        position = _position(info, index, place, first)
+        yield f"{info.chunk_name(index)}: {system.number_is} {position} {fault}"

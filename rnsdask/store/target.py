@@ -41,15 +41,21 @@ from typing import Any
 
 from rnsdask.core.errors import ChangedStoreError, StoreAccessError, StoreError
 from rnsdask.core.messages import listed
-from rnsdask.store.attributes import ATTRIBUTE, check_job_identity, own_attribute, read_writer, way_on
+from rnsdask.store.attributes import read_writer, way_on
 from rnsdask.store.beside import former, is_replaced, locked
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
 from rnsdask.store.consolidated import remove_consolidated
-from rnsdask.store.documents import concealed, document_of, with_attributes, with_fields
+from rnsdask.store.documents import (
+    ATTRIBUTE,
+    concealed,
+    document_of,
+    own_attribute,
+    with_attributes,
+    with_fields,
+)
 from rnsdask.store.location import CHUNK_FOLDER, JOB_KEY, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import Opened, load
 from rnsdask.store.nesting import check_outside_arrays
-from rnsdask.store.space import check_can_write
+from rnsdask.store.version import Version
 
 _LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(PARTIAL_SUFFIX)}\Z")
 """End of the name of a file that is being written, by this package or by Zarr."""
@@ -67,7 +73,7 @@ class Target:
     location: Location
     staged: Location
     replaces: bool
-    extends: Opened | None = None
+    extends: Version | None = None
     attribute: str = ATTRIBUTE
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -142,7 +148,7 @@ class Target:
         except OSError as error:
             raise StoreAccessError.of(f"{self.location.path}: it cannot be written", error) from error
 
-    def take_over(self, attribute: dict[str, Any], found: Opened) -> None:
+    def take_over(self, attribute: dict[str, Any], found: Version) -> None:
         """Take over an array that another writer began, as it was `found`, by an attribute of this one."""
         with locked(self.location):
             try:
@@ -265,23 +271,6 @@ def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -
     return Target(location, location.staged, overwrite, attribute=attribute)
 
 
-def check_can_begin(
-    location: Location, *, overwrite: bool = False, resume: bool = False, job_identity: str | None = None
-) -> None:
-    """Raise StoreError unless an array can be begun at a place, or resumed; nothing is written.
-
-    Call it before a long computation whose result is written at the end.
-    """
-    if resume:
-        place = find_begun(location)
-        if load(place)[1]:
-            raise nothing_to_resume(location.path)
-        check_job_identity(place, job_identity)
-    else:
-        place = target_at(location, overwrite).staged
-    check_can_write(place)
-
-
 def nothing_to_resume(path: str) -> StoreError:
     """Make the error of a store that is to be resumed and is complete."""
     return StoreError(
@@ -318,6 +307,11 @@ def _is_unsettled(location: Location) -> bool:
     """Whether a job was killed after an array was whole, and before it was in its place."""
     staged = location.staged
     return staged != location and state_at(staged) == "whole" and staged.exists(STAGED)
+
+
+def exists(location: Location) -> bool:
+    """Whether there is metadata of a Zarr array or group at a place, or of one that is to replace it."""
+    return is_begun(location) or location.exists(METADATA_KEY) or is_replaced(location)
 
 
 def state(location: Location) -> str:
@@ -481,8 +475,10 @@ def remove(location: Location) -> None:
     with locked(location) as removed:
         if location.is_local:
             _move_away(former(location), removed)
-            if is_begun(location):
-                _move_away(Path(location.staged.path), removed)
+            staged = location.staged
+            is_empty = staged.kind() == "folder" and all(map(_is_left_behind, staged.names()))
+            if is_empty or is_begun(location):
+                _move_away(Path(staged.path), removed)
     _clear_folder(location)
 
 
@@ -493,9 +489,9 @@ def _clear_folder(location: Location) -> None:
             Path(location.path).rmdir()
 
 
-def check_unchanged(opened: Opened, location: Location) -> None:
+def check_unchanged(version: Version, location: Location) -> None:
     """Raise ChangedStoreError if what is to be appended to is no longer what it was when it was opened."""
     try:
-        opened.check(location)
+        version.check(location)
     except ChangedStoreError as error:
         raise ChangedStoreError(f"{error}; nothing is appended: append to it as it is now") from None

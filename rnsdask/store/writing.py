@@ -15,17 +15,12 @@ from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.store.attributes import (
-    ATTRIBUTE,
-    begun_attribute,
-    check_job_identity,
-    complete_attribute,
-    read_job_identity,
-    with_exact_bound,
-)
+from rnsdask.store.attributes import begun_attribute, check_job, complete_attribute, read_job
 from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
 from rnsdask.store.codecs import ChunkCodecs, encode_chunk
+from rnsdask.store.content import content_of
 from rnsdask.store.documents import (
+    ATTRIBUTE,
     array_document,
     axis_names,
     changed_metadata,
@@ -39,13 +34,7 @@ from rnsdask.store.job import write_job
 from rnsdask.store.location import LONGEST_METADATA, Location
 from rnsdask.store.metadata import ArrayInfo, StoreInfo, load
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import (
-    are_valid,
-    chunk_problems,
-    content_of,
-    read_chunk,
-    residue_problems,
-)
+from rnsdask.store.reading import are_valid, chunk_problems, read_chunk, residue_problems
 from rnsdask.store.space import check_room
 from rnsdask.store.target import Target, find_begun, nothing_to_resume, target_at
 
@@ -58,7 +47,7 @@ def create(
     chunks: Chunks = "auto",
     overwrite: bool = False,
     codecs: Iterable[Any] | None = None,
-    job_identity: str | None = None,
+    job: str | None = None,
     with_room: bool = False,
     nonzero: int | None = None,
 ) -> "StoreWriter":
@@ -67,7 +56,7 @@ def create(
     `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.normalize_chunks` take them,
     and `codecs` one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or none, which is fastest. A
     one-dimensional array may grow, from length 0 on. `overwrite` replaces a Zarr array that `path` holds, or
-    that another job writes there, and nothing else. `resume` recognises the job by `job_identity`, a hash of
+    that another job writes there, and nothing else. `resume` recognises the job by `job`, a hash of
     what the numbers follow from. `with_room` keeps chunks that are longer than the array, for what will be
     appended. At most `nonzero` numbers are not 0: zeros take no room on the disk.
 
@@ -78,13 +67,17 @@ def create(
     growing = (0,) * len(lengths) if with_room else lengths
     chunk_lengths = normalize_chunks(chunks, growing, system.words32)
     target = target_at(location, overwrite)
-    attribute = begun_attribute(system, target.token, job_identity)
+    attribute = begun_attribute(system, target.token, job)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
     if not codecs:  # else their size is not known here
         _check_room(location, system, chunk_grid(lengths, chunk_lengths), chunk_lengths, nonzero)
     target.begin(metadata)
-    return StoreWriter(load_own(target), target)
+    writer = StoreWriter(load_own(target), target)
+    if not (found := writer.info.system).same_numbers(system):
+        writer.discard()
+        raise TypeError(f"{system!r} cannot be stored: its fields in a store are those of {found!r}")
+    return writer
 
 
 def _check_room(
@@ -129,7 +122,7 @@ def resume(
     path: StorePath,
     check: Callable[[StoreInfo], object] = lambda _: None,
     *,
-    job_identity: str | None = None,
+    job: str | None = None,
     any_job: bool = False,
 ) -> "StoreWriter":
     """Open an incomplete store, to write the chunks that it still lacks; it is this writer's from now on.
@@ -144,9 +137,9 @@ def resume(
     if complete:
         raise nothing_to_resume(info.path)
     check(info)
-    found = job_identity if any_job else check_job_identity(begun, job_identity)
+    found = job if any_job else check_job(begun, job)
     target = Target(location, begun, replaces=True)
-    target.take_over(begun_attribute(info.system, target.token, found), info.opened)
+    target.take_over(begun_attribute(info.system, target.token, found), info.version)
     return StoreWriter(load_own(target), target)
 
 
@@ -228,7 +221,7 @@ class ArrayWriter(ABC):
         with target.holding():
             content = self._content()
             attribute = attribute_of(content)
-            job = read_job_identity(target.staged, target.attribute)
+            job = read_job(target.staged, target.attribute)
             metadata = with_attributes(target.staged, {target.attribute: attribute})
             write_job(target, job, metadata, content)
         target.finish(metadata)
@@ -310,7 +303,7 @@ class StoreWriter(ArrayWriter):
         A bound that became known in writing replaces the one that the store was created with; ValueError if
         it is beyond the range of the moduli set.
         """
-        system = self.info.system if bound is None else with_exact_bound(self.info.system, bound)
+        system = self.info.system if bound is None else self.info.system.with_exact_bound(bound)
 
         def attribute(content: str) -> dict[str, Any]:
             metadata = parse_document(self.target.staged.read_metadata())

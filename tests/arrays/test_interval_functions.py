@@ -10,8 +10,8 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import Range, best, mapped, objects
 from interval_numbers import check_columns, edge_numbers
+from oracles.integers import Range, best, mapped, objects
 from sample_arrays import host
 from strategies import MODULI_SETS
 

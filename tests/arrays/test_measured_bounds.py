@@ -93,8 +93,8 @@ def test_measured_where_the_sample_tells_nothing(
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bounds, "_CPU_RESIDUES", 1000)
-    monkeypatch.setattr(bounds, "_GPU_RESIDUES", 1000)
+    monkeypatch.setattr(bounds, "CPU_RESIDUES", 1000)
+    monkeypatch.setattr(bounds, "GPU_RESIDUES", 1000)
     look_at(2, monkeypatch)
     moduli = MODULI_SETS[name]
     for bound in bounds_around_prefixes(moduli, signed)[::5]:
@@ -118,14 +118,14 @@ def test_most_numbers_are_proved_whatever_their_lengths(
     if on_each_processor is CPU and not cpu.MULTIPLIES_WORDS:
         pytest.skip("this processor does not multiply words of 52 bits")
     extended = [0, 0, 0]
-    exceeds = bounds._exceeds
+    extend = bounds.base_extend
     for drawing in range(3):
 
         def counted(x: Any, *rest: Any, drawing: int = drawing) -> Any:
             extended[drawing] += x.shape[1]
-            return exceeds(x, *rest)
+            return extend(x, *rest)
 
-        monkeypatch.setattr(bounds, "_exceeds", counted)
+        monkeypatch.setattr(bounds, "base_extend", counted)
         values = [rng.bytes(125 if k % 32 else 120) for k in range(4096)]
         if lengths == "some far apart":
             values = [value[: (4, 30, 60, 125)[k % 4]] for k, value in enumerate(values)]
@@ -143,7 +143,7 @@ def test_one_sample_where_no_proof_takes_one_pass(signed: bool, monkeypatch: pyt
     samples = []
     sample = bounds.sampled_bound
     monkeypatch.setattr(bounds, "sampled_bound", lambda *args: samples.append(1) or sample(*args))
-    monkeypatch.setattr(bounds, "_proof", lambda *_: None)
+    monkeypatch.setattr(bounds, "proof_of", lambda *_: None)
     numbers = [2**900 + k if k % 8 else 5 for k in range(2000)]
     x = array_of(CPU, numbers, LONG, signed)
     assert x.measure_bound() == 2**901 - 1

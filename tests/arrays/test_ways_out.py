@@ -317,7 +317,7 @@ def test_parquet_files_that_are_not_written(tmp_path: Path) -> None:
 def test_chunks_are_computed_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rnsdask.arrays import tables
 
-    monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
+    monkeypatch.setattr(tables, "GROUP_BYTES", 1)
     x = rd.from_ints(range(20), chunks=None).rechunk(3)
     x.to_parquet(tmp_path / "x.parquet")
     assert written(tmp_path / "x.parquet") == (list(range(20)), [3] * 6 + [2], pa.int64())

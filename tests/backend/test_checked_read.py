@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend.cpu import read_checked
 from rnsdask.core.errors import CorruptChunkError
-from rnsdask.store import checksum, chunk_files
+from rnsdask.store import chunk_files
 
 NONE = np.empty(0, np.uint32)
 PIECE = 2**16  # words that are read at a time
@@ -27,7 +27,7 @@ def write(path: Path, words: NDArray[np.uint32], more: bytes = b"") -> Path:
 def read(path: Path, shape: tuple[int, int], last: NDArray[np.uint32]) -> tuple[Any, NDArray[np.uint32]]:
     rows = np.full(shape, 7, np.uint32)
     with path.open("rb", buffering=0) as file:
-        found = read_checked(file.fileno(), rows, last, checksum.address)
+        found = read_checked(file.fileno(), rows, last)
         assert file.tell() == found[0]
     return found, rows
 
@@ -69,31 +69,15 @@ def test_a_file_that_has_shrunk(tmp_path: Path, rng: np.random.Generator, left: 
         path.open("rb") as stream,
         pytest.raises(CorruptChunkError, match=f"^it has {left} bytes; .* 786436"),
     ):
-        chunk_files._read_checksummed(stream, rows, None, "it")
+        chunk_files.read_checksummed(stream, rows, None, "it")
 
 
 def test_errors(tmp_path: Path) -> None:
     rows = np.zeros((2, 3), np.uint32)
     with (tmp_path / "x").open("wb") as file:
-        assert read_checked(file.fileno(), rows, NONE, checksum.address)[0] == -errno.EBADF
+        assert read_checked(file.fileno(), rows, NONE)[0] == -errno.EBADF
         with pytest.raises(OSError, match="Bad file descriptor"):
-            chunk_files._read_checksummed(file, rows, None, "it")  # type: ignore[arg-type]
+            chunk_files.read_checksummed(file, rows, None, "it")  # type: ignore[arg-type]
     for last in (np.zeros(1, np.uint32), np.zeros(3, np.uint32)):
         with pytest.raises(ValueError, match="one word for each row"):
-            read_checked(0, rows, last, checksum.address)
-
-
-def test_without_the_function_of_c(
-    tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = rng.integers(0, 2**32, (3, PIECE), dtype=np.uint32)
-    path, last = write(tmp_path / "x", words), words.max(axis=1)
-    for limits in (last, last - 1, None):
-        outcomes = []
-        for address in (checksum.address, None):
-            with monkeypatch.context() as patch, path.open("rb") as stream:
-                patch.setattr(checksum, "address", address)
-                rows = np.zeros_like(words)
-                outcomes.append(chunk_files._read_checksummed(stream, rows, limits, "it"))
-                np.testing.assert_array_equal(rows, words)
-        assert outcomes[0] == outcomes[1]
+            read_checked(0, rows, last)

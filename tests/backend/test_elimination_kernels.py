@@ -128,16 +128,14 @@ def test_blocks_without_exchanges(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], at_once: int, rng: np.random.Generator
 ) -> None:
     """Modulo some primes rows have to be exchanged within a block or with one below, or a pivot lacks."""
-    from rnsdask.backend.cuda import block_lu, elimination
+    from rnsdask.backend.cuda import block_lu
 
-    monkeypatch.setattr(block_lu, "_LEAST_OF_FEW", 0)
+    monkeypatch.setattr(block_lu, "LEAST_OF_FEW", 0)
     monkeypatch.setattr(block_lu, "LU_WORKSPACE", at_once)
-    monkeypatch.setattr(block_lu, "_workspace", lambda *_: 1)
+    monkeypatch.setattr(block_lu, "workspace_bytes", lambda *_: 1)
     results = []
-    by_blocks = elimination._eliminate_by_blocks
-    monkeypatch.setattr(
-        elimination, "_eliminate_by_blocks", lambda *x: results.append(by_blocks(*x)) or results[-1]
-    )
+    by_blocks = block_lu.eliminate
+    monkeypatch.setattr(block_lu, "eliminate", lambda *x: results.append(by_blocks(*x)) or results[-1])
     rows, columns, pivot_columns = shape
     moduli = ModuliSet([*list(ODD)[-4:], 4294967279])
     words = drawn(rng, moduli, 2, rows, columns)
@@ -155,7 +153,7 @@ def test_blocks_of_a_few_matrices_at_a_time(
     """Factors are given back before those of the next matrices are made."""
     from rnsdask.backend.cuda import block_lu
 
-    monkeypatch.setattr(block_lu, "_LEAST_OF_FEW", 0)
+    monkeypatch.setattr(block_lu, "LEAST_OF_FEW", 0)
     monkeypatch.setattr(block_lu, "LU_WORKSPACE", 1)
     made, begin = [], block_lu.Blocks.__init__
 
@@ -182,7 +180,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[int]]:
         while (clock64() - start < cycles) {}
     }"""
     kernel = cupy.RawKernel(source, "wait")
-    monkeypatch.setattr(block_lu, "_LEAST_OF_FEW", 0)
+    monkeypatch.setattr(block_lu, "LEAST_OF_FEW", 0)
     monkeypatch.delattr(elimination.GreatMatrices, "eliminate")  # what other ways need
 
     def make_late(name: str) -> list[int]:

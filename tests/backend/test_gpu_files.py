@@ -363,8 +363,8 @@ def test_on_a_gpu(
     from rnsdask.backend.cuda import files
     from rnsdask.backend.cuda.files import file_to_gpu, gpu_to_file
 
-    monkeypatch.setattr(files, "_SLOT_BYTES", slot)
-    monkeypatch.setattr(files, "_files", functools.cache(files._files.__wrapped__))
+    monkeypatch.setattr(files, "SLOT_BYTES", slot)
+    monkeypatch.setattr(files, "files_on", functools.cache(files.files_on.__wrapped__))
     content = rng.integers(0, 2**32, 10**6 + 1, dtype=np.uint32)
     array = cupy.asarray(content)
     with (tmp_path / "x").open("wb", buffering=0) as file:

@@ -39,7 +39,7 @@ def keep_busy(cupy: Any) -> Any:
 def forget_tables() -> None:
     from rnsdask.backend.cuda import check, launching
 
-    for cached in (launching._constant_on, launching.modulus_table_on, check._last_residues_on):
+    for cached in (launching.constant_on, launching.modulus_table_on, check.last_residues_on):
         cached.cache_clear()
 
 

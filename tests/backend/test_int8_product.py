@@ -145,7 +145,7 @@ def test_great_products_go_by_small_moduli(monkeypatch: pytest.MonkeyPatch, rng:
 
     from rnsdask.backend.cuda import matmul as dispatch
 
-    monkeypatch.setattr(dispatch, "_INT8_WORK", 0)
+    monkeypatch.setattr(dispatch, "INT8_WORK", 0)
     calls = []
     product = dispatch.int8_product.multiply
     monkeypatch.setattr(dispatch.int8_product, "multiply", lambda *x: calls.append(product(*x)))
@@ -178,8 +178,8 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
         for name, side in zip(("INT8_ROWS", "INT8_TERMS", "INT8_COLUMNS"), sides, strict=True):
             monkeypatch.setattr(int8_product, name, side)
         monkeypatch.setattr(int8_product, "INT8_WORKSPACE", workspace)
-        monkeypatch.setattr(int8_product, "_MOST_JOINED", most_joined)
-        monkeypatch.setattr(int8_product, "_resident", lambda: 3)
+        monkeypatch.setattr(int8_product, "MOST_JOINED", most_joined)
+        monkeypatch.setattr(int8_product, "resident_tiles", lambda: 3)
         for mode in (REPLACE, ADD, SUBTRACT):
             x, y, out = map(cupy.asarray, words)
             int8_product.multiply(*map(Part.whole, (x, y)), MODULI, Part.whole(out), shape, mode)
@@ -213,8 +213,8 @@ def test_images_of_one_block_at_a_time(monkeypatch: pytest.MonkeyPatch, most_joi
     from rnsdask.backend.cuda.int8_product import Part
 
     monkeypatch.setattr(int8_product, "INT8_WORKSPACE", 1)
-    monkeypatch.setattr(int8_product, "_MOST_JOINED", most_joined)
-    monkeypatch.setattr(int8_product, "_resident", lambda: 1)
+    monkeypatch.setattr(int8_product, "MOST_JOINED", most_joined)
+    monkeypatch.setattr(int8_product, "resident_tiles", lambda: 1)
     used, pool = [], cupy.get_default_memory_pool()
 
     def watched(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -286,7 +286,7 @@ def test_longest_sums_that_are_joined_at_once(monkeypatch: pytest.MonkeyPatch) -
     from rnsdask.backend.cuda import int8_product
     from rnsdask.backend.cuda.int8_product import ADD, REPLACE, SUBTRACT, Part
 
-    monkeypatch.setattr(int8_product, "_resident", lambda: 1)
+    monkeypatch.setattr(int8_product, "resident_tiles", lambda: 1)
     ends = sorted({128, *(v for q in SMALL_MODULI for v in (q // 2, -(q // 2)))})
     for m in (2**32, 2**32 - 5, 2**31 - 1):
         moduli = ModuliSet([m])

@@ -113,11 +113,11 @@ def test_all_ways_to_cut_a_transform(
     from rnsdask.backend.cuda import ntt
 
     length, moduli = 2 ** sum(lengths), SETS[2]
-    monkeypatch.setattr(ntt, "_longest_row", lambda: 4)
-    monkeypatch.setattr(ntt, "_overlapped_matrix", lambda _: 0)
-    monkeypatch.setattr(ntt, "_cut", lambda _: lengths)
-    monkeypatch.setattr(ntt, "_cut_product", lambda _: lengths[:-1])
-    monkeypatch.setattr(ntt, "_BETWEEN", 2 * length)  # three runs of four rows are done in several parts
+    monkeypatch.setattr(ntt, "longest_row", lambda: 4)
+    monkeypatch.setattr(ntt, "overlapped_matrix", lambda _: 0)
+    monkeypatch.setattr(ntt, "cut_length", lambda _: lengths)
+    monkeypatch.setattr(ntt, "cut_product", lambda _: lengths[:-1])
+    monkeypatch.setattr(ntt, "BETWEEN", 2 * length)  # three runs of four rows are done in several parts
     words, other = drawn(rng, moduli, 3 * length), drawn(rng, moduli, 3 * length)
     for inverse in (False, True):
         constants = transform_constants(moduli, length, inverse)

@@ -10,8 +10,8 @@ from rnsdask.backend.cpu import text
 @pytest.fixture(params=[True, False], ids=["digits", "bytes"], autouse=True)
 def knows_digits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test by digits, which are known of this Python, and as where they are not."""
-    assert text._KNOWS_DIGITS
-    monkeypatch.setattr(text, "_KNOWS_DIGITS", request.param)
+    assert text.KNOWS_DIGITS
+    monkeypatch.setattr(text, "KNOWS_DIGITS", request.param)
 
 
 def values_of(bits: int, rng: np.random.Generator) -> list[int]:

@@ -17,7 +17,7 @@ from zarr.codecs import ZstdCodec
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError
-from rnsdask.store.metadata import Opened
+from rnsdask.store.version import Version
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 MODULI = MODULI_SETS["top"]
@@ -101,7 +101,7 @@ def test_write(signed: bool, codecs: list[Any] | None) -> None:
     before, chunks = store.open_info("x.zarr"), chunk_bytes("x.zarr")
     opened = rd.open_zarr("x.zarr")
     assert "written" not in as_json("bound", "x.zarr")
-    assert store.open_info("x.zarr").identity == before.identity
+    assert store.open_info("x.zarr").version == before.version
     assert as_json("bound", "x.zarr", "--write")["written"] is True
     after = store.open_info("x.zarr")
     assert (after.system, after.content) == (rd.RNS(MODULI, signed, 2**71 - 1), before.content)
@@ -113,7 +113,7 @@ def test_write(signed: bool, codecs: list[Any] | None) -> None:
     with pytest.raises(ChangedStoreError):
         opened.sum().compute()
     assert as_json("bound", "x.zarr", "--write")["written"] is False
-    assert store.open_info("x.zarr").identity == after.identity
+    assert store.open_info("x.zarr").version == after.version
 
 
 def chunk_bytes(path: str) -> dict[Path, bytes]:
@@ -171,17 +171,17 @@ def test_write_never_mixes_with_a_store_that_took_the_place(
     """
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     write([7] * 300)
-    info, check = store.open_info("x.zarr"), Opened.check
+    info, check = store.open_info("x.zarr"), Version.check
 
-    def overwriting(self: Opened, location: Any) -> None:
-        monkeypatch.setattr(Opened, "check", check)
+    def overwriting(self: Version, location: Any) -> None:
+        monkeypatch.setattr(Version, "check", check)
         if when == "after":
             check(self, location)
         rd.from_ints([2**100] * 300, MODULI, chunks=128).to_zarr("x.zarr", overwrite=True)
         if when == "before":
             check(self, location)
 
-    monkeypatch.setattr(Opened, "check", overwriting)
+    monkeypatch.setattr(Version, "check", overwriting)
     with pytest.raises(ChangedStoreError):
         store.write_bound(info, 7)
     assert rd.open_zarr("x.zarr").to_ints().tolist() == [2**100] * 300

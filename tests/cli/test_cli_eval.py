@@ -558,6 +558,6 @@ def test_interval_arrays(reads: Counter[Any]) -> None:
     found = as_json("g**40 - h", *names, "-o", "p.zarr", "--extend", warned="extended from 9 to")
     assert values_in("p.zarr") == [a**40 - b for a, b in PAIRS]
     needed = (MS.product - 1) ** 40 + MS.product - 1
-    moduli = store.open_info("p.zarr", store.ALL_SYSTEMS).moduli
+    moduli = store.open_info("p.zarr", store.all_systems).moduli
     assert moduli.prefix(found["n_moduli"] - 1).product <= needed < moduli.product
     assert "an operand is read from there" in fail("eval", "g", "g=g.zarr", "-o", "g.zarr", "--overwrite")

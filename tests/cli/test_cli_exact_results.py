@@ -221,7 +221,7 @@ def test_checkpoints(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Kept pieces are not computed again; missing and damaged ones are."""
-    monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 1})
+    monkeypatch.setattr(exact_elimination, "STEPS", {"cpu": 1})
     stored("x", drawn(rng, *shape), chunks)
     stored("y", drawn(rng, *shape), chunks)
     expected = succeed(*command)
@@ -244,11 +244,11 @@ def test_checkpoints(
 def test_checkpoints_of_other_pieces(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of other primes are not mixed, which would leave primes out."""
     stored("x", drawn(rng, 1, 6, 6, bits=200), -1)
-    monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 25 * 6**3})
+    monkeypatch.setattr(exact_elimination, "STEPS", {"cpu": 25 * 6**3})
     expected = succeed("charpoly", "x", "--checkpoint", "kept")
     count = len(list(Path("kept").glob("piece-*.json")))
     Path("kept/piece-00001.json").unlink()
-    monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 30 * 6**3})
+    monkeypatch.setattr(exact_elimination, "STEPS", {"cpu": 30 * 6**3})
     succeed("charpoly", "x", "--checkpoint", "other")
     assert len(list(Path("other").glob("piece-*.json"))) == count == 2
     assert "its pieces are others" in fail("charpoly", "x", "--checkpoint", "kept")
@@ -401,7 +401,7 @@ def test_places_are_looked_at_before_the_work(
     Path("file").write_text("other")
     words, modes = command.split(), ([], ["--overwrite"])
     stored("whole", x)
-    store.create("begun", rd.RNS(MODULI), (4,), job_identity="another one")
+    store.create("begun", rd.RNS(MODULI), (4,), job="another one")
     before = sorted(map(str, Path().rglob("*")))
     monkeypatch.setattr(exact_results, "integers", no_work)
     for place in ("folder", "file", "file/d", "n" * 256):

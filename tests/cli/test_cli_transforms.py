@@ -231,7 +231,7 @@ def test_how_long_blocks_are(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     for (shape, chunks), block in cases.items():
         words = da.zeros((1, *shape), chunks=(1, *chunks), dtype=np.uint32)
-        assert transform._block_length(rd.FieldArray(words, fields), int(shape[0] == 4)) == block
+        assert transform.block_length(rd.FieldArray(words, fields), int(shape[0] == 4)) == block
 
 
 def test_a_name_too_long_for_stores_beside_it_shows_before_anything_is_written(

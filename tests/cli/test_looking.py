@@ -1,6 +1,8 @@
 """The commands that show numbers: head, stats, hist; and how a terminal shows long ones."""
 
+import io
 import json
+import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -64,8 +66,8 @@ def test_stats_reads_each_chunk_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     asked = []
     from rnsdask.lazy import summary
 
-    block = summary._summary_block
-    monkeypatch.setattr(summary, "_summary_block", lambda *a, **k: asked.append(a[0].shape) or block(*a, **k))
+    move = summary.moved_to_reduce
+    monkeypatch.setattr(summary, "moved_to_reduce", lambda x, *how: asked.append(x.shape) or move(x, *how))
     assert json.loads(succeed("stats", path, "--json"))["bytes_read"] == 200 * 4 * len(BITS)
     assert len(asked) == 7
 
@@ -184,7 +186,7 @@ def test_fractions_are_abbreviated_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_terminals_without_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing, "_has_unicode", lambda: False)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     monkeypatch.setenv("COLUMNS", "20")
     assert printing.bars(["a"], [2]) == ["a  2 ###############"]
     assert printing.bars(["a", "b"], [0, 0]) == ["a  0", "b  0"]

@@ -182,7 +182,7 @@ def test_all_gpus_are_as_many_as_gain_time(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(connecting, "has_gpu", lambda: True)
     monkeypatch.setattr(connecting, "gpu_count", lambda: 2)
-    monkeypatch.setattr(memory_plan, "_BYTES_OF_A_GPU", 10_000)
+    monkeypatch.setattr(memory_plan, "BYTES_OF_A_GPU", 10_000)
     run("random", "x", "--count", 1000, "--bits", 512, "--chunk", 256, "--seed", 3)
     run("random", "p", "--count", 1000, "--bits", 512, "--chunk", 256, "--seed", 3, "--positional")
     run("random", "m", "--shape", "100,100", "--bits", 64, "--chunk", "50,50", "--seed", 4)
@@ -214,7 +214,7 @@ def test_workers_of_gpus_have_as_many_threads_as_fit(
 ) -> None:
     """Else a job that one GPU does with fewer threads would be refused on two."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(memory_plan, "_CONTEXT_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "CONTEXT_BYTES", 0)
     run("random", "m", "--shape", "4,300,300", "--bits", 512, "--chunk", "1,100,300", "--seed", 4)
     source = Source.at("m")
     work = exact_results.prepare("rank", [source], rd.linalg.rank, "cpu").work
@@ -286,10 +286,9 @@ def test_unreachable_scheduler_is_one_line(tmp_path: Path) -> None:
 
 def pretend_version() -> None:
     """Make this process one of another version, of which no import tells."""
-    import rnsdask._version
     import rnsdask.store.metadata
 
-    rnsdask._version.__version__ = "9.9"
+    rnsdask.__version__ = "9.9"
     rnsdask.store.metadata.__version__ = "9.9"
 
 

@@ -31,7 +31,7 @@ def is_finished(future: Future) -> bool:
 @pytest.fixture
 def any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the memory of workers for that of their GPUs."""
-    monkeypatch.setattr(workers, "_is_on_gpu", is_finished)
+    monkeypatch.setattr(workers, "is_on_gpu", is_finished)
 
 
 def persisted(client: Client, chunks: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Any:

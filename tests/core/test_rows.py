@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rnsdask as rd
@@ -24,11 +25,11 @@ TABLES = {
     name: table_at(f"rnsdask.{path}")
     for name, path in {
         "any system": "core.generic:INTEGERS",
-        "residues": "rns.table:TABLE",
-        "intervals": "interval_rns.table:TABLE",
-        "limbs": "positional.table:TABLE",
-        "prime fields": "fields.table:PRIME_FIELDS",
-        "Fermat fields": "fields.table:FERMAT_FIELDS",
+        "residues": "tables.residues:TABLE",
+        "intervals": "tables.intervals:TABLE",
+        "limbs": "tables.limbs:TABLE",
+        "prime fields": "tables.fields:PRIME_FIELDS",
+        "Fermat fields": "tables.fields:FERMAT_FIELDS",
     }.items()
 }
 MODULI = rd.ModuliSet.for_bits(64)
@@ -47,7 +48,16 @@ def difference(row: Row[..., Any], function: Any) -> str | None:
     taken = {p.name: p for p in inspect.signature(function).parameters.values() if p.name not in given}
     if any(parameter.kind is KINDS.VAR_KEYWORD for parameter in taken.values()):
         return "any option"
-    declared = row.signature.parameters.values()
+    declared, of_system = row.signature.parameters.values(), OF_SYSTEMS
+    if (
+        row.kind == "arrays"
+    ):  # whose systems they know, and which take an option that is not the row's default
+        of_system = ()
+        others = {
+            name for name, p in taken.items() if name in row.offered and p.default != row.defaults[name]
+        }
+        if others:
+            return f"other defaults: {others}"
     blocks = [p.name for p in declared if p.kind is KINDS.POSITIONAL_OR_KEYWORD]
     options = {p.name: p for p in declared if p.kind is KINDS.KEYWORD_ONLY}
     several = [p for p in taken.values() if p.kind is KINDS.VAR_POSITIONAL]
@@ -55,10 +65,10 @@ def difference(row: Row[..., Any], function: Any) -> str | None:
         rest = set(taken) - {several[0].name}
     else:
         names = list(taken)
-        if len(names) < len(blocks) or set(names[: len(blocks)]) & {*options, *OF_SYSTEMS} - set(blocks):
+        if len(names) < len(blocks) or set(names[: len(blocks)]) & {*options, *of_system} - set(blocks):
             return f"other blocks: {names}"
         rest = set(names[len(blocks) :])
-    unknown = {name for name in rest - {*options, *OF_SYSTEMS} if taken[name].default is KINDS.empty}
+    unknown = {name for name in rest - {*options, *of_system} if taken[name].default is KINDS.empty}
     missing = {name for name, option in options.items() if option.default is KINDS.empty} - rest
     return f"also {unknown}, not {missing}" if unknown or missing else None
 
@@ -77,6 +87,10 @@ def test_functions_take_what_their_rows_declare(name: str) -> None:
         (rows.compare, lambda a, system: a),
         (rows.power, lambda x, system, locate: x),
         (rows.floor_divide_by, lambda divisor, x, parts, system: x),
+        (rows.det, lambda x, system: x),
+        (rows.det, lambda x, variables: x),
+        (rows.det, lambda x, *, moduli=2: x),
+        (rows.solve, lambda a: a),
     ],
 )
 def test_functions_that_take_something_else_are_found(row: Row[..., Any], function: Any) -> None:
@@ -97,6 +111,15 @@ def test_a_row_stands_once() -> None:
 
 def test_rows_stay_themselves_on_their_way_to_workers() -> None:
     assert all(pickle.loads(pickle.dumps(row)) is row for row in ROWS.values())
+
+
+def test_other_names_are_numpys() -> None:
+    named = [row for row in ROWS.values() if row.numpy is not None]
+    assert len(named) > 4
+    for row in named:
+        name, _, method = str(row.numpy).partition(".")
+        found = getattr(np, name, None) or getattr(np.linalg, name)
+        assert callable(getattr(found, method) if method else found)
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def folded(x: np.ndarray, y: np.ndarray, moduli: ModuliSet, sign: int) -> np.nda
 @pytest.fixture(params=["as measured", "transforms only"])
 def thresholds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "transforms only":
-        monkeypatch.setattr(convolution, "_SHORT_OWN", 0)
-        monkeypatch.setattr(convolution, "_SHORT_OTHER", 0)
+        monkeypatch.setattr(convolution, "SHORT_OWN", 0)
+        monkeypatch.setattr(convolution, "SHORT_OTHER", 0)
 
 
 @pytest.mark.usefixtures("thresholds")
@@ -152,8 +152,8 @@ def test_too_long() -> None:
     with pytest.raises(
         ValueError, match=r"at most 33554432 numbers where both are so long, got 40000000 and"
     ):
-        convolution._plan(4 * 10**7, 4 * 10**7, 0, 8 * 10**7 - 1)
-    plan = convolution._plan(2**40, 2**20, 0, 2**40)
+        convolution.plan_blocks(4 * 10**7, 4 * 10**7, 0, 8 * 10**7 - 1)
+    plan = convolution.plan_blocks(2**40, 2**20, 0, 2**40)
     assert 2**21 <= plan.length <= convolution.LONGEST
     assert plan.blocks * plan.step >= 2**40
 

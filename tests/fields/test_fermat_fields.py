@@ -18,8 +18,8 @@ import pytest
 from commands import call, fail, succeed
 from conftest import Processor
 from dask.base import tokenize
-from fuzzing.oracle import objects
 from oracles import fermat
+from oracles.integers import objects
 from sample_arrays import host
 
 import rnsdask as rd

@@ -14,7 +14,7 @@ import pytest
 from commands import fail, succeed
 from conftest import Processor
 from dask.base import tokenize
-from fuzzing.oracle import objects
+from oracles.integers import objects
 from sample_arrays import host
 
 import rnsdask as rd
@@ -146,7 +146,7 @@ def test_sums_and_products(chunks: Any, rng: np.random.Generator) -> None:
 
 
 def test_long_sums_do_not_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arithmetic, "_TERMS", 3)
+    monkeypatch.setattr(arithmetic, "TERMS", 3)
     a = [2**32 - 6] * 20
     x = rd.from_ints([a, a], rd.PrimeFields([2**32 - 5]), chunks=None)
     assert x.sum() == sum(a) * 2 % (2**32 - 5)

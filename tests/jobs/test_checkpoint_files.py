@@ -64,7 +64,7 @@ def test_what_is_no_file(name: str, make: Callable[[Path], None], why: str) -> N
 
 
 def test_a_file_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "_LONGEST", 2**12)
+    monkeypatch.setattr(checkpoint, "LONGEST", 2**12)
     rd.from_ints(range(500), rd.ModuliSet.for_bits(64), chunks=128).to_zarr("x.zarr")
     expected = succeed("sum", "x.zarr", "--checkpoint", "kept", "--digits", "all").split("(")[0]
     os.truncate("kept/piece-00002.json", 2**12 + 1)

@@ -331,7 +331,7 @@ def no_chunk(*_args: object, **_options: object) -> None:
 def test_places_are_looked_at_before_anything_is_computed(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rnsdask.jobs.integer_reading import TextReader
+    from rnsdask.io.integer_reading import TextReader
 
     prepare("positional")
     Path("n").write_text("5\n")

@@ -23,10 +23,10 @@ from documents import write_sealed
 import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.core.errors import InputError, JobError
+from rnsdask.io.compression import compressing, decompressed, first_bytes
+from rnsdask.io.integer_reading import BinaryReader, TextReader
+from rnsdask.io.matrix_market import is_matrix_market
 from rnsdask.jobs import exporting
-from rnsdask.jobs.compression import compressing, decompressed, first_bytes
-from rnsdask.jobs.integer_reading import BinaryReader, TextReader
-from rnsdask.jobs.matrix_market import is_matrix_market
 
 VALUES = [k**7 for k in range(2000)]
 TEXT = b"".join(b"%d\n" % v for v in VALUES)

@@ -17,7 +17,7 @@ from commands import fail, succeed
 
 import rnsdask as rd
 from rnsdask.cli import main
-from rnsdask.jobs.line_forms import range_of_lines
+from rnsdask.io.line_forms import range_of_lines
 
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main()"]
 

@@ -17,8 +17,8 @@ from strategies import BOTH_RANGES
 
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import to_decimal
+from rnsdask.io.integer_reading import Batch, BinaryReader, IntegerReader, TextReader, remaining_bytes
 from rnsdask.jobs.exporting import binary_records, decimal_lines, hexadecimal_lines
-from rnsdask.jobs.integer_reading import Batch, BinaryReader, IntegerReader, TextReader, remaining_bytes
 
 HIGHEST = 10**30
 ANY = (-(2**60000), 2**60000)

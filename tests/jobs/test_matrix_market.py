@@ -15,7 +15,7 @@ from commands import fail, succeed
 
 import rnsdask as rd
 from rnsdask.cli import main
-from rnsdask.jobs.matrix_market import MatrixMarketReader
+from rnsdask.io.matrix_market import MatrixMarketReader
 from rnsdask.rns.system import RNS
 from rnsdask.store import StoreWriter
 
@@ -171,7 +171,7 @@ def test_memory_of_entries(symmetry: str) -> None:
         ("{array}3 " + "9" * 5000 + "\n", r"m:2: a matrix must have fewer than 2\*\*63 numbers, got shape"),
         (
             "{sparse}2 2 99999999999999999999\n1 1 5\n",
-            r"m:2: a general matrix of shape \(2, 2\) has at most 4 entries, got 99999999999999999999",
+            r"m:2: a general matrix of shape \(2, 2\) has at most 4 entries, got 0x56bc75e2d630f",
         ),
         (
             "%%MatrixMarket matrix coordinate integer symmetric\n3 3 7\n",
@@ -183,12 +183,12 @@ def test_memory_of_entries(symmetry: str) -> None:
         ("{array}2 2 4\n", r"m:2: expected the numbers of rows and columns, got '2 2 4'"),
         ("{sparse}2 2\n", r"m:2: expected the numbers of rows, columns and entries, got '2 2'"),
         ("{array}0 2\n", r"m:2: a matrix must have at least one number, got shape \(0, 2\)"),
-        ("{array}2 1\n5\n", r"m: its header tells of 2 entries, it holds 1"),
-        ("{array}2 1\n5\n6\n\n7\n", r"m: its header tells of 2 entries, it holds more"),
+        ("{array}2 1\n5\n", r"m: the header announces 2 entries, the file holds 1"),
+        ("{array}2 1\n5\n6\n\n7\n", r"m: the header announces 2 entries, the file holds more"),
         ("{array}2 1\n5\n6 7\n", r"m:4: expected an integer, got '6 7'"),
         ("{array}2 1\n5\n6.5\n", r"m: entry 2: '6.5' is not an integer"),
         ("{array}2 1\n5\n-6\n", r"m: entry 2: -6 is not in the range of 0 to .* \(--signed allows negative"),
-        ("{array}2 1\n5\n" + "9" * 5000 + "\n", r"m:4: expected an integer, got '9999"),
+        ("{array}2 1\n5\n" + "9" * 5000 + "\n", r"m:4: the line has more than 4128 characters"),
         ("{sparse}2 2 1\n1 1\n", r"m:3: expected a row, a column and an integer, got '1 1'"),
         ("{sparse}2 2 1\n1 1 5 6\n", r"m:3: expected a row, a column and an integer, got '1 1 5 6'"),
         ("{sparse}2 3 1\n3 1 5\n", r"m: entry 1: its row '3' is not from 1 to 2"),

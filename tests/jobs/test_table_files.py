@@ -134,7 +134,7 @@ def test_parquet_files_of_wide_systems(kind: str) -> None:
 
 
 def test_row_groups_are_written_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_ROW_GROUP_BYTES", 1000)
+    monkeypatch.setattr(tables, "ROW_GROUP_BYTES", 1000)
     store = stored("bounded", LONG)
     succeed("export", store, "x.parquet")
     file = pq.ParquetFile("x.parquet")
@@ -190,7 +190,7 @@ def test_lines_after_a_header_keep_their_numbers() -> None:
 def test_a_header_that_comes_in_pieces() -> None:
     import io
 
-    from rnsdask.jobs.integer_reading import TextReader
+    from rnsdask.io.integer_reading import TextReader
 
     class Slow(io.RawIOBase):
         data = b"value\n5\n6\n"

@@ -8,7 +8,7 @@ import flint
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import objects
+from oracles.integers import objects
 from sample_arrays import CPU, array_of, chunked, host
 from strategies import BOTH_RANGES, MS_357, SHORT_SETS, edge_values
 

@@ -72,7 +72,7 @@ def test_zero_and_negative_numbers_are_numpys(name: str) -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_processor(name: str, on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnsdask.lazy.doubles._BLOCK_WORDS", 5000)  # several blocks
+    monkeypatch.setattr("rnsdask.lazy.doubles.BLOCK_WORDS", 5000)  # several blocks
     values = numbers()
     x = rd.from_ints(values, SYSTEMS[name], chunks=None)
     y = type(x)(on_each_processor.xp.asarray(x.words), x.system)
@@ -92,7 +92,7 @@ def test_what_has_no_logarithm() -> None:
 
 
 def test_blocks_of_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnsdask.lazy.doubles._BLOCK_WORDS", 1000)
+    monkeypatch.setattr("rnsdask.lazy.doubles.BLOCK_WORDS", 1000)
     values: list[Any] = [3**k for k in range(300)]
     found = rd.from_ints(values, MODULI, chunks=None).log2()
     np.testing.assert_allclose(found, np.arange(300) * np.log2(3), rtol=1e-15)

@@ -143,9 +143,9 @@ def system(name: str) -> Any:
 
 
 TABLES = {
-    "rns": "rnsdask.rns.table:TABLE",
-    "intervals": "rnsdask.interval_rns.table:TABLE",
-    "positional": "rnsdask.positional.table:TABLE",
+    "rns": "rnsdask.tables.residues:TABLE",
+    "intervals": "rnsdask.tables.intervals:TABLE",
+    "positional": "rnsdask.tables.limbs:TABLE",
 }
 
 

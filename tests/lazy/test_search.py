@@ -7,7 +7,7 @@ import gmpy2
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import objects
+from oracles.integers import objects
 from sample_arrays import CPU, array_of, chunked, host
 from strategies import MODULI_SETS, edge_values
 

@@ -4,7 +4,7 @@ import dask
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import objects
+from oracles.integers import objects
 from sample_arrays import array_of, chunked, host
 from strategies import MODULI_SETS
 

@@ -18,7 +18,7 @@ from rnsdask.fields import bareiss
 from rnsdask.lazy import exact_elimination
 from rnsdask.rns.lift import primes
 
-pytestmark = pytest.mark.parametrize("most_steps", [bareiss._MOST_STEPS, 0], ids=["direct", "images"])
+pytestmark = pytest.mark.parametrize("most_steps", [bareiss.MOST_STEPS, 0], ids=["direct", "images"])
 
 MODULI = rd.ModuliSet.for_bits(200)
 SMALL = rd.ModuliSet([2**32, 3, 5])
@@ -27,7 +27,7 @@ SMALL = rd.ModuliSet([2**32, 3, 5])
 @pytest.fixture(autouse=True)
 def _in_this_thread(most_steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With small matrices eliminated without fractions, and with none."""
-    monkeypatch.setattr(bareiss, "_MOST_STEPS", most_steps)
+    monkeypatch.setattr(bareiss, "MOST_STEPS", most_steps)
     with dask.config.set(scheduler="sync"):
         yield
 
@@ -243,7 +243,7 @@ def test_groups_of_primes(
 ) -> None:
     """One matrix as many tasks: those of primes that its elements do not need say nothing."""
     for name in ("cpu", "cuda"):
-        monkeypatch.setitem(exact_elimination._STEPS, name, 1)
+        monkeypatch.setitem(exact_elimination.STEPS, name, 1)
     hadamard = np.array([[1, 1], [1, -1]], dtype=object)
     for bits, batch, length in ((20, 1, 6), (199, 2, 7), (3, 3, 2)):
         values = integers(rng, bits, batch, length, length)
@@ -270,7 +270,7 @@ def test_solutions_in_groups_of_primes(
 ) -> None:
     """Primes of some groups, or of all of the first, divide determinants: others are taken."""
     for name in ("cpu", "cuda"):
-        monkeypatch.setitem(exact_elimination._STEPS, name, 1)
+        monkeypatch.setitem(exact_elimination.STEPS, name, 1)
     first = primes(0, 40)
     for bits, batch, length in ((150, 2, 7), (199, 1, 5), (150, 3, 5)):
         values, right = integers(rng, bits, batch, length, length), integers(rng, bits, batch, length, 2)

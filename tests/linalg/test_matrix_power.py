@@ -67,7 +67,7 @@ def test_both_ways_to_multiply_stacks(
     a, b = (matrices(rng, (9, 3, 3), True, 2**40) for _ in range(2))
     x, y = (array_of(on_each_processor, v, TOP, True) for v in (a, b))
     for most in (0, 2**30):
-        monkeypatch.setattr(products, "_SMALL_PRODUCT", most)
+        monkeypatch.setattr(products, "SMALL_PRODUCT", most)
         assert ((x @ y).to_ints() == np.matmul(a, b)).all()
 
 

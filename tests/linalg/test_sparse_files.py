@@ -11,6 +11,7 @@ import scipy.sparse
 
 import rnsdask as rd
 from rnsdask.core.errors import InputError, JobError
+from rnsdask.io import matrix_market
 from rnsdask.sparse import files, matrix
 
 FIELDS = rd.PrimeFields([2**31 - 1, 4294967291])
@@ -70,45 +71,54 @@ def test_what_scipy_writes(tmp_path: Path, rng: np.random.Generator) -> None:
     [
         ("", "expected %%MatrixMarket, or rows, columns and M"),
         ("1 2 3\n", "expected %%MatrixMarket, or rows"),
-        (MARKET.replace("coordinate", "array") + "1 1\n5\n", "expected %%MatrixMarket matrix coordinate"),
+        (
+            MARKET.replace("coordinate", "array") + "1 1\n5\n",
+            "mtx:1: the format must be coordinate, got 'array'",
+        ),
         (
             MARKET.replace("integer", "real") + "1 1 1\n1 1 5.0\n",
-            "field must be integer or pattern, got 'real'",
+            "mtx:1: the field must be integer or unsigned-integer or pattern, got 'real'",
         ),
-        (MARKET + "1 1\n", "expected 3 lengths, got '1 1'"),
-        (MARKET, "expected 3 lengths, got ''"),
-        (MARKET + "2 2 2\n1 1 5\n", "header tells of 2 entries, and there are 1"),
-        (MARKET + "2 2 1\n1 1 x\n", r"mtx:3: expected 3 integers, got '1 1 x'"),
-        (MARKET + "% a\n2 2 1\n\n1 1 1_0\n", r"mtx:5: expected 3 integers, got '1 1 1_0'"),
-        (MARKET + "2 2 1\n1 1 1.0\n", "expected 3 integers"),
-        (MARKET + "2 2 1\n1 1 \u0663\n", "expected 3 integers"),
-        (MARKET + "2 2 1\n1 1\n", "expected 3 integers, got '1 1'"),
-        (MARKET + "2 2 1\n0 1 5\n", "entry 1, 0 1 5, has a row out of the 2 rows"),
+        (MARKET + "1 1\n", "mtx:2: expected the numbers of rows, columns and entries, got '1 1'"),
+        (MARKET, "mtx:2: expected the numbers of rows, columns and entries, got ''"),
+        (MARKET + "2 2 2\n1 1 5\n", "the header announces 2 entries, the file holds 1"),
+        (MARKET + "2 2 1\n1 1 x\n", r"mtx: entry 1: 'x' is not an integer"),
+        (MARKET + "% a\n2 2 1\n\n1 1 1_0\n", r"mtx: entry 1: '1_0' is not an integer"),
+        (MARKET + "2 2 1\n1 1 1.0\n", "entry 1: '1.0' is not an integer"),
+        (MARKET + "2 2 1\n1 1 \u0663\n", "entry 1: '\u0663' is not an integer"),
+        (MARKET + "2 2 1\n1 1\n", "mtx:3: expected a row, a column and an integer, got '1 1'"),
+        (MARKET + "2 2 1\n0 1 5\n", "entry 1: its row '0' is not from 1 to 2"),
         (
             MARKET + "2 2 2\n1 1 1\n1 100000000000000000000 5\n",
-            "entry 2, .* has a column out of the 2 columns",
+            "entry 2: its column '100000000000000000000' is not from 1 to 2",
         ),
-        (MARKET + "\u00b2 2 0\n", "expected 3 lengths"),
+        (MARKET + "\u00b2 2 0\n", "mtx:2: expected the numbers of rows, columns and entries"),
         (MARKET + "2 " + "9" * 5000 + " 0\n", "rows and columns must be from 0 to"),
         (
             MARKET + "2 2 " + "9" * 5000 + "\n",
-            "the header tells of 9223372036854775807 entries, and there are 0",
+            r"a general matrix of shape \(2, 2\) has at most 4 entries, got 0x31e20801036510f3\.\.\.",
         ),
         (
             MARKET.replace("general", "symmetric") + "2 2 2\n2 1 5\n1 2 5\n",
-            "entry 2, 1 2 5, is above the diagonal",
+            "entry 2: those of a symmetric matrix must be below the diagonal or on it, got row 1, column 2",
         ),
         (
             MARKET.replace("general", "skew-symmetric") + "2 2 1\n1 1 5\n",
-            "entry 1, 1 1 5, is not below the diag",
+            "entry 1: those of a skew-symmetric matrix must be below the diagonal, got row 1, column 1",
         ),
         (
             MARKET.replace("integer general", "pattern skew-symmetric") + "2 2 1\n2 1\n",
             "has negative integers",
         ),
-        (MARKET.replace("integer", "unsigned-integer") + "2 2 1\n2 1 -5\n", "entry 1, 2 1 -5, is negative"),
-        (MARKET.replace("general", "symmetric") + "2 3 0\n", "a symmetric matrix must be square, got 2 x 3"),
-        (MARKET + "2 2 1\n1 1 5\n1 2 5\n", "header tells of 1 entries, and there are more"),
+        (
+            MARKET.replace("integer", "unsigned-integer") + "2 2 1\n2 1 -5\n",
+            "entry 1: -5 is negative, and the field is unsigned-integer",
+        ),
+        (
+            MARKET.replace("general", "symmetric") + "2 3 0\n",
+            r"a symmetric matrix must be square, got shape \(2, 3\)",
+        ),
+        (MARKET + "2 2 1\n1 1 5\n1 2 5\n", "the header announces 1 entries, the file holds more"),
         (
             MARKET + "2 2 3\n1 2 5\n2 1 3\n1 2 6\n",
             "it has two entries of row 1, column 2, and no format says",
@@ -120,7 +130,7 @@ def test_what_scipy_writes(tmp_path: Path, rng: np.random.Generator) -> None:
         ),
         ("2 2 M\n1 2 5\n1 2 -5\n0 0 0\n", "it has two entries of row 1, column 2"),
         ("2 2 M\n1 1 5\n", "ends with the line 0 0 0"),
-        ("2 2 M\n1 1 1/2\n0 0 0\n", "expected 3 integers"),
+        ("2 2 M\n1 1 1/2\n0 0 0\n", "entry 1: '1/2' is not an integer"),
         ("2 2 M\n0 0 0\n1 1 5\n0 0 0\n", "ends with the line 0 0 0"),
     ],
 )
@@ -152,7 +162,7 @@ def test_a_byte_order_mark_and_comments_in_any_encoding(tmp_path: Path) -> None:
 def bounded(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
     """Let the process use so many bytes, as it believes."""
     monkeypatch.setattr(matrix, "process_limit", lambda: nbytes)
-    monkeypatch.setattr(matrix, "_FITS_EVERYWHERE", 0)
+    monkeypatch.setattr(matrix, "FITS_EVERYWHERE", 0)
 
 
 @pytest.mark.parametrize("shape", ["2000000000 2000000000", "2000000000 1"])
@@ -186,7 +196,7 @@ def test_memory_of_reading_is_within_its_estimate(
 ) -> None:
     """Matrices that are taken fit, and those that are refused leave less room than they need."""
     count, side = 30_000, 20_000
-    monkeypatch.setattr(files, "_BLOCK_LINES", 512)
+    monkeypatch.setattr(matrix_market, "BLOCK_BYTES", 2**13)
     rng = np.random.default_rng()
     rows = np.sort(rng.choice(side * side, count, replace=False))
     rows, columns = np.divmod(rows, side)
@@ -220,7 +230,7 @@ def test_compressed_files_are_read_within_bounds(
 ) -> None:
     """A file of some kilobytes that holds one line of 32 MB, or entries without an end."""
     bounded(monkeypatch, 2**24)
-    monkeypatch.setattr(files, "_BLOCK_LINES", 512)
+    monkeypatch.setattr(matrix_market, "BLOCK_BYTES", 2**13)
     is_long = len(piece) == 1
     with gzip.open(tmp_path / "a.sms.gz", "wt", compresslevel=1) as file:
         file.write("3 3 M\n")

@@ -187,20 +187,20 @@ def test_a_system_that_draws_do_not_decide(eliminates: bool) -> None:
 
 
 def test_the_last_trial_finds_the_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    solved = wiedemann._solved_by_squares
+    solved = wiedemann.solve_by_squares
     trials: list[tuple[int, ...]] = []
 
     def late(a: Any, b: Any, moduli: Any, key: tuple[int, ...], *others: Any) -> Any:
         trials.append(key)
         x, found = solved(a, b, moduli, key, *others)
-        return x, found & (len(trials) == wiedemann._TRIES)
+        return x, found & (len(trials) == wiedemann.TRIES)
 
-    monkeypatch.setattr(wiedemann, "_solved_by_squares", late)
+    monkeypatch.setattr(wiedemann, "solve_by_squares", late)
     monkeypatch.setattr(dense, "MOST_BYTES", -1)
     a = rd.sparse.from_entries([0, 1], [0, 1], [1, 2], (2, 3))
     b = rd.from_ints([3, 5], FIELDS, chunks=None)
     assert (a @ rd.sparse.solve(a, b) == b).all()
-    assert len(trials) == wiedemann._TRIES
+    assert len(trials) == wiedemann.TRIES
 
 
 def systems(rng: np.random.Generator, p: int, count: int) -> list[np.ndarray]:

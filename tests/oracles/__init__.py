@@ -1,4 +1,4 @@
 """Oracles in plain Python integers, which use nothing of the package.
 
-Ranges and what overflow makes of a result are in `fuzzing.oracle`, which the fuzzer shares.
+Ranges and what overflow makes of a result are in `integers`.
 """

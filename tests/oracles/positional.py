@@ -1,7 +1,8 @@
 """Positional numbers from their definition: limbs and ranges in Python integers."""
 
 import numpy as np
-from fuzzing.oracle import Range
+
+from oracles.integers import Range
 
 
 def limits_of(bits: int, signed: bool) -> Range:

@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from fuzzing.oracle import Range, encoded, objects
+
+from oracles.integers import Range, encoded, objects
 
 
 def limits_of(moduli: Iterable[int], signed: bool = False) -> Range:

@@ -113,7 +113,7 @@ def test_long_division(
     rng: np.random.Generator,
 ) -> None:
     """By convolutions, where all divisors have one degree, and else not."""
-    monkeypatch.setattr(polynomials, "_LONG", dict.fromkeys(("cpu", "cuda"), 1024))
+    monkeypatch.setattr(polynomials, "LONG", dict.fromkeys(("cpu", "cuda"), 1024))
     fields = rd.PrimeFields([2, 12289, 2**31 - 1, 4294967291])
     x, y = drawn(rng, fields, 2, lengths[0]), drawn(rng, fields, 2, lengths[1])
     y[..., -1] |= 1

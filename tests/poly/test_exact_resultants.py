@@ -104,7 +104,7 @@ def test_parts_of_primes(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """So many primes that their residues are converted in parts."""
-    monkeypatch.setattr(exact_polynomials, "_TOGETHER", 4)
+    monkeypatch.setattr(exact_polynomials, "TOGETHER", 4)
     f, g = integers(rng, 100, 3, 4, 6), integers(rng, 70, 3, 3, 5)
     x, y = (array_of(on_each_processor, v, MODULI, True) for v in (f, g))
     first = rd.poly.resultant(x[:, 0], y[:, 0]).tolist()
@@ -120,8 +120,8 @@ def test_groups_of_primes(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """One pair, and chunks of a batch, in several tasks each; some say nothing, for numbers are small."""
-    monkeypatch.setattr(lazy_polynomials, "_STEPS", dict.fromkeys(("cpu", "cuda"), 1000))
-    monkeypatch.setattr(exact_polynomials, "_LEAST_GROUP", 3)
+    monkeypatch.setattr(lazy_polynomials, "STEPS", dict.fromkeys(("cpu", "cuda"), 1000))
+    monkeypatch.setattr(exact_polynomials, "LEAST_GROUP", 3)
     f, g = integers(rng, 100, 5, 9), integers(rng, 70, 5, 8)
     f[1], f[2], g[3] = 0, f[2] >> 90, g[3] >> 60
     x, y = (array_of(on_each_processor, v, MODULI, True) for v in (f, g))
@@ -259,7 +259,7 @@ def test_points(
 ) -> None:
     """Different points, values of polynomials at them, and these polynomials again."""
     if shape is not None:
-        monkeypatch.setitem(geometric_points._SHAPES, on_each_processor.name, shape)
+        monkeypatch.setitem(geometric_points.SHAPES, on_each_processor.name, shape)
     start, own, number = moduli
     fields = rd.ModuliSet([own]) if own > 100 else geometric_points.primes(start, number)
     xp = on_each_processor.xp

@@ -134,7 +134,7 @@ def test_unlucky_primes() -> None:
 
 def test_many_primes(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
     """More primes than are converted from together."""
-    monkeypatch.setattr(exact_polynomials, "_TOGETHER", 4)
+    monkeypatch.setattr(exact_polynomials, "TOGETHER", 4)
     f = rd.from_ints([1, *draw(rng, 30, 2**50)], signed=True, chunks=None)
     g = rd.from_ints([*draw(rng, 5, 2**50), 1], signed=True, chunks=None)
     a, b = (flint.fmpz_poly([int(v) for v in x.to_ints()]) for x in (f, g))

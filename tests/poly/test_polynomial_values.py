@@ -55,7 +55,7 @@ def test_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if by_tree:
-        monkeypatch.setattr(polynomial_values, "_TREE_FROM", dict.fromkeys(("cpu", "cuda"), 0))
+        monkeypatch.setattr(polynomial_values, "TREE_FROM", dict.fromkeys(("cpu", "cuda"), 0))
     coefficients, own, shared = drawn(rng, 3, length), drawn(rng, 3, count), drawn(rng, count)
     f, x, y = (elements(on_each_processor, fields, v) for v in (coefficients, own, shared))
     for points, given in ((x, own), (y, np.broadcast_to(shared, (3, count)))):

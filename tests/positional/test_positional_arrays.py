@@ -10,8 +10,8 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import Range, mapped, objects
 from oracles import positional
+from oracles.integers import Range, mapped, objects
 from positional_numbers import PRECISIONS, some_values, special_values, to_values, wrapped
 
 import rnsdask as rd

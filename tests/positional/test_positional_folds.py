@@ -9,8 +9,8 @@ import dask
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import mapped, objects
 from oracles import positional
+from oracles.integers import mapped, objects
 from positional_numbers import some_values, special_values
 
 import rnsdask as rd
@@ -131,7 +131,7 @@ def test_numpys_functions_and_empty_arrays() -> None:
 
 
 def test_sums_of_more_limbs_than_a_block(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
-    monkeypatch.setattr(scan, "_BLOCK", 4)
+    monkeypatch.setattr(scan, "BLOCK", 4)
     for signed in (False, True):
         for shape in ((11,), (3, 13), (9, 2), (4,), (8, 3)):
             a = drawn(100, signed, shape, rng) // 16

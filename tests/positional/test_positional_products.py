@@ -275,8 +275,8 @@ def test_blocks_and_carries_of_transforms(
     for x in words:
         x[:, 5] = 2**32 - 1
     a, b = map(to_values, words)
-    monkeypatch.setattr(transforms, "_BLOCK_LIMBS", 5 * 47)
-    monkeypatch.setattr(transforms, "_CARRY_ROUNDS", rounds)
+    monkeypatch.setattr(transforms, "BLOCK_LIMBS", 5 * 47)
+    monkeypatch.setattr(transforms, "CARRY_ROUNDS", rounds)
     monkeypatch.setattr(kernels_of(words[0]), "overlap_add", None)
     assert to_values(transformed_product(*words, 23)) == [p * q for p, q in zip(a, b, strict=True)]
     one = transformed_product(words[0], words[1][:, 3:4], 23)

@@ -6,10 +6,10 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import rns
+from oracles.integers import objects
 from sample_arrays import host
 from strategies import (
     ALL_SETS,
@@ -143,7 +143,7 @@ def test_undecided_rows_in_several_batches(
 def test_rows_too_long_for_one_sum_of_keys(
     monkeypatch: pytest.MonkeyPatch, on_each_processor: Processor
 ) -> None:
-    monkeypatch.setattr(axis, "_SUM_LIMIT", 2**40)
+    monkeypatch.setattr(axis, "SUM_LIMIT", 2**40)
     moduli = MODULI_SETS["bits2048"]
     lowest, highest = moduli.value_range(True)
     numbers = objects([highest, highest - 1, lowest, 0, -1, 1, highest] * 5, (5, 7))

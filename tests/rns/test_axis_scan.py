@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import Range, objects
+from oracles.integers import Range, objects
 from oracles.rns import limits_of
 from sample_arrays import array_of, chunked, host
 from strategies import BOTH_RANGES, MODULI_SETS, edge_values

@@ -2,9 +2,11 @@
 
 import copy
 import itertools
+import operator
 import pickle
 import tracemalloc
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,7 @@ def choose(way: str, processor: Processor, monkeypatch: pytest.MonkeyPatch) -> N
         if processor.xp is np and not cpu.MULTIPLIES_WORDS:
             pytest.skip("this processor does not multiply words of 52 bits")
     else:
-        monkeypatch.setattr(bounds, "_proof", lambda *_: None)
+        monkeypatch.setattr(bounds, "proof_of", lambda *_: None)
 
 
 def prove_on_cpus(residues: Any, constants: Any, columns: slice = slice(None)) -> Any:
@@ -60,7 +62,8 @@ def prove_on_cpus(residues: Any, constants: Any, columns: slice = slice(None)) -
 
 
 def digit_constants_within(moduli: ModuliSet, low: int, bound: int) -> Any:
-    first = len(bounds._plan(rd.RNS(moduli, low < 0, bound)).moduli)
+    shorter = sum(product < 4 * (bound + 1) for product in accumulate(moduli, operator.mul))
+    first = min(1 + shorter, len(moduli))
     return cpu.bound_proof(moduli, first, low, bound)
 
 
@@ -180,7 +183,7 @@ def test_numbers_that_a_proof_leaves_open(
     monkeypatch: pytest.MonkeyPatch, share: float, rng: np.random.Generator
 ) -> None:
     """Few of them, or most, in one batch and in several."""
-    monkeypatch.setattr(bounds, "_CPU_RESIDUES", 100 * len(MODULI))
+    monkeypatch.setattr(bounds, "CPU_RESIDUES", 100 * len(MODULI))
     monkeypatch.setattr("rnsdask.rns.blocks.EXACT_RESIDUES", 7 * len(MODULI))
     bound = 2**40
     values = [int(v) for v in rng.integers(0, 2**40, 1500)]
@@ -189,7 +192,7 @@ def test_numbers_that_a_proof_leaves_open(
             values[i] = 2**40 + 1 + i
         within = np.array([value <= bound for value in values])
         is_open = rng.random(1500) < share
-        monkeypatch.setattr(bounds, "_proof", lambda *_: "constants")
+        monkeypatch.setattr(bounds, "proof_of", lambda *_: "constants")
         monkeypatch.setattr(cpu, "prove_bound", lambda *_, proved=within & ~is_open: proved)
         found = bounds.find_beyond(rns.encode(values, MODULI), rd.RNS(MODULI, False, bound))
         assert found.tolist() == (~within).nonzero()[0].tolist()
@@ -358,7 +361,7 @@ def test_proof_of_bounds_of_any_length(
 
 
 def test_find_excess_in_many_blocks_and_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "_CPU_RESIDUES", 64)
+    monkeypatch.setattr(bounds, "CPU_RESIDUES", 64)
     values = list(range(1000))
     residues = rns.encode(values, MODULI).reshape(len(MODULI), 4, 250)
     assert bounds.find_excess(residues, rd.RNS(MODULI, False, 990)) == bounds.Excess(991, 991, 9)

@@ -184,8 +184,8 @@ def test_more_numbers_than_a_tile_or_a_batch(
     on_each_processor: Processor, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "EXACT_RESIDUES", 1000)
-    monkeypatch.setattr(order_by_limbs, "_SEARCH_BLOCK", 777)
-    monkeypatch.setattr(order_by_limbs, "_FEW", 100)
+    monkeypatch.setattr(order_by_limbs, "SEARCH_BLOCK", 777)
+    monkeypatch.setattr(order_by_limbs, "FEW", 100)
     a = rng.integers(0, 5, 5003).tolist()
     b = rng.integers(0, 5, 5003).tolist()
     check_pairs(on_each_processor, MODULI_SETS["table2_8"], a, b)

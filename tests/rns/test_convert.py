@@ -11,10 +11,10 @@ import gmpy2
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import limbs, objects
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
+from oracles.integers import limbs, objects
 from strategies import (
     BOTH_RANGES,
     EXHAUSTIVE_SETS,
@@ -263,7 +263,7 @@ def test_blocks(
     ms = MODULI_SETS["table2_16"]
     values = random_values(ms, True, 100, rng)
     residues = rns.encode(values, ms, signed=True)
-    monkeypatch.setattr(convert, "_BLOCK_NUMBERS", 7)
+    monkeypatch.setattr(convert, "BLOCK_NUMBERS", 7)
     np.testing.assert_array_equal(convert.ints_to_residues(values, ms, signed=True), residues)
     on_device = on_each_processor.xp.asarray(residues)
     assert convert.residues_to_ints(on_device, ms, signed=True).tolist() == values

@@ -23,7 +23,7 @@ def test_few_numbers(
     rng: np.random.Generator,
 ) -> None:
     if on_each_processor.name == "cuda":
-        monkeypatch.setattr("rnsdask.backend.cuda.convert._SUMS", sums)
+        monkeypatch.setattr("rnsdask.backend.cuda.convert.SUMS", sums)
     moduli = rd.ModuliSet.for_bits(bits)
     lowest, highest = moduli.value_range(signed)
     # Each u_i is 0 or m_i - 1, fractions of the range, and its ends.

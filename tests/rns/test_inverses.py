@@ -23,7 +23,7 @@ def test_inverses_of_many(
     on_each_processor: Processor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(powers, "_WORDS", 2000)  # several parts
+    monkeypatch.setattr(powers, "WORDS", 2000)  # several parts
     given = rd.ModuliSet(moduli)
     product = given.product
     drawn = [int.from_bytes(rng.bytes(90), "little") % product for _ in range(count)]

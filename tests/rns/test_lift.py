@@ -30,7 +30,7 @@ def test_small_limits_and_those_beyond_all_primes() -> None:
 
 @pytest.mark.parametrize(("count", "most"), [(1, 8), (8, 8), (9, 8), (100, 8), (17, 16)])
 def test_parts_are_about_one_size(count: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(lift._RESIDUES, "cpu", most)
+    monkeypatch.setitem(lift.RESIDUES, "cpu", most)
     parts = list(parts_of(np.zeros((2, 1), np.uint32), 5, count))
     assert [k for first, size in parts for k in range(first, first + size)] == list(range(5, 5 + count))
     sizes = [size for _, size in parts]

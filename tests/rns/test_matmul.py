@@ -8,10 +8,10 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import matrix_product, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import rns
+from oracles.integers import matrix_product, objects
 from sample_arrays import CPU, array_of, chunked, host
 from strategies import ALL_SETS, BOTH_RANGES, MODULI_SETS, SMALL_SETS, edge_values, moduli_sets, values_in
 

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import Range, mapped, objects
+from oracles.integers import Range, mapped, objects
 from sample_arrays import array_of, host
 from strategies import MODULI_SETS
 

@@ -227,9 +227,9 @@ def test_small_blocks_give_the_same_results(
     on_each_processor: Processor, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The blocks of flags, exact decisions and sums, which only huge chunks fill otherwise."""
-    monkeypatch.setattr(reduce, "_FLAG_BLOCK", 64)
+    monkeypatch.setattr(reduce, "FLAG_BLOCK", 64)
     monkeypatch.setattr(blocks, "EXACT_RESIDUES", 50)
-    monkeypatch.setattr(reduce, "_SUM_BLOCK", 68)
+    monkeypatch.setattr(reduce, "SUM_BLOCK", 68)
     moduli = MODULI_SETS["table2_8"]
     for top in (1, 3, 1000):
         values = [moduli.product - 1 - int(d) for d in rng.integers(0, top, size=1001)]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import objects
 from oracles import rns
+from oracles.integers import objects
 from sample_arrays import array_of, host
 from strategies import (
     ALL_SETS,
@@ -108,7 +108,7 @@ def test_equal_numbers_are_converted_once(
 def test_hashes_that_collide_cost_time_only(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(keys, "_HASH_FACTOR", 0)  # what is left is the last residue
+    monkeypatch.setattr(keys, "HASH_FACTOR", 0)  # what is left is the last residue
     moduli = ModuliSet(sorted(MODULI_SETS["tiny_beside_huge"], reverse=True))
     for span in (5, 1000):
         check(on_each_processor, moduli, rng.integers(0, span, size=600).tolist(), False)

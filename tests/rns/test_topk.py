@@ -7,10 +7,10 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
-from fuzzing.oracle import best
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
+from oracles.integers import best
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -166,6 +166,6 @@ def test_wrong_arguments() -> None:
         rd.random(moduli, 4).topk(1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="backend must be one of auto, cpu, cuda, got 'gpu'"):
         rd.random(moduli, 4).topk(1, backend="gpu")
-    unknown = da.from_array(np.zeros((4, 8), np.uint32), chunks=(4, 4))
-    unknown._chunks = ((4,), (float("nan"),) * 2)
+    words = da.zeros((4, 8), dtype=np.uint32, chunks=(4, 4))
+    unknown = words.map_blocks(lambda block: block, chunks=((4,), (float("nan"),) * 2), dtype=np.uint32)
     assert rd.RNSArray(unknown, rd.RNS(moduli)).topk(1).compute().tolist() == [0]

@@ -1,4 +1,4 @@
-"""The 2021 paper's MAX in kernels/baselines: what benchmarks compare with must be right, too."""
+"""The 2021 paper's MAX in scripts/papers: what benchmarks compare with must be right, too."""
 
 from fractions import Fraction
 from pathlib import Path

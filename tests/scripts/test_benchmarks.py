@@ -21,7 +21,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 PYTHONPATH = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 SAFE_PATHS = {
     "PYTHONSAFEPATH": "1",
-    "PYTHONPATH": os.pathsep.join(p for p in PYTHONPATH if Path(p).resolve() != bench_all.SCRIPTS),
+    "PYTHONPATH": os.pathsep.join(p for p in PYTHONPATH if Path(p).resolve() not in bench_all.FOLDERS),
 }
 
 KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
@@ -46,7 +46,8 @@ STARTED = "bench_arith"
 FORKED = """
 import runpy, sys
 import dask
-sys.path[:] = [path for path in sys.path if path != sys.argv[1]]
+folders = sys.argv[1].split(":")
+sys.path[:] = [path for path in sys.path if path not in folders]
 sys.argv[:] = sys.argv[2:]
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -55,7 +56,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def finish_forked(command: list[str], limit: float) -> str:
     """Run `bench_all.finish` in a process that has imported most of what benchmarks need."""
-    process = forking.start(FORKED, str(bench_all.SCRIPTS), *command[1:])
+    process = forking.start(FORKED, ":".join(map(str, bench_all.FOLDERS)), *command[1:])
     process.join(limit)
     status = process.exitcode
     process.kill()
@@ -75,7 +76,7 @@ def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mon
     result = json.loads(path.read_text())
     assert result["machine"]["rnsdask"]
     assert ("gpu" in result["machine"]) == (kind == "gpu")
-    assert len(result["runs"]) == len(bench_all.runs_of(bench_all.SCRIPTS / f"{name}.py", KINDS[kind]))
+    assert len(result["runs"]) == len(bench_all.runs_of(Path(name), KINDS[kind]))
     for run in result["runs"]:
         assert run["outcome"] == "done"
         assert run["rows"]
@@ -91,7 +92,7 @@ def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_bench_all_starts_by_its_path() -> None:
-    command = [sys.executable, str(bench_all.SCRIPTS / "bench_all.py"), "--help"]
+    command = [sys.executable, str(benchmark_pages.SCRIPTS / "bench_all.py"), "--help"]
     variables = os.environ | SAFE_PATHS
     done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
     assert done.returncode == 0, done.stderr

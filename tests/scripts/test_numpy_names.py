@@ -8,8 +8,8 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from fuzzing.oracle import objects
 from numpy.testing import overrides
+from oracles.integers import objects
 
 import rnsdask as rd
 from rnsdask import IntervalRNSArray, RNSArray

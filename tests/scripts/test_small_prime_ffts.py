@@ -1,4 +1,4 @@
-"""The plain transforms in kernels/bench: what benchmarks compare with must be right, too."""
+"""The plain transforms in scripts/papers: what benchmarks compare with must be right, too."""
 
 from pathlib import Path
 

@@ -70,7 +70,7 @@ def numbers(shape: Any, rng: np.random.Generator) -> np.ndarray:
 
 def verified(path: str) -> Any:
     """The array at a place, in which nothing is wrong."""
-    assert list(store.verify(store.open_info(path, store.ALL_SYSTEMS))) == []
+    assert list(store.verify(store.open_info(path, store.all_systems))) == []
     return rd.open_zarr(path)
 
 
@@ -436,7 +436,7 @@ def test_a_component_of_something_else() -> None:
 def test_chunks_of_stores(make: Callable[..., Any], chunks: Any, stored: Any, lazy: Any) -> None:
     values = np.arange(600).reshape(20, 30)
     make(values).to_zarr("x.zarr", chunks=chunks)
-    info = store.open_info("x.zarr", store.ALL_SYSTEMS)
+    info = store.open_info("x.zarr", store.all_systems)
     if chunks != "auto":
         assert info.chunks == stored
     assert rd.open_zarr("x.zarr").chunks == lazy

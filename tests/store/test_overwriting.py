@@ -15,13 +15,13 @@ import pytest
 import zarr
 from commands import contents, fail, succeed
 from dask.graph_manipulation import clone
-from interruptions import Interrupted, interrupting, interrupting_renames
+from interruptions import Interrupted, interrupting
 from numpy.typing import NDArray
 from strategies import STORE_SET
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, IncompleteStoreError, StoreError
+from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreError
 from rnsdask.lazy.write import reads
 from rnsdask.rns.system import RNS
 from rnsdask.store import target
@@ -95,28 +95,6 @@ def local(request: pytest.FixtureRequest) -> str:
     return "x.zarr"
 
 
-def test_the_old_store_is_whole_until_the_new_one_is(local: str) -> None:
-    path = local
-    array(OLD).to_zarr(path)
-    handle = rd.open_zarr(path)
-    writer = writer_of(path, overwrite=True)
-    for i in range(5):
-        assert values_in(path) == OLD
-        assert int(handle.max()) == OLD[-1]
-        write_some(writer, NEW, i + 1)
-        if i < 4:
-            with pytest.raises(StoreError, match="it cannot be completed: "):
-                writer.finish()
-    assert values_in(path) == OLD
-    info = writer.finish()
-    assert info.path == store.locate(path).path
-    assert values_in(path) == NEW
-    with pytest.raises(ChangedStoreError):
-        handle.max().compute()
-    assert files_beside(path) == {"c", "zarr.json"}
-    assert Path("x.zarr").is_symlink() == Path("elsewhere").exists()
-
-
 def test_a_failed_job_leaves_the_old_store(local: str) -> None:
     path = local
     array(OLD).to_zarr(path)
@@ -138,11 +116,11 @@ def test_a_failed_job_leaves_the_old_store(local: str) -> None:
 
 def test_an_interrupted_replacement_is_resumed(path: str) -> None:
     array(OLD).to_zarr(path)
-    first = writer_of(path, overwrite=True, job_identity="r")
+    first = writer_of(path, overwrite=True, job="r")
     write_some(first, NEW, 3)
     with pytest.raises(StoreError, match="it was begun by another job"):
-        store.resume(path, job_identity="another")
-    second = store.resume(path, job_identity="r")
+        store.resume(path, job="another")
+    second = store.resume(path, job="r")
     assert second.missing_chunks() == [(3,), (4,)]
     with pytest.raises(StoreError, match="another job has begun to write it"):
         first.write_chunk((4,), np.ones((4, 88), np.uint32))
@@ -219,45 +197,6 @@ def test_a_mount_point_is_refused_before_anything_is_computed(monkeypatch: pytes
     assert values_in("x.zarr") == OLD
 
 
-@pytest.mark.parametrize("after", [0, 1, 2])
-@pytest.mark.parametrize("then", ["resume", "overwrite", "create", "append"])
-def test_an_end_between_the_renames(
-    local: str, after: int, then: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before, between and after them: the old array is there, an error, or the new one; whoever writes next
-    finishes what was begun."""
-    path = local
-    array(OLD).to_zarr(path)
-    handle, writer = rd.open_zarr(path), writer_of(path, overwrite=True, job_identity="job")
-    write_some(writer, NEW, 5)
-    with monkeypatch.context() as patch:
-        interrupting_renames(patch, after)
-        with pytest.raises(Interrupted):
-            writer.finish()
-    if after == 1:
-        for read in (lambda: rd.open_zarr(path), lambda: handle.max().compute()):
-            with pytest.raises(
-                StoreError, match=r"x\.zarr: (a job is putting it in its place|it was removed)"
-            ):
-                read()
-    else:
-        assert values_in(path) == (OLD if after == 0 else NEW)
-    if then == "resume":
-        assert store.is_completed_by(store.locate(path), "job")
-    elif then == "overwrite":
-        array(OLD).to_zarr(path, overwrite=True)
-    elif then == "create":
-        with pytest.raises(StoreError, match=r"x\.zarr: it exists; replace it with overwrite=True"):
-            writer_of(path)
-        assert values_in(path) == (OLD if after == 0 else NEW)
-        return
-    else:
-        array([1, 2]).to_zarr(path, append_dim=0)
-    expected = {"resume": NEW, "overwrite": OLD, "append": [*NEW, 1, 2]}[then]
-    assert values_in(path) == expected
-    assert files_beside(path) == {"c", "zarr.json"}
-
-
 # ---- In an object store -----------------------------------------------------------------------------------
 
 URL = "memory://test-overwriting/x.zarr"
@@ -279,7 +218,7 @@ def test_a_replacement_is_interrupted_anywhere(url: str, monkeypatch: pytest.Mon
         with monkeypatch.context() as patch:
             left = interrupting(patch, after)
             with suppress(Interrupted):
-                writer = writer_of(url, overwrite=True, job_identity="job")
+                writer = writer_of(url, overwrite=True, job="job")
                 write_some(writer, NEW, 5)
                 writer.finish()
         if left[0] >= 0:
@@ -291,7 +230,7 @@ def test_a_replacement_is_interrupted_anywhere(url: str, monkeypatch: pytest.Mon
             states.append("between")
             again = None
             with suppress(StoreError):  # old chunks may be in it
-                again = store.resume(url, job_identity="job")
+                again = store.resume(url, job="job")
             again = again or writer_of(url, overwrite=True)
             write_some(again, NEW, 5)
             again.finish()

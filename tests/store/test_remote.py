@@ -355,17 +355,17 @@ def test_a_chunk_that_comes_late(bucket: str, s3: str, kind: str, monkeypatch: p
     place = store.locate(bucket if kind == "s3" else object_store(bucket, s3))
     first = store.create(place, RNS(MODULI), (128,), chunks=128)
     zeros, ones = (np.full((len(MODULI), 128), value, np.uint32) for value in (0, 1))
-    put = type(place)._put
+    create = type(place).create
 
-    def slow_put(location: Any, name: str, *args: Any, **options: Any) -> None:
+    def create_late(location: Any, name: str, *args: Any) -> bool:
         if name != "zarr.json":
             monkeypatch.undo()
             second = store.create(place, RNS(MODULI), (128,), chunks=128, overwrite=True)
             second.write_chunk((0,), ones)
             second.finish()
-        put(location, name, *args, **options)
+        return bool(create(location, name, *args))
 
-    monkeypatch.setattr(type(place), "_put", slow_put)
+    monkeypatch.setattr(type(place), "create", create_late)
     with pytest.raises(StoreError, match="another job has begun to write it"):
         first.write_chunk((0,), zeros)
     assert int(rd.open_zarr(bucket).max()) == 1
@@ -393,14 +393,14 @@ def test_a_folder_that_an_object_marks(bucket: str, s3: str, kind: str) -> None:
 
 def test_a_service_without_conditional_writing(monkeypatch: pytest.MonkeyPatch, bucket: str) -> None:
     place = store.locate(bucket)
-    put = type(place)._put
+    put = type(place).put_file
 
     def plain_put(location: Any, *args: Any, new: bool) -> None:
         if new:
             raise access_error("it", OSError(errno.ENOSYS, "A header you provided is not implemented"))
         put(location, *args, new=new)
 
-    monkeypatch.setattr(type(place), "_put", plain_put)
+    monkeypatch.setattr(type(place), "put_file", plain_put)
     rd.random(MODULI, 300, chunks=128, seed=1).to_zarr(bucket)
     assert list(store.verify(store.open_info(bucket))) == []
 

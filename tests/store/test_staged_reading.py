@@ -114,7 +114,7 @@ def test_words_of_other_systems(
 ) -> None:
     system = {"limbs": rd.Positional(70), "digits": rd.FermatField(2**63 + 2**34, 8)}[kind]
     rd.random(system, 300, seed=int(rng.integers(2**32)), chunks=128).to_zarr(tmp_path / "x.zarr")
-    info = store.open_info(tmp_path / "x.zarr", (type(system),))
+    info = store.open_info(tmp_path / "x.zarr", store.all_systems)
     for index in info.indices():
         expected, residues = store.read_chunk(info, index), read(info, index)
         assert (residues.dtype, residues.shape) == (expected.dtype, expected.shape)
@@ -174,5 +174,5 @@ def test_limits_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     with LocalCluster(n_workers=2, threads_per_worker=3, **options) as cluster, Client(cluster) as client:
         for gpu, expected in ((True, 2**40), (False, None)):
-            (place,) = memory_plan._workers(client, gpu=gpu)
+            (place,) = memory_plan.worker_places(client, gpu=gpu)
             assert (place.device, place.threads) == (expected, 3)

@@ -386,4 +386,4 @@ def test_intervals_of_results_are_verified() -> None:
     x = rd.IntervalRNSArray.from_ints([v * 3 for v in SIGNED], MODULI, chunks=128)
     y = rd.IntervalRNSArray.from_ints([v // 5 - 9 for v in SIGNED], MODULI, chunks=128)
     ((x - y) * 77 + y - x).to_zarr("g", chunks=128)
-    assert list(store.verify(store.open_info("g", store.ALL_SYSTEMS))) == []
+    assert list(store.verify(store.open_info("g", store.all_systems))) == []

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
+from rnsdask.backend.cpu.files import extend_checksum
 from rnsdask.backend.protocol import FITS, Array
 from rnsdask.constants import SumCheck, WindowCheck, last_residues, modulus_table
 from rnsdask.core.moduli import ModuliSet
@@ -71,8 +72,7 @@ def read_all(residues: Array) -> int:
 
 
 def crc32c(words: Array) -> int:
-    checksum: int = _cpu.crc32c(words)
-    return checksum
+    return extend_checksum(0, words.view(np.uint8))
 
 
 def crc32c_and_validity(words: Array, moduli: ModuliSet, rows: int) -> tuple[int, bool]:

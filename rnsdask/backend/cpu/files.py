@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rnsdask.backend.cpu.extension import _cpu
 
 read_checked: Callable[..., tuple[int, int, bool]] = _cpu.read_checked
@@ -13,6 +16,13 @@ read_checked: Callable[..., tuple[int, int, bool]] = _cpu.read_checked
 
 How many bytes, or a negative errno; their checksum; whether each is at most its row's last one.
 """
+
+
+def extend_checksum(checksum: int, content: NDArray[np.uint8]) -> int:
+    """CRC-32C of what `checksum` is of, 0 of nothing, with the bytes of a contiguous array after it."""
+    extended: int = _cpu.crc32c(checksum, content, False)
+    return extended
+
 
 GpuFiles: Any = _cpu.GpuFiles
 """Reads files into the memory of a GPU, and writes them (kernels/cpu/gpu_files.cpp).

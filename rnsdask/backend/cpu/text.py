@@ -26,7 +26,7 @@ def _digits_are_known() -> bool:
     )
 
 
-_KNOWS_DIGITS = _digits_are_known()  # else by int's own methods, at half the speed
+KNOWS_DIGITS = _digits_are_known()  # else by int's own methods, at half the speed
 
 
 def ints_to_limbs(values: list[Any], signed: bool, limbs: NDArray[np.uint32]) -> int:
@@ -34,7 +34,7 @@ def ints_to_limbs(values: list[Any], signed: bool, limbs: NDArray[np.uint32]) ->
 
     Returns the position of the first value that does not fit or has another type, and N if all do.
     """
-    if _KNOWS_DIGITS:
+    if KNOWS_DIGITS:
         position: int = _cpu.ints_to_limbs(values, signed, limbs)
         return position
     size = limbs.shape[1] * limbs.itemsize
@@ -50,7 +50,7 @@ def ints_to_limbs(values: list[Any], signed: bool, limbs: NDArray[np.uint32]) ->
 
 def limbs_to_ints(limbs: NDArray[np.uint32], signed: bool) -> list[int]:
     """Read (N, L) limbs, contiguous along L, as Python ints."""
-    if _KNOWS_DIGITS:
+    if KNOWS_DIGITS:
         values: list[int] = _cpu.limbs_to_ints(limbs, signed)
         return values
     return [int.from_bytes(number.tobytes(), "little", signed=signed) for number in limbs]
@@ -58,7 +58,7 @@ def limbs_to_ints(limbs: NDArray[np.uint32], signed: bool) -> list[int]:
 
 def greatest_magnitude(values: list[Any]) -> int | None:
     """The greatest magnitude of Python ints; None if there are no values, or some of another type."""
-    if _KNOWS_DIGITS:
+    if KNOWS_DIGITS:
         position: int = _cpu.greatest_magnitude(values)
         return None if position < 0 else abs(values[position])
     return max(map(abs, values)) if set(map(type, values)) == {int} else None

@@ -38,14 +38,14 @@ _RARE = 2**8
 
 # Pivots from which on blocks take less time than panels, as measured: of many matrices, and of few.
 _LEAST_PIVOTS = 768
-_LEAST_OF_FEW = 1536
+LEAST_OF_FEW = 1536
 _FEW = 64
 
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
     """Whether there are enough pivots for blocks to pay, and random matrices need no exchanges."""
     can = has_matrix_units(cupy.cuda.runtime.getDevice())
-    least = _LEAST_PIVOTS if matrices > _FEW else _LEAST_OF_FEW
+    least = _LEAST_PIVOTS if matrices > _FEW else LEAST_OF_FEW
     return can and least <= pivots <= MOST_TERMS and min(moduli) >= _RARE * pivots * matrices
 
 
@@ -54,7 +54,7 @@ def eliminate(
 ) -> NDArray[np.bool_]:
     """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated, in `out`."""
     n, count = x.shape[:2]
-    most = max(1, LU_WORKSPACE // _workspace(x, pivot_columns, moduli))
+    most = max(1, LU_WORKSPACE // workspace_bytes(x, pivot_columns, moduli))
     primes = max(1, most // count)
     is_regular = cupy.ones(n, dtype=bool)
     for i in range(0, n, primes):
@@ -68,7 +68,7 @@ def eliminate(
     return np.asarray(is_regular.get())
 
 
-def _workspace(x: Array, pivot_columns: int, moduli: ModuliSet) -> int:
+def workspace_bytes(x: Array, pivot_columns: int, moduli: ModuliSet) -> int:
     """Bytes of the factors of a matrix, and of what both sides of a block are multiplied from."""
     rows, columns = map(int, x.shape[2:])
     most = min(rows, pivot_columns)

@@ -18,7 +18,7 @@ NONE = 2**64 - 1
 
 
 @functools.lru_cache(256)
-def _last_residues_on(moduli: ModuliSet, device: int) -> Any:
+def last_residues_on(moduli: ModuliSet, device: int) -> Any:
     return table_on_gpu(last_residues(moduli))
 
 
@@ -32,7 +32,7 @@ def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
 
 def queue_first_invalid(residues: Array, moduli: ModuliSet, position: Array) -> None:
     """Launch the kernel, which lowers a position to that of the first residue not below its modulus."""
-    last = _last_residues_on(moduli, cupy.cuda.runtime.getDevice())
+    last = last_residues_on(moduli, cupy.cuda.runtime.getDevice())
     arguments = (*array_arguments(residues), last, position)
     launching.launch("check", "first_invalid", residues.shape[1], arguments)
 

@@ -26,7 +26,7 @@ _MANY_NUMBERS = 2**15
 _MANY_MODULI = 16
 
 # Sums of products that are in memory at a time, 16 bytes each.
-_SUMS = 2**24
+SUMS = 2**24
 
 
 def first_outside(limbs: Array, constants: ForwardConstants | WideForwardConstants) -> int | None:
@@ -81,7 +81,7 @@ def residues_to_limbs(residues: Array, constants: ReverseConstants) -> Array:
         launching.launch("convert", "residues_to_limbs", count, arguments)
         return limbs
     *factors, product, highest = others
-    step = max(1, min(count, _SUMS // columns))
+    step = max(1, min(count, SUMS // columns))
     sums = cupy.empty(step * columns * 2, dtype=cupy.uint64)  # of two words
     for start in range(0, count, step):
         part, found = residues[:, start : start + step], limbs[start : start + step]

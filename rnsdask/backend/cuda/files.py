@@ -20,7 +20,7 @@ from rnsdask.backend.cuda import launching
 from rnsdask.backend.protocol import Array
 
 _SLOTS = 2
-_SLOT_BYTES = 2**21
+SLOT_BYTES = 2**21
 """Bytes of a piece in flight. A copy costs 4 us besides its bytes, and pinning a MiB 0.6 ms."""
 
 _READERS = 12
@@ -70,11 +70,11 @@ def _moved(method: str, file: bytes | int, array: Array, *follower: int) -> int:
 
 def _files_of_device() -> Any:
     with _making:
-        return _files(cupy.cuda.runtime.getDevice())
+        return files_on(cupy.cuda.runtime.getDevice())
 
 
 @functools.cache
-def _files(_device: int) -> Any:
+def files_on(_device: int) -> Any:
     """Transfers between files and the current device."""
     cupy.cuda.runtime.free(0)  # a thread that has done nothing on a GPU has no context yet
     driver = ctypes.CDLL("libcuda.so.1")
@@ -83,4 +83,4 @@ def _files(_device: int) -> Any:
     error = driver.cuCtxGetCurrent(ctypes.byref(context))
     if error or not context.value:
         raise RuntimeError(f"CUDA's error {error} of cuCtxGetCurrent")
-    return cpu.GpuFiles(functions, context.value, (_SLOTS, _SLOT_BYTES, _READERS))
+    return cpu.GpuFiles(functions, context.value, (_SLOTS, SLOT_BYTES, _READERS))

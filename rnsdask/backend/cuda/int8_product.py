@@ -57,7 +57,7 @@ _PAD = 16  # sides of the 8-bit matrices are multiples of it
 
 # Most terms of products that one kernel multiplies and joins, if nearly each multiprocessor gets a tile; else
 # the library is quicker, as measured.
-_MOST_JOINED = 512
+MOST_JOINED = 512
 
 # The most products of a call.
 _MOST_PRODUCTS = 2**15
@@ -267,7 +267,7 @@ def multiply_images(
     launching.launch(
         "int8_tiles",
         "int8_multiply",
-        (tiles if is_beside else min(tiles, _resident())) * block,
+        (tiles if is_beside else min(tiles, resident_tiles())) * block,
         (task, on_device(constants, "weights"), factors, results),
         block=block,
         shared=INT8_STAGES * INT8_STEP * sum(_tile(down)),
@@ -292,7 +292,7 @@ def _tiles(rows: int, columns: int) -> int:
     return -(-rows // height) * -(-columns // width)
 
 
-def _resident() -> int:
+def resident_tiles() -> int:
     """Tiles that the current device works on at a time."""
     return processors(cupy.cuda.runtime.getDevice()) * INT8_BLOCKS
 
@@ -300,7 +300,7 @@ def _resident() -> int:
 def _is_joined_at_once(count: int, rows: int, terms: int, columns: int) -> bool:
     """Whether one kernel multiplies and joins a batch of that shape."""
     can = has_matrix_units(cupy.cuda.runtime.getDevice())
-    return can and terms <= _MOST_JOINED and 3 * count * _tiles(rows, columns) >= _resident()
+    return can and terms <= MOST_JOINED and 3 * count * _tiles(rows, columns) >= resident_tiles()
 
 
 def int8_split(x: Array, constants: Int8Constants, is_left: bool, out: Array) -> None:

@@ -209,13 +209,13 @@ def _check_stream() -> None:
 
 
 @functools.lru_cache(256)
-def _constant_on(constants: Any, field: str, device: int) -> Any:
+def constant_on(constants: Any, field: str, device: int) -> Any:
     return table_on_gpu(getattr(constants, field))
 
 
 def on_device(constants: Any, field: str) -> Any:
     """The array `field` of `constants` on the current device, copied once."""
-    return _constant_on(constants, field, cupy.cuda.runtime.getDevice())
+    return constant_on(constants, field, cupy.cuda.runtime.getDevice())
 
 
 @functools.lru_cache(256)

@@ -23,14 +23,14 @@ _LEAST_SEGMENT = 1024  # terms
 # are quicker: fewer do not repay the splitting of the matrices.
 _INT8_TERMS = 128
 _INT8_SIDE = 128
-_INT8_WORK = 2**29
+INT8_WORK = 2**29
 
 
 def is_int8_quicker(matrices: int, rows: int, terms: int, columns: int) -> bool:
     """Whether a product of that shape is quicker by 8-bit matrices, as measured."""
     work = matrices * rows * terms * columns
     is_wide = 2 * rows * columns >= _INT8_SIDE * (rows + columns)
-    return is_wide and terms >= _INT8_TERMS and work >= _INT8_WORK
+    return is_wide and terms >= _INT8_TERMS and work >= INT8_WORK
 
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:

@@ -21,7 +21,7 @@ from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
 
 # Elements of the memory between two passes: enough that the time of launches does not count.
-_BETWEEN = 2**26
+BETWEEN = 2**26
 
 # The logarithm of the longest run whose product is computed in one pass.
 _LONGEST_PRODUCT = 13
@@ -31,7 +31,7 @@ _LONGEST_PRODUCT = 13
 _LONG_ROW = 13
 
 
-def _longest_row() -> int:
+def longest_row() -> int:
     """The logarithm of the longest transform that shared memory holds."""
     shared = launching.most_shared(cupy.cuda.runtime.getDevice())
     return 14 if row_shape(14).shared <= shared else 13
@@ -48,7 +48,7 @@ _CACHE_BYTES = 40 * 2**20
 _OVERLAPPED = {**{log: log for log in range(15, 21)}, 22: 15, 23: 15, 24: 16, 25: 16}
 
 
-def _overlapped_matrix(log_length: int) -> int:
+def overlapped_matrix(log_length: int) -> int:
     """The logarithm of what the last two passes transform in one launch, 0 where they take two."""
     device = cupy.cuda.runtime.getDevice()
     pays = launching.is_hopper(device) and launching.cache_bytes(device) >= _CACHE_BYTES
@@ -68,7 +68,7 @@ def _groups(tiles: int, blocks: int, log_tile: int, unit: int) -> tuple[int, int
     return log_group, groups, lag, min(groups, -(-(lag + (_SLACK >> log_tile)) // size) + 1)
 
 
-def _cut(log_length: int) -> list[int]:
+def cut_length(log_length: int) -> list[int]:
     """Logarithms of the lengths of passes: two up to 11, or else three of 8, the last one up to 10."""
     count = 2 if log_length <= 22 else 3
     last = max(-(-log_length // count), min(10, log_length - 8 * (count - 1)))
@@ -76,7 +76,7 @@ def _cut(log_length: int) -> list[int]:
     return [*((rest + k) // (count - 1) for k in range(count - 1)), last]
 
 
-def _cut_product(log_length: int) -> list[int]:
+def cut_product(log_length: int) -> list[int]:
     """Logarithms of the lengths of passes over columns, until what is left is multiplied in one pass."""
     lengths = []
     while log_length > _LONGEST_PRODUCT:
@@ -236,14 +236,14 @@ def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
     if log_length == 0:
         out[...] = residues
         return
-    if log_length <= _longest_row():
+    if log_length <= longest_row():
         _Rows(constants, slice(None)).transform_rows(residues, out, log_length, is_scaled)
         return
-    log_matrix = _overlapped_matrix(log_length)
+    log_matrix = overlapped_matrix(log_length)
     if log_matrix == log_length:
         _Rows(constants, slice(None)).transform_overlapped(residues, out, log_matrix, 0, scaled=is_scaled)
         return
-    lengths = [log_length - log_matrix, log_matrix] if log_matrix else _cut(log_length)
+    lengths = [log_length - log_matrix, log_matrix] if log_matrix else cut_length(log_length)
     for rows, columns in _parts(out.shape, constants.length):
         of_rows, source, target = _Rows(constants, rows), residues[rows, columns], out[rows, columns]
         between = cupy.empty(target.shape, dtype=cupy.uint32)
@@ -269,7 +269,7 @@ def cyclic_products(
         apply("multiply", (x, y), forward.moduli, out)
         return
     serves_all = y.shape[1] == length < x.shape[1]
-    lengths = _cut_product(length.bit_length() - 1)
+    lengths = cut_product(length.bit_length() - 1)
     if not lengths:
         passes = _Rows(forward, slice(None)), _Rows(inverse, slice(None))
         _multiply_part(x, y, out, passes, lengths, serves_all)
@@ -310,10 +310,10 @@ def _multiply_part(
 
 
 def _parts(shape: tuple[int, int], length: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of residues: at most `_BETWEEN` elements, or one transform of one row."""
+    """Rows and columns of residues: at most `BETWEEN` elements, or one transform of one row."""
     rows, count = shape
-    columns = max(1, min(count, _BETWEEN) // length) * length
-    step = max(1, _BETWEEN // count)
+    columns = max(1, min(count, BETWEEN) // length) * length
+    step = max(1, BETWEEN // count)
     for row in range(0, rows, step):
         for column in range(0, count, columns):
             yield slice(row, row + step), slice(column, column + columns)

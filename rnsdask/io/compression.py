@@ -1,0 +1,135 @@
+"""Compressed streams: gzip, bzip2, xz and zstandard, read and written block by block."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, BinaryIO
+
+from rnsdask.core.errors import InputError, JobError
+from rnsdask.core.file_formats import FIRST_BYTES, compression_of
+from rnsdask.io.integer_reading import remaining_bytes
+
+# First bytes of a compressed stream, by the suffix of its file's name.
+_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+
+_GZIP_LEVEL = 6
+_PIECE = 2**16
+
+
+def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.BufferedReader:
+    """Decompress a stream, if it is compressed, into one whose first bytes can be peeked into.
+
+    `name` is the stream's, also in messages. With `by_content` its first bytes tell if it is compressed, as
+    those of text can, not the name. InputError if there is no library for the compression; when it is read,
+    if the data are damaged or truncated.
+    """
+    if hasattr(stream, "peek") and remaining_bytes(stream) is not None:
+        whole: Any = stream
+    else:  # a pipe may give less at a time than its first bytes
+        whole = io.BufferedReader(_Blocks(stream.read, name))
+    suffix = compression_of(name)
+    if by_content:
+        begin = first_bytes(whole)
+        suffix = next((suffix for suffix, magic in _MAGIC.items() if begin.startswith(magic)), None)
+    if suffix is None:
+        return whole  # type: ignore[no-any-return]
+    if suffix == ".zst" and _zstd() is None:
+        raise InputError(f"{name}: reading zstandard needs a package: pip install 'rnsdask[zstd]'")
+    read = gzip.GzipFile(fileobj=whole, mode="rb").read if suffix == ".gz" else _reader(whole, suffix)
+    return io.BufferedReader(_Blocks(read, name))
+
+
+def first_bytes(stream: io.BufferedReader) -> bytes:
+    """Return the first bytes of a stream that :func:`decompressed` gave; they stay in it."""
+    return stream.peek(FIRST_BYTES)[:FIRST_BYTES]
+
+
+def _zstd() -> Any:
+    """Import the module of zstandard: Python's own from 3.14 on, or its backport."""
+    try:
+        from compression import zstd
+    except ImportError:
+        try:
+            from backports import zstd
+        except ImportError:
+            return None
+    return zstd
+
+
+def _reader(stream: BinaryIO, suffix: str) -> Callable[[int], bytes]:
+    """Return a function that reads compressed streams one after the other.
+
+    The libraries' own files ignore whatever follows a stream and is no stream: it may be damaged data.
+    """
+    make = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}.get(suffix)
+    make = make or _zstd().ZstdDecompressor
+    decompressor: Any = make()
+
+    def read(size: int) -> bytes:
+        nonlocal decompressor
+        found = b""
+        while not found:
+            data = b""
+            if decompressor.eof:
+                if not (data := decompressor.unused_data or stream.read(_PIECE)):
+                    return b""
+                decompressor = make()
+            elif decompressor.needs_input and not (data := stream.read(_PIECE)):
+                raise EOFError("the stream is truncated")
+            found = decompressor.decompress(data, size)
+        return found
+
+    return read
+
+
+class _Blocks(io.RawIOBase):
+    """A stream of what a function reads; errors of damaged data name it."""
+
+    def __init__(self, read: Callable[[int], bytes], name: str) -> None:
+        self._read, self._name = read, name
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, as far as there are data."""
+        filled = 0
+        try:
+            while filled < len(buffer) and (data := self._read(len(buffer) - filled)):
+                buffer[filled : filled + len(data)] = data
+                filled += len(data)
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            raise InputError(f"{self._name}: its compressed data are damaged or cut: {error}") from error
+        return filled
+
+
+def _is_damage(error: Exception) -> bool:
+    """Return whether a library says that data are wrong; an error with a number is the operating system's."""
+    if isinstance(error, OSError):
+        return error.errno is None
+    return isinstance(error, EOFError | zlib.error | lzma.LZMAError) or type(error).__name__ == "ZstdError"
+
+
+def compressing(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
+    """Return a stream that is written to another one, compressed as the ending of its name tells, if it does.
+
+    The compressed bytes depend on the data alone, not on the time or the name. JobError without a library.
+    """
+    suffix = compression_of(name)
+    if suffix is None:
+        return nullcontext(stream)
+    if suffix == ".gz":
+        file: Any = gzip.GzipFile("", "wb", _GZIP_LEVEL, stream, mtime=0)
+        return file  # type: ignore[no-any-return]
+    if suffix != ".zst":
+        return (bz2.BZ2File if suffix == ".bz2" else lzma.LZMAFile)(stream, "wb")  # type: ignore[return-value]
+    if (zstd := _zstd()) is None:
+        raise JobError("writing zstandard needs a package: pip install 'rnsdask[zstd]'")
+    return zstd.ZstdFile(stream, "wb")  # type: ignore[no-any-return]

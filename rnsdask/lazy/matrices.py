@@ -1,0 +1,134 @@
+"""Stacks of matrices as operands, lazy on Dask, and what functions of their chunks give.
+
+The last two axes are those of the matrices, and in a Dask array one chunk; all others, the batch, are in any
+chunks.
+"""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.cluster.workers import checked_workers
+from rnsdask.lazy.chunks import as_lazy, by_tasks, rechunked
+from rnsdask.lazy.lazy_ints import exact
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import broadcast_shape, made_like, with_axes
+from rnsdask.lazy.pieces import kept_blocks
+
+# ---- operands ---------------------------------------------------------------------------------------------
+
+
+def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
+    """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk.
+
+    Of polynomials a last axis has the coefficients.
+    """
+    words, axes = x.words, 3 if of_polynomials else 2
+    shape = tuple(words.shape[1:])
+    if len(shape) < axes:
+        what = "matrices of polynomials, which have three" if of_polynomials else "matrices, which have two"
+        raise ValueError(f"{name} takes {what} axes, got shape {shape}")
+    if of_polynomials and shape[-1] == 0:
+        raise ValueError(f"{name} takes polynomials that have coefficients, got shape {shape}")
+    if isinstance(words, da.Array) and max(words.numblocks[-axes:]) > 1:
+        first = len(shape) - axes
+        lengths = ", ".join(f"{first + k}: -1" for k in range(axes))
+        raise ValueError(
+            f"{name} takes matrices that are one chunk, got {' x '.join(map(str, words.numblocks[-axes:]))}; "
+            f"x.rechunk({{{lengths}}}) joins them"
+        )
+    return words
+
+
+def square(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
+    """Prepare square matrices."""
+    words = checked(name, x, of_polynomials=of_polynomials)
+    rows, columns = words.shape[-3:-1] if of_polynomials else words.shape[-2:]
+    if rows != columns:
+        raise ValueError(f"{name} takes square matrices, got shape {tuple(words.shape[1:])}")
+    return words
+
+
+def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, bool]:
+    """Words [A b] (n, *batch, R, C + K) of systems, C, and whether b is one vector; batches broadcast."""
+    left = square("solve", a) if is_square else checked("solve", a)
+    is_vector = b.words.ndim == 2
+    right = b.words[..., None] if is_vector else b.words
+    rows, columns = left.shape[-2:]
+    if right.shape[-2] != rows:
+        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (a, b))
+        raise ValueError(
+            f"shapes {shapes} do not fit: systems of {rows} equations have as many right-hand sides"
+        )
+    is_lazy = any(isinstance(x, da.Array) for x in (left, right))
+    if not is_lazy and left.shape[1:-2] == right.shape[1:-2]:
+        return np.concatenate([left, right], axis=-1), columns, is_vector
+    batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
+    library: Any = da if is_lazy else np
+    both = map(as_lazy, (left, right)) if is_lazy else (left, right)
+    with by_tasks(left, right):
+        arrays = [
+            library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both
+        ]
+        joined = library.concatenate(arrays, axis=-1)
+    return rechunked(joined, {-2: -1, -1: -1}) if is_lazy else joined, columns, is_vector
+
+
+def common_rank(ranks: Any, fields: list[str]) -> int:
+    """The only value of ranks (n, *batch), or 0 of none; ValueError if there are several, naming two.
+
+    Lazy ranks are computed. `fields` are the names of the n fields in the error.
+    """
+    if isinstance(ranks, da.Array):
+        with checked_workers():
+            ranks = ranks.compute()
+    if not ranks.size:
+        return 0
+    flat = ranks.reshape(-1)
+    differing = flat != flat[0]
+    if differing.any():
+        place = int(differing.argmax())
+        row, *index = (int(i) for i in np.unravel_index(place, ranks.shape))
+        where = [f" at index {tuple(at)}" if index else "" for at in ([0] * len(index), index)]
+        raise ValueError(
+            f"nullspace takes matrices of one rank, got {int(flat[0])}{where[0]}{fields[0]} and "
+            f"{int(flat[place])}{where[1]}{fields[row]}"
+        )
+    return int(flat[0])
+
+
+# ---- results ----------------------------------------------------------------------------------------------
+
+
+def map_matrices(
+    name: str,
+    function: Any,
+    words: Any,
+    lengths: tuple[int, ...],
+    *,
+    of_polynomials: bool = False,
+    **options: Any,
+) -> Any:
+    """Apply a function to the chunks of matrices; results are matrices of the given shape."""
+    chunks = None
+    if isinstance(words, da.Array):
+        axes = 3 if of_polynomials else 2
+        chunks = (*words.chunks[1:-axes], *((length,) for length in lengths))
+    options = {"rows": words.shape[0], "token": f"matrix-{name}", **options}
+    return map_chunks(function, words, chunks=chunks, **options)
+
+
+def map_to_integers(
+    name: str, function: Any, words: Any, lengths: tuple[int, ...], system: Any, **options: Any
+) -> Any:
+    """Python ints (*batch, *lengths) that a function gives of chunks of matrices of a system."""
+    options = {"system": system, "dtype": object, "rows": None, **options}
+    return exact(kept_blocks(map_matrices(name, function, words, lengths, **options)))
+
+
+def numbers_like(x: Any, words: Any) -> Any:
+    """An array of words (rows, *shape) like another one, or without axes its number; lazy if they are."""
+    if words.ndim > 1:
+        return made_like((x,), words, x.system, "raise")
+    return made_like((x,), words[:, None], x.system, "raise")[0]
