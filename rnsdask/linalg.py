@@ -17,6 +17,7 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.rows import Row
+from rnsdask.core.ways import Message, must
 from rnsdask.lazy.elementwise import entry_of, has
 from rnsdask.lazy.elimination import LU, RREF
 from rnsdask.lazy.exact_elimination import RationalRREF
@@ -84,7 +85,7 @@ def det(
     """
     count = as_integer(variables, "variables")
     if count not in (0, 1):
-        raise ValueError(f"variables must be 0 or 1, got {abbreviate(count)}")
+        raise ValueError(must("variables", f"be 0 or 1, got {abbreviate(count)}"))
     return _apply(rows.det, x, variables=count, moduli=_as_system("det", moduli))
 
 
@@ -292,13 +293,19 @@ def _as_factors(modulo: SupportsIndex | Iterable[SupportsIndex] | None) -> tuple
     values = modulo if isinstance(modulo, Iterable) else [modulo]
     factors = tuple(as_integer(value, "modulo") for value in values)
     if not factors or min(factors) < 2:
-        raise ValueError(f"modulo must be at least 2, got {abbreviate(min(factors, default=1))}")
+        raise ValueError(must("modulo", f"be at least 2, got {abbreviate(min(factors, default=1))}"))
     product = 1
     for factor in factors:
         if (common := math.gcd(product, factor)) != 1:
             raise ValueError(
-                f"factors of modulo must be coprime, got {abbreviate(factor)}, which shares "
-                f"{abbreviate(common)} with those before it; a single integer need not be factored"
+                Message(
+                    "factors of ",
+                    must(
+                        "modulo",
+                        f"be coprime, got {abbreviate(factor)}, which shares {abbreviate(common)} with those "
+                        "before it; a single integer need not be factored",
+                    ),
+                )
             )
         product *= factor
     return factors
@@ -458,7 +465,8 @@ def lu(x: Any) -> LU:
 
 def _apply(row: Row[P, R], *operands: P.args, **options: P.kwargs) -> R:
     """Apply a row of whole arrays to operands, one at least an array of numbers."""
-    return apply_to_arrays(row.name, row, *arrays_alike(row.name, *operands), **options)
+    taking = row if options.get("modulo") is None else rows.residues_modulo  # which elements do not take
+    return apply_to_arrays(row.name, row, *arrays_alike(row.name, *operands, row=taking), **options)
 
 
 def _as_system(name: str, moduli: ModuliSet | RNS | None) -> RNS | None:

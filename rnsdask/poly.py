@@ -10,6 +10,7 @@ from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.ways import must
 from rnsdask.lazy.convolve import convolve
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.operands import N
@@ -276,7 +277,7 @@ def _degrees(
     """Degrees of numerators and denominators that points allow, where some of them confirm the function."""
     for name, value in (("numerator_degree", numerator), ("denominator_degree", denominator)):
         if value is not None and value < 0:
-            raise ValueError(f"{name} must be at least 0, got {value}")
+            raise ValueError(must(name, f"be at least 0, got {value}"))
     given = [degree for degree in (numerator, denominator) if degree is not None]
     extra = int(len(given) < 2) if confirm is None else confirm
     if extra < 0:
@@ -340,7 +341,7 @@ def resultant(
     """
     count = as_integer(variables, "variables")
     if count not in (1, 2):
-        raise ValueError(f"variables must be 1 or 2, got {count}")
+        raise ValueError(must("variables", f"be 1 or 2, got {count}"))
     operands = polynomials_alike("resultant", f, g, axes=count)
     return apply_to_arrays("resultant", rows.resultant, *operands, variables=count)
 

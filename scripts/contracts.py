@@ -4,13 +4,22 @@
 
 It counts rows of tables, names of rows that callers write as strings, ``isinstance`` of number systems
 outside their own folders, adaptors in the tables, public functions of unknown result, and private names of
-the package that tests reach for.
+the package that tests reach for. Of the installed package, it counts the stays of a product: how often its
+way changes the module.
 """
 
 import ast
+import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from itertools import groupby
 from pathlib import Path
+from pkgutil import resolve_name
+from types import CodeType, FrameType
+from typing import Any
+
+import rnsdask as rd
 
 SYSTEMS = {"RNS", "IntervalRNS", "PrimeFields", "FermatField", "Positional"}
 FOLDERS = ("rns", "interval_rns", "fields", "positional")
@@ -19,11 +28,11 @@ FOLDERS = ("rns", "interval_rns", "fields", "positional")
 TRAITS = {"extends", "grows", "overflows"}
 """Attributes of number systems that say what kind of system it is."""
 
-OF_ENTRIES = {"entry", "self"}
+OF_ENTRIES = {"entry", "found.entry", "plan", "self"}
 """Owners of attributes of the same names that are no number systems."""
 
-PLANNING = {f"lazy/{name}.py" for name in ("elementwise", "growing", "operands", "plan", "promotion")}
-"""Files that bring operands together and plan operations, and so may ask systems how results grow."""
+PLANNING = {"lazy/plan.py"}
+"""The file that plans operations, and so may ask systems how results grow."""
 
 CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
 """Functions whose first argument is a row."""
@@ -241,6 +250,49 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in OF_OTHERS
 
 
+def stays(call: Callable[[], Any]) -> list[str]:
+    """The modules of the package that a call visits, each as often as its way comes there from another.
+
+    Functions and methods count as they are entered, all but comprehensions, attributes and special methods.
+    """
+    package, entered = Path(rd.__file__).parent, []
+
+    def enter(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).is_relative_to(package):
+            module = frame.f_globals["__name__"]
+            if _is_place(module, frame.f_code):
+                entered.append(module)
+
+    for _ in range(2):  # what is made once is no part of the way
+        call()
+    sys.setprofile(enter)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return [module for module, _ in groupby(entered)]
+
+
+def _is_place(module: str, code: CodeType) -> bool:
+    if code.co_name.startswith(("<", "__")) and code.co_name != "__init__":
+        return False
+    if "<locals>" in code.co_qualname:
+        return True
+    return not isinstance(resolve_name(f"{module}:{code.co_qualname}"), property | cached_property)
+
+
+def products() -> dict[str, Callable[[], Any]]:
+    """Products of two arrays of 64 numbers in memory, by what their numbers are."""
+    system = rd.ModuliSet.for_bits(512)
+    makers: dict[str, Callable[[list[int]], Any]] = {
+        "residues": lambda values: rd.from_ints(values, system, chunks=None),
+        "limbs": lambda values: rd.from_ints(values, rd.Positional(512), chunks=None),
+    }
+    values = [2**200 - k for k in range(64)]
+    pairs = {name: (make(values), make(values[::-1])) for name, make in makers.items()}
+    return {name: partial(operator.mul, x, y) for name, (x, y) in pairs.items()}
+
+
 def main() -> None:
     """Print the figures."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
@@ -260,8 +312,14 @@ def main() -> None:
         "public functions that return Any": len(list(public_functions_of_any(root, files))),
         "public methods that return Any": len(list(public_methods_of_any(root, files))),
         "private names that tests reach for": len(list(private_names_in_tests(root))),
+        **{f"stays of x*y, {name}": _stays_and_rooms(call) for name, call in products().items()},
     }.items():
         print(f"{name:45} {value}")
+
+
+def _stays_and_rooms(call: Callable[[], Any]) -> str:
+    visited = stays(call)
+    return f"{len(visited)} in {len(set(visited))} modules"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,11 @@ from rnsdask.store.location import JOB_KEY
 
 _MEASURES = ("seconds", "retries")
 
+PYTHONS = re.compile(
+    r"\b(x|rd|np)\.\w+\(|\b(to|from)_\w+\(|\b[a-z_]+=(True|False|None|\")|\b(RNS|IntervalRNS|Field|Positional)Array"
+)
+"""Words of Python in messages, which commands have words of their own for."""
+
 
 def without_dashboard(errors: str) -> str:
     """Standard error without the line that a job on a cluster begins with."""
@@ -49,6 +54,7 @@ def fail(*args: object, stdin: bytes | None = None, status: int = 1) -> str:
     assert result.exit_code == status, result.output
     match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
     assert match, result.output
+    assert not PYTHONS.search(re.sub(r"\bin Python, .*?(; |$)", "", match[1])), match[1]
     return match[1]
 
 

@@ -125,7 +125,7 @@ class NumberCollection(DaskMethodsMixin):
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self.shape)
+        return int(self._words.ndim) - 1
 
     @property
     def size(self) -> int:

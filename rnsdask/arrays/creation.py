@@ -24,6 +24,7 @@ from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
@@ -506,7 +507,7 @@ def random(
     sizes = tuple(as_integer(s, "shape") for s in lengths)
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
     if seed < 0:
-        raise ValueError(f"seed must not be negative, got {abbreviate(seed)}")
+        raise ValueError(must("seed", f"not be negative, got {abbreviate(seed)}"))
     lengths_of_chunks = normalize_chunks(chunks, sizes, system.words32)
     described = (system, hex(seed), sizes, lengths_of_chunks)
     shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
@@ -533,7 +534,7 @@ def _bounded(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> An
     if not system.extends:
         raise TypeError(f"bits= is for moduli sets and RNS, got {system!r}")
     if length < 1:
-        raise ValueError(f"bits must be at least 1, got {abbreviate(length)}")
+        raise ValueError(must("bits", f"be at least 1, got {abbreviate(length)}"))
     bound = (1 << length - system.signed) - 1
     if bound > system.value_range[1]:
         raise ValueError(f"{system!r} does not hold all numbers of {length} bits; give more moduli, or none")

@@ -97,6 +97,7 @@ class IntervalRNSArray(Extending, IntegerArray):
         TypeError, ValueError
             If dtype, shape, a residue or a sign is wrong.
         """
+        check_moduli_set(moduli)
         array_layout.check_residue_array(residues, moduli)
         for array, name in ((residues, "residues"), (sign, "signs")):
             if not (isinstance(array, np.ndarray) or backend_name(array) == "cuda") or np.ma.is_masked(array):

@@ -14,6 +14,7 @@ from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.place import Place
+from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields import reconstruction
 from rnsdask.fields.polynomials import index_at
@@ -180,7 +181,7 @@ def _checked_bound(bound: Any, name: str, least: int) -> int | None:
         return None
     value = as_integer(bound, name)
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {abbreviate(value)}")
+        raise ValueError(must(name, f"be at least {least}, got {abbreviate(value)}"))
     return value
 
 

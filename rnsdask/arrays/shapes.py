@@ -15,6 +15,7 @@ from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.core.ways import must
 from rnsdask.lazy import convert, functions, indexing
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.chunks import as_lazy
@@ -214,7 +215,7 @@ class Shapes(NumberCollection):
         """
         self._check_numpys("take", out)
         if mode != "raise":
-            raise ValueError(f"mode must be 'raise', got {mode!r:.40}")
+            raise ValueError(must("mode", f"be 'raise', got {mode!r:.40}"))
         self._find_lengths()
         taken: Self | Integer = self._part(shapes.take(self._words, indices, axis))
         return taken

@@ -27,6 +27,7 @@ from rnsdask.core.errors import StoreError, abbreviate
 from rnsdask.core.moduli import as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.place import Place
+from rnsdask.core.ways import REPLACE, Message, Setting, must, with_ways
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunked, store_chunks
 from rnsdask.lazy.map import map_chunks
@@ -135,7 +136,7 @@ class Storage(NumberCollection):
         location = store.component_of(root, component)
         if not self._has_lengths:  # which takes as long as to compute the array
             if mode == "w-" and store.exists(location):
-                raise StoreError(f"{location.path}: it exists; replace it with overwrite=True")
+                raise StoreError(with_ways(f"{location.path}: it exists", REPLACE))
             store.check_can_write(location)
             self._find_lengths()
         if append_dim is not None:
@@ -186,9 +187,9 @@ def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> 
     if mode is None:
         mode = "w" if overwrite else "w-" if append_dim is None else "a"
     if mode not in _MODES:
-        raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r:.40}")
+        raise ValueError(must("mode", f"be one of {', '.join(map(repr, _MODES))}, got {mode!r:.40}"))
     if overwrite and mode != "w":
-        raise ValueError(f"overwrite=True is mode 'w', got mode {mode!r}")
+        raise ValueError(Message(Setting("overwrite", True), f" is mode 'w', got mode {mode!r}"))
     if append_dim is not None and mode in ("w", "w-"):
         raise ValueError(f"append_dim needs mode 'a' or 'r+', got {mode!r}")
     if append_dim is None and mode == "r+":

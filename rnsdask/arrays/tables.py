@@ -24,6 +24,7 @@ from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.places import local_path
+from rnsdask.core.ways import must
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
 from rnsdask.store import check_file_outside_arrays
@@ -414,7 +415,9 @@ class Tables(Conversion):
         pyarrow_for("to_parquet")
         file = local_path(path, "path")
         if not isinstance(column, str):
-            raise TypeError(f"column must be a name, got {brief(column)} of type {column.__class__.__name__}")
+            raise TypeError(
+                must("column", f"be a name, got {brief(column)} of type {column.__class__.__name__}")
+            )
         overwrite = as_bool(overwrite, "overwrite")
         _check_column(self, "a column of Parquet has")
         if type is not None:

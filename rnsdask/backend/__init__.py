@@ -28,6 +28,7 @@ from rnsdask.backend.protocol import IntervalGoal as IntervalGoal
 from rnsdask.backend.protocol import Kernels as Kernels
 from rnsdask.backend.protocol import KeySums as KeySums
 from rnsdask.core.errors import GPUMemoryError, NoGPUError
+from rnsdask.core.ways import must
 
 BACKENDS = ("auto", "cpu", "cuda")
 
@@ -206,7 +207,7 @@ def padded(array: Array, shape: Sequence[int]) -> Array:
 def check_backend(backend: str) -> None:
     """Raise ``ValueError`` unless `backend` is one of ``"auto"``, ``"cpu"``, ``"cuda"``."""
     if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+        raise ValueError(must("backend", f"be one of {', '.join(BACKENDS)}, got {backend!r}"))
 
 
 def uses_gpu(backend: str, *blocks: Any) -> bool:

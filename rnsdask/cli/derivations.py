@@ -22,6 +22,7 @@ from rnsdask.cli.options import (
     with_moduli,
 )
 from rnsdask.cli.printing import is_done, tell_derived
+from rnsdask.core.ways import Kind, Message
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -62,7 +63,7 @@ def derive(
     try:
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-        refuse(f"{operation} of {' '.join(sources)}: {error}")
+        refuse(Message(f"{operation} of {' '.join(sources)}: ", error))
     output = Output(path, prepared.job, **mode)
     check_target(output, prepared.sources)
     if is_done(operation, output, as_json):
@@ -184,7 +185,6 @@ def convert(
         from rnsdask.arrays.interval_rns_array import IntervalRNSArray
         from rnsdask.arrays.positional_array import PositionalArray
         from rnsdask.arrays.rns_array import RNSArray
-        from rnsdask.core.errors import with_article
         from rnsdask.core.moduli import ModuliSet
         from rnsdask.core.number_system import system_type
 
@@ -198,7 +198,8 @@ def convert(
             return _in_system(x, system_type(system).from_stored({}))
         made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
         if type(x) is made and (system != "positional" or (signed, bits) == (None, None)):
-            raise ValueError(f"it is {with_article(made)} already, which is what --to {system} makes")
+            already = f" already, which is what --to {system} makes"
+            raise ValueError(Message("it is ", Kind.of(made, "a"), already))
         if system == "positional":
             return _in_limbs(x, bits, signed)
         if x.system.residue_moduli is None:
@@ -407,15 +408,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
 
     def make(*arrays: Any) -> Any:
         from rnsdask.arrays.functions import concatenate
-        from rnsdask.core.errors import with_article
 
-        kinds = dict.fromkeys(map(type, arrays))
-        if len(kinds) > 1:
-            raise TypeError(
-                f"they are {' and '.join(map(with_article, kinds))}; "
-                "of integers, rnsdask convert SRC DST --to rns or --to interval or --to positional "
-                "makes them of one kind"
-            )
         return concatenate(arrays, axis)
 
     derive("concat", sources, path, make, of_fields=True, axis=axis, **options)

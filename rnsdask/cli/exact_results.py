@@ -33,6 +33,7 @@ from rnsdask.cli.printing import (
     size_text,
     tell_done,
 )
+from rnsdask.core.ways import Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -279,7 +280,7 @@ def _compute_integers(
     try:
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
-        refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
+        refuse(Message(f"{operation} of {' '.join(source.path for source in sources)}: ", error))
     outputs = job.outputs_of(problem, targets, moduli, **mode)
     decisions = [output.check() for output in outputs]
     if targets and all(decision is Decision.DONE for decision in decisions):
@@ -299,7 +300,7 @@ def _compute_integers(
     cost.record(operation, problem.size, problem.nbytes)
     _tell(problem, values, dict(zip(targets, done, strict=True)), cost, progress, as_json)
     if failure:
-        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
+        raise CommandError(Message(failure, "; the results are not stored, but printed on standard output"))
 
 
 def _tell(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from errno import ENOENT
 from functools import partial
 from pathlib import Path, PurePath
@@ -14,6 +14,7 @@ import click
 from rnsdask.cli.commands import Command, refuse, refusing
 from rnsdask.cli.moduli import field_options, read_fields
 from rnsdask.cli.options import (
+    as_one,
     binary_options,
     check_store_path,
     integer_system,
@@ -56,6 +57,7 @@ from rnsdask.core.file_formats import (
 )
 from rnsdask.core.files import naming_file
 from rnsdask.core.places import is_url, local_path, read_place
+from rnsdask.core.ways import Message
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -67,57 +69,133 @@ if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.importing import Import, InputForm
     from rnsdask.jobs.writing import Transfer
-    from rnsdask.positional.system import Positional
-    from rnsdask.rns.system import RNS
     from rnsdask.store import Output
+
+
+@dataclass(frozen=True)
+class _Text:
+    """Options of text."""
+
+    column: str | None
+    header: bool | None
+    hexadecimal: bool
+    strict: bool
+
+    def check(self, *, of_others: bool) -> None:
+        """Refuse options that contradict one another, or an input that is no text."""
+        if self.strict and of_others:
+            refuse("--strict is about text, not --binary or --residues")
+        if (self.column is not None or self.hexadecimal) and of_others:
+            refuse("--column and --hex exclude --binary and --residues")
+        if self.header is not None and self.column is None:
+            refuse("--header and --no-header are about text in columns, of which --column chooses one")
+        is_number = self.column is None or (self.column.isdecimal() and self.column.isascii())
+        if self.header is False and not is_number:
+            refuse(f"--column {brief(self.column)} is a name, and --no-header says that there are none")
+
+    def check_kind(self, kind: str, name: str) -> None:
+        """Refuse options of text for inputs of another kind."""
+        told = {"--strict": self.strict, "--hex": self.hexadecimal, "--column": self.column is not None}
+        told |= {"--header": self.header is True, "--no-header": self.header is False}
+        for option, is_told in told.items():
+            if is_told and not (option == "--column" and kind == PARQUET):
+                refuse(f"{option} is about text, and {name} is {kind}")
+
+    def about(self) -> dict[str, Any]:
+        """Return what the integers of an input follow from."""
+        told = {"strict": self.strict, "column": self.column, "hexadecimal": self.hexadecimal}
+        return told if self.header is None else {**told, "header": self.header}
+
+
+@dataclass(frozen=True)
+class _System:
+    """Options of the number system of integers, which all exclude residues but for a file of moduli."""
+
+    bits: int | None
+    modulus_bits: int | None
+    moduli_file: str | None
+    primes: str | None
+    ntt_length: int | None
+    positional: bool
+
+    def read(self, signed: bool) -> "NumberSystem | None":
+        """The number system; None if it is to be found by the integers."""
+        fields = read_fields(self.primes, self.ntt_length, self.bits)
+        of_moduli = self.modulus_bits, self.moduli_file
+        if fields is not None:
+            if self.positional or of_moduli != (None, None):
+                refuse("fields exclude --moduli, --modulus-bits and --positional")
+            return fields
+        if self.bits is None and self.moduli_file is None:
+            if self.modulus_bits is not None:
+                refuse("--modulus-bits needs --bits")
+            return None
+        return integer_system(self.positional, self.bits, *of_moduli, signed)
+
+
+@dataclass(frozen=True)
+class _Residues:
+    """Options of residues of other programs."""
+
+    residues: bool
+    moduli_list: str | None
+    axis: int | None
+
+    def check(self, source: str, system: _System, records: dict[str, Any], shape: str | None) -> None:
+        """Refuse options that are not for residues; without --residues, those that are for them."""
+        if not self.residues:
+            if self.moduli_list is not None or self.axis is not None:
+                refuse("--moduli-list and --axis need --residues")
+            if system.moduli_file == source == "-":
+                refuse("INPUT and --moduli cannot both be standard input")
+            return
+        others = records["width"], system.bits, system.modulus_bits, shape
+        if system.positional or any(option is not None for option in others):
+            refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
+        if (system.primes, system.ntt_length) != (None, None):
+            refuse("--residues excludes --primes and --ntt-length")
+        if source == "-":
+            refuse("--residues reads a NumPy file or a Zarr array, not standard input")
 
 
 @click.command("import", cls=Command, short_help="Make a store of the integers in a file.")
 @click.argument("source", metavar="INPUT")
 @store_argument
-@moduli_options
+@as_one("system", _System, moduli_options, field_options, positional_option)
 @with_creation
-@field_options
-@click.option(
-    "--column", metavar="N|NAME", help="Read one column of text, such as CSV, or of a Parquet file."
+@as_one(
+    "text",
+    _Text,
+    click.option(
+        "--column", metavar="N|NAME", help="Read one column of text, such as CSV, or of a Parquet file."
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="With --column N: whether the first line has names.  [default: if nothing in it could be a "
+        "value]",
+    ),
+    click.option("--hex", "hexadecimal", is_flag=True, help="Read hexadecimal text, with 0x or without."),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse comments, blank lines, spaces and a byte order mark.",
+    ),
 )
-@click.option(
-    "--header/--no-header",
-    default=None,
-    help="With --column N: whether the first line has names.  [default: if nothing in it could be a value]",
-)
-@click.option("--hex", "hexadecimal", is_flag=True, help="Read hexadecimal text, with 0x or without.")
-@binary_options
-@residue_options
-@positional_option
+@as_one("records", records_form, binary_options)
+@as_one("residues", _Residues, residue_options)
 @click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Refuse comments, blank lines, spaces and a byte order mark.",
-)
 @with_log
 @progress_option
 @json_option
 def import_(
     source: str,
     path: str,
-    bits: int | None,
-    modulus_bits: int | None,
-    moduli_file: str | None,
-    moduli_list: str | None,
-    primes: str | None,
-    ntt_length: int | None,
-    column: str | None,
-    header: bool | None,
-    hexadecimal: bool,
-    residues: bool,
-    axis: int | None,
-    width: int | None,
-    byteorder: str | None,
+    system: _System,
+    text: _Text,
+    records: dict[str, Any],
+    residues: _Residues,
     shape: str | None,
-    strict: bool,
-    positional: bool,
     **options: Any,
 ) -> None:
     """Write the integers of INPUT (- for standard input) to a new STORE.
@@ -131,43 +209,17 @@ def import_(
     is negative; INPUT is then read twice. With --residues, INPUT is a NumPy file or a Zarr array of residues
     of any integer type; moduli greater than 2**32 are replaced by others, exactly.
     """
-    check_input(source, of_residues=residues)
-    records = records_form(width, byteorder)
-    if strict and (residues or width is not None):
-        refuse("--strict is about text, not --binary or --residues")
-    if (column is not None or hexadecimal) and (residues or width is not None):
-        refuse("--column and --hex exclude --binary and --residues")
-    _check_header(column, header)
+    check_input(source, of_residues=residues.residues)
+    text.check(of_others=residues.residues or records["width"] is not None)
     check_store_path(path)
-    if residues:
-        if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
-            refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
-        if (primes, ntt_length) != (None, None):
-            refuse("--residues excludes --primes and --ntt-length")
-        if source == "-":
-            refuse("--residues reads a NumPy file or a Zarr array, not standard input")
-        moduli = moduli_of_other_programs(moduli_list, moduli_file)
-        _import_residues(source, path, moduli, axis or 0, **options)
+    residues.check(source, system, records, shape)
+    if residues.residues:
+        moduli = moduli_of_other_programs(residues.moduli_list, system.moduli_file)
+        _import_residues(source, path, moduli, residues.axis or 0, **options)
         return
-    if moduli_list is not None or axis is not None:
-        refuse("--moduli-list and --axis need --residues")
-    if moduli_file == source == "-":
-        refuse("INPUT and --moduli cannot both be standard input")
-    fields = read_fields(primes, ntt_length, bits)
-    if fields is not None and (positional or (modulus_bits, moduli_file) != (None, None)):
-        refuse("fields exclude --moduli, --modulus-bits and --positional")
-    system = fields or _system(positional, bits, modulus_bits, moduli_file, options["signed"])
-    told = {"records": records, "strict": strict, "column": column, "hexadecimal": hexadecimal}
-    told |= {} if header is None else {"header": header}
-    _import_integers(source, path, system, read_shape(shape), told, positional=positional, **options)
-
-
-def _check_header(column: str | None, header: bool | None) -> None:
-    """Refuse options about names that contradict the column."""
-    if header is not None and column is None:
-        refuse("--header and --no-header are about text in columns, of which --column chooses one")
-    if header is False and column is not None and not (column.isdecimal() and column.isascii()):
-        refuse(f"--column {brief(column)} is a name, and --no-header says that there are none")
+    read = system.read(options["signed"])
+    how: dict[str, Any] = {"text": text, "records": records, "positional": system.positional}
+    _import_integers(source, path, read, read_shape(shape), **how, **options)
 
 
 def check_input(source: str, *, of_residues: bool = False) -> None:
@@ -184,17 +236,6 @@ def check_input(source: str, *, of_residues: bool = False) -> None:
         raise FileNotFoundError(ENOENT, "No such file or directory", source)
     if path.is_dir() and not of_residues:
         raise CommandError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
-
-
-def _system(
-    positional: bool, bits: int | None, modulus_bits: int | None, moduli_file: str | None, signed: bool
-) -> "RNS | Positional | None":
-    """The number system that the options ask for; None if it is to be found by the integers."""
-    if bits is None and moduli_file is None:
-        if modulus_bits is not None:
-            refuse("--modulus-bits needs --bits")
-        return None
-    return integer_system(positional, bits, modulus_bits, moduli_file, signed)
 
 
 def _import_residues(
@@ -222,7 +263,7 @@ def _import_residues(
         with refusing():
             array = creation.from_residues(found, moduli, signed, axis=axis, chunks=chunks)
     except TypeError as error:
-        raise InputError(f"{source}: {error}") from error
+        raise InputError(Message(f"{source}: ", error)) from error
     work = job.work_of_import(array, found, axis)
     about = {"moduli": list(map(str, moduli)), "axis": axis, "signed": signed}
     about["chunks"] = array.words.chunksize[1:]
@@ -240,8 +281,9 @@ def _import_integers(
     path: str,
     system: "NumberSystem | None",
     shape: tuple[int, ...] | None,
-    told: dict[str, Any],
     *,
+    text: _Text,
+    records: dict[str, Any],
     positional: bool,
     signed: bool,
     chunks: Any,
@@ -255,13 +297,12 @@ def _import_integers(
     from rnsdask.jobs.progress import metered
     from rnsdask.store import Output
 
-    records = told["records"]
-    others = {name: value for name, value in told.items() if name != "records"}
-    about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **others}
+    about = {"chunks": chunks, "shape": shape, "positional": positional, **records, **text.about()}
     output = Output(path, import_hash(source, **about, system=system, signed=signed), **mode)
     if is_done("import", output, as_json):
         return
-    with measured() as cost, _Input.opened(source, path, told, signed, system) as given:
+    form_of, as_records = partial(_form, text, records, signed), records["width"] is not None
+    with measured() as cost, _Input.opened(source, path, form_of, system, as_records) as given:
         found = None
         if given.form.needs_range(system):
             if not output.resume:  # before the input is read a first time
@@ -316,6 +357,22 @@ def _prepared(
     return Import(reader, output, system, shape, lengths)
 
 
+def _form(text: _Text, records: dict[str, Any], signed: bool, begin: bytes, name: str) -> "InputForm":
+    """The form of an input with these first bytes, for which options of text may not be."""
+    from rnsdask.jobs import importing as job
+
+    as_records = records["width"] is not None
+    kind = kind_of_input(begin, name, as_records=as_records)
+    if as_records:
+        return job.RecordForm(**records, signed=signed)
+    if kind == TEXT:
+        return job.TextForm(text.column, text.header, text.hexadecimal, text.strict)
+    text.check_kind(kind, name)
+    if kind == PARQUET:
+        return job.ParquetForm(text.column)
+    return job.NumpyForm() if kind == NUMPY else job.MatrixMarketForm()
+
+
 class _Input:
     """The stream of an input, decompressed, its name in messages, and its form; it may be read twice."""
 
@@ -325,23 +382,23 @@ class _Input:
     @classmethod
     @contextmanager
     def opened(
-        cls, source: str, path: str, told: dict[str, Any], signed: bool, system: "NumberSystem | None"
+        cls,
+        source: str,
+        path: str,
+        form_of: "Callable[[bytes, str], InputForm]",
+        system: "NumberSystem | None",
+        as_records: bool,
     ) -> "Iterator[_Input]":
         """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
-        from rnsdask.core.file_formats import PARQUET
         from rnsdask.io.compression import decompressed, first_bytes
-        from rnsdask.jobs.importing import InputForm
 
-        as_records = told["records"]["width"] is not None
         with open_input(source) as (opened, name), ExitStack() as stack:
             begun = opened.tell() if opened.seekable() else None
             open_again = partial(decompressed, opened, name, by_content=not as_records)
             stream: Any = open_again()
-            kind = kind_of_input(first_bytes(stream), name, as_records=as_records)
-            form = InputForm(kind, signed=signed, **told)
-            _check_form(form, name)
+            form = form_of(first_bytes(stream), name)
             is_kept = form.needs_range(system) if begun is None else False
-            is_kept |= kind == PARQUET and not stream.seekable()
+            is_kept |= form.kind == PARQUET and not stream.seekable()
             if is_kept:
                 stream = stack.enter_context(_kept(stream, path))
 
@@ -387,19 +444,6 @@ def _kept(stream: "BufferedReader", path: str) -> "Iterator[Any]":
             file.flush()
         file.seek(0)
         yield file
-
-
-def _check_form(form: "InputForm", name: str) -> None:
-    """Refuse options of text for inputs of another kind."""
-    from rnsdask.core.file_formats import PARQUET, RECORDS, TEXT
-
-    if form.kind in (TEXT, RECORDS):
-        return
-    told = {"--strict": form.strict, "--hex": form.hexadecimal, "--column": form.column is not None}
-    told |= {"--header": form.header is True, "--no-header": form.header is False}
-    for option, is_told in told.items():
-        if is_told and not (option == "--column" and form.kind == PARQUET):
-            refuse(f"{option} is about text, and {name} is {form.kind}")
 
 
 def _tell_imported(

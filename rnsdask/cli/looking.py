@@ -29,6 +29,7 @@ from rnsdask.cli.printing import (
     size_text,
 )
 from rnsdask.cli.reductions import compute_of
+from rnsdask.core.ways import Kind, Message
 
 _MOST_LENGTHS = 20
 """Rows of the histogram of lengths."""
@@ -242,12 +243,15 @@ def compare(
 
 def _check_alike(path: str, first: Any, other: str, second: Any) -> None:
     """Raise CommandError unless two stores are of one shape and one kind of numbers."""
-    from rnsdask.core.errors import with_article
-
     if type(first) is not type(second):
         raise CommandError(
-            f"{path} is {with_article(type(first))} and {other} {with_article(type(second))}; "
-            "rnsdask convert SRC DST --to rns makes them of one kind"
+            Message(
+                f"{path} is ",
+                Kind.of(type(first), "a"),
+                f" and {other} ",
+                Kind.of(type(second), "a"),
+                "; rnsdask convert SRC DST --to rns makes them of one kind",
+            )
         )
     if first.shape != second.shape:
         raise CommandError(

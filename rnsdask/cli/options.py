@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial, reduce, wraps
+from inspect import signature
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from rnsdask.cli.commands import (
 from rnsdask.cli.integers import INTEGER, NOT_NEGATIVE, POSITIVE, read_integer
 from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, open_input, remember_digits
 from rnsdask.cli.wording import in_options
+from rnsdask.core.ways import Message
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -46,6 +48,22 @@ def joined(*options: _Decorator) -> _Decorator:
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
+def as_one(name: str, make: Callable[..., Any], *options: _Decorator) -> _Decorator:
+    """Give a command several options as one value, `name`, which `make` makes of them by their names."""
+    taken = tuple(signature(make).parameters)
+
+    def decorate(command: _Function) -> _Function:
+        @joined(*options)
+        @wraps(command)
+        def wrapped(**given: Any) -> Any:
+            value = make(**{option: given.pop(option) for option in taken})
+            return command(**given, **{name: value})
+
+        return wrapped
+
+    return decorate
+
+
 def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
     if value is None or value == "all":
         return value
@@ -53,10 +71,10 @@ def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 
 
 def _read_positive(text: str) -> int:
-    """The positive integer that a text is, where it may be 'all' too."""
+    """Read a positive integer where a text may be 'all' too."""
     number = read_integer(text)
     if number is None or not 1 <= number <= _MOST:
-        raise click.BadParameter(f"{text!r:.80} is neither a positive integer nor 'all'")
+        raise click.BadParameter(f"it must be an integer from 1 to {_MOST}, or 'all', got {text!r:.80}")
     return number
 
 
@@ -99,7 +117,7 @@ class _LocalPath(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             check_file_outside_arrays(path)
             return path
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(in_options(str(error)), param, ctx)
 
 
 LOCAL_PATH = _LocalPath()
@@ -475,7 +493,7 @@ def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -
     try:
         return moduli_of_residues(moduli)
     except ValueError as error:
-        raise CommandError(f"{name}: {error}") from None
+        raise CommandError(Message(f"{name}: ", error)) from None
 
 
 positional_option = _moduli(
@@ -524,4 +542,4 @@ def _moduli_in_file(path: str) -> "ModuliSet":
     try:
         return ModuliSet(moduli)
     except ValueError as error:
-        raise CommandError(f"{name}: {error}") from None
+        raise CommandError(Message(f"{name}: ", error)) from None

@@ -28,9 +28,12 @@ class CommandError(click.ClickException):
 
     exit_code = 1
 
+    def __init__(self, message: str) -> None:
+        super().__init__(in_options(message))
+
     def show(self, file: Any = None) -> None:  # noqa: ARG002  (standard error, as every message of a command)
         """Print the message as one line."""
-        tell("rnsdask: error: " + " ".join(in_options(self.format_message()).split()))
+        tell("rnsdask: error: " + " ".join(self.format_message().split()))
 
 
 class ReaderGoneError(CommandError):

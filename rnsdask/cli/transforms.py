@@ -18,6 +18,7 @@ from rnsdask.cli.options import (
     with_mode,
 )
 from rnsdask.cli.printing import is_done, tell_derived
+from rnsdask.core.ways import Message
 
 
 def _scan(name: str, description: str) -> click.Command:
@@ -121,7 +122,7 @@ def ntt(
     try:
         prepared = prepare(opened, axis, inverse, negacyclic, backend)
     except (TypeError, ValueError) as error:
-        refuse(f"ntt of {source}: {error}")
+        refuse(Message(f"ntt of {source}: ", error))
     output = Output(path, prepared.job, **mode)
     check_target(output, [opened])
     if is_done("ntt", output, as_json):

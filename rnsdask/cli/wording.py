@@ -1,60 +1,59 @@
 """Errors in the words of the command line: the package names ways out, parameters and types in Python's."""
 
-import re
+from collections.abc import Container
+from functools import partial
 
 import click
 
-COMMANDS = {
-    "write it anew with overwrite=True": "write the rest with --resume, or all of it anew with --overwrite",
-    "the command that began it goes on with --resume, or write it anew with overwrite=True": "write the rest "
-    "with --resume, or all of it anew with --overwrite",
-    "overwrite=True": "--overwrite",
-    "column= chooses": "--column chooses",
-    "header=True says": "--header says",
-    "where reading is strict": "which --strict refuses",
-    "(negative integers need a signed array)": "(--signed allows negative integers)",
-    "extend=True": "--extend",
-    "axis=-1": "--axis -1",
-    'overflow="wrap" or "flag"': "--overflow wrap or flag",
-    'overflow="wrap" would': "--overflow wrap would",
-    "x.extend(moduli) to moduli that": "rnsdask extend SRC DST to moduli that",
-    'to_residues(moduli, overflow="wrap")': "rnsdask export --residues --overflow wrap",
-    "security=": "--tls-ca-file and --tls-cert",
-    'x.extend(moduli) or overflow="extend"': "rnsdask extend SRC DST, or eval --extend,",
-    'rd.IntervalRNSArray.from_rns(x) holds negative integers too, and overflow="extend", where it is '
-    "taken, makes signed residues": "rnsdask convert SRC DST --to interval makes a store that holds them",
-    "x.extend(moduli)": "rnsdask extend SRC DST, or eval --extend,",
-    "x.extend(y.moduli) makes": "rnsdask extend SRC DST makes",
-    "x.with_bound(bound) of the unsigned one does": "rnsdask bound STORE --write of the unsigned one may",
-    "x.with_bound(x.measure_bound()) has": "rnsdask bound STORE --write has",
-    "x.rechunk(chunks)": "rnsdask rechunk SRC DST --chunks N,...",
-    "x.to_positional(bits, signed=True)": "rnsdask convert SRC DST --to positional --bits B --signed",
-    "x.to_positional(bits)": "rnsdask convert SRC DST --to positional --bits B",
-    "x.lift().to_positional(bits)": "rnsdask convert SRC DST --to rns, and of that --to positional --bits B,",
-    "x.to_rns(moduli)": "rnsdask convert SRC DST --to rns",
-    "x.to_rns()": "rnsdask convert SRC DST --to rns",
-    "to_positional(bits) and to_rns(moduli) convert": "rnsdask convert SRC DST --to rns or --to positional "
-    "makes them of one kind",
-    "IntervalRNSArray.from_rns(x) and to_rns() convert": "rnsdask convert SRC DST --to rns or --to interval "
-    "makes them of one kind",
-    "FieldArray.from_rns(x, fields) and lift() convert": "rnsdask convert SRC DST --to field or --to rns "
-    "makes them of one kind",
-    "their integers, of to_ints() or lift(), are of any field": "in Python, their integers, of to_ints() or "
-    "lift(), are of any field",
-    "rd.FieldArray.from_rns(x, fields)": "rnsdask convert SRC DST --to field",
-    "rd.from_ints(zarr.open_array(path)) reads": "in Python, rd.from_ints(zarr.open_array(path)) reads",
-    "of the array, x.lift() makes integers": "rnsdask convert SRC DST --to rns makes integers",
-    "x.lift()": "rnsdask convert SRC DST --to rns",
-    "overflow= is not taken": "--overflow is not taken",
-    "rd.linalg.rank takes a.to_dense(fields)": "rnsdask import FILE.mtx STORE --primes P makes rank's matrix",
-    "rd.linalg.det takes a.to_dense(fields)": "rnsdask import FILE.mtx STORE --primes P makes det's matrix",
-    "rd.linalg.solve takes a.to_dense(fields), with unique=False": (
-        "rnsdask import FILE.mtx STORE --primes P makes solve's matrix, then with --any"
-    ),
-}
-"""Words of the command line for each way out in the package's messages; some exist in Python alone."""
+from rnsdask.core.ways import Conversion, Conversions, Kind, Message, Parameter, Part, Setting, Way
 
-_STORES = {
+WAYS = {
+    Way.BOUND: "rnsdask bound STORE --write of the unsigned one may",
+    Way.LEAST_BOUND: "rnsdask bound STORE --write",
+    Way.CERTIFICATES: "--tls-ca-file and --tls-cert",
+    Way.DENSE_DET: "rnsdask import FILE.mtx STORE --primes P makes det's matrix",
+    Way.DENSE_RANK: "rnsdask import FILE.mtx STORE --primes P makes rank's matrix",
+    Way.DENSE_SOLVE: "rnsdask import FILE.mtx STORE --primes P makes solve's matrix, then with --any",
+    Way.EXTEND: "rnsdask extend SRC DST, or eval --extend,",
+    Way.EXTEND_ALIKE: "rnsdask extend SRC DST",
+    Way.EXTEND_FIRST: "rnsdask extend SRC DST to moduli that hold the exact results",
+    Way.EXTEND_OR_EXTENDING: "rnsdask extend SRC DST, or eval --extend,",
+    Way.FIELDS: "rnsdask convert SRC DST --to field",
+    Way.INTEGERS: "rnsdask convert SRC DST --to rns",
+    Way.INTEGERS_AS_LIMBS: "rnsdask convert SRC DST --to rns, and of that --to positional --bits B,",
+    Way.INTEGERS_OF_STORE: "rnsdask convert SRC DST --to rns",
+    Way.LIMBS: "rnsdask convert SRC DST --to positional --bits B",
+    Way.NEGATIVE: "rnsdask convert SRC DST --to interval makes a store that holds them",
+    Way.OTHER_ARRAYS: "in Python, rd.from_ints(zarr.open_array(path))",
+    Way.RECHUNK: "rnsdask rechunk SRC DST --chunks N,...",
+    Way.RESIDUES: "rnsdask convert SRC DST --to rns",
+    Way.RESIDUES_ALONE: "rnsdask convert SRC DST --to rns",
+    Way.RESIDUES_OF_ANY: "rnsdask export --residues --overflow wrap",
+    Way.RESUME_OR_WRITE_ANEW: "write the rest with --resume, or all of it anew with --overwrite",
+    Way.SIGNED_ARRAY: "--signed allows negative integers",
+    Way.SIGNED_LIMBS: "rnsdask convert SRC DST --to positional --bits B --signed",
+    Way.STRICT: "which --strict refuses",
+    Way.WRITE_ANEW: "write the rest with --resume, or all of it anew with --overwrite",
+}
+"""Words of the command line for each way out."""
+
+CONVERSIONS = {
+    Conversion.FERMAT_FIELD: None,
+    Conversion.FERMAT_FIELD_OF_ELEMENTS: None,
+    Conversion.FIELDS: "--to field",
+    Conversion.FIELDS_OF_ELEMENTS: "--to rns, and of that --to field,",
+    Conversion.INTERVALS: "--to interval",
+    Conversion.INTERVALS_OF_ELEMENTS: "--to rns, and of that --to interval,",
+    Conversion.INTERVALS_OF_LIMBS: "--to interval",
+    Conversion.LIFT: "--to rns",
+    Conversion.LIMBS: "--to positional",
+    Conversion.LIMBS_OF_ELEMENTS: "--to rns, and of that --to positional,",
+    Conversion.RESIDUES: "--to rns",
+    Conversion.RESIDUES_OF_LIMBS: "--to rns",
+}
+"""Options of ``rnsdask convert SRC DST`` for each conversion; None for what only Python does."""
+
+STORES = {
     "RNSArray": "residues",
     "IntervalRNSArray": "intervals",
     "FieldArray": "field elements",
@@ -62,13 +61,35 @@ _STORES = {
 }
 """Contents of a store, by the name of the type that their array has in Python."""
 
-# One pass, so that nothing is translated twice; the longest first, for some are a part of others.
-_PHRASES = "|".join(map(re.escape, sorted(COMMANDS, key=len, reverse=True)))
-_WORDS = re.compile(
-    rf"(?<!in Python, )(?P<phrase>{_PHRASES})|"
-    rf"\b(?:an? |(?P<no>no ))?(?P<type>{'|'.join(_STORES)})(?P<many>s?)\b(?!\.)|"
-    r"(?<![\w-])(?P<parameter>[a-z_]+)(?= must )"
-)
+
+def words_of(part: Part, options: Container[str] = ()) -> str:
+    """Return what the command line says for a value of a message; `options` are those of the command."""
+    match part:
+        case Way():
+            return WAYS[part]
+        case Conversions():
+            return _conversions(part)
+        case Setting():
+            values = " or ".join(str(value) for value in part.values if value is not True)
+            return f"{_option(part.name)} {values}".rstrip()
+        case Parameter():
+            option = _option(part.name)
+            return option if option in options else part.name
+        case Kind():
+            if part.name not in STORES:
+                return str(part)
+            store = {"no": "no store", "s": "stores"}.get(part.form, "a store")
+            return f"{store} of {STORES[part.name]}"
+
+
+def _conversions(way: Conversions) -> str:
+    made = "makes them of one kind"
+    options = dict.fromkeys(filter(None, map(CONVERSIONS.__getitem__, way.conversions)))
+    return f"rnsdask convert SRC DST {' or '.join(options)} {made}" if options else f"in Python, {way}"
+
+
+def _option(parameter: str) -> str:
+    return "--" + parameter.replace("_", "-")
 
 
 def in_options(message: str, context: click.Context | None = None) -> str:
@@ -77,18 +98,9 @@ def in_options(message: str, context: click.Context | None = None) -> str:
     Without one, it is that of the command that is running. A parameter becomes the option of its name, if the
     command has one.
     """
+    if not isinstance(message, Message):
+        return message
     context = context or click.get_current_context(silent=True)
     params = context.command.params if context else []
     taking = [param for param in params if not getattr(param, "is_flag", False)]
-    options = {option for param in taking for option in param.opts if option.startswith("--")}
-
-    def translated(found: re.Match[str]) -> str:
-        if found["phrase"]:
-            return COMMANDS[found[0]]
-        if found["type"]:
-            article = "no " if found["no"] else "" if found["many"] else "a "
-            return f"{article}store{found['many']} of {_STORES[found['type']]}"
-        option = "--" + found["parameter"].replace("_", "-")
-        return option if option in options else found[0]
-
-    return _WORDS.sub(translated, message)
+    return message.told(partial(words_of, options={option for param in taking for option in param.opts}))

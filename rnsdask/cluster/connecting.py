@@ -22,6 +22,7 @@ from rnsdask.core.errors import JobError
 from rnsdask.core.files import naming_file, private
 from rnsdask.core.messages import redacted, tell
 from rnsdask.core.places import local_path
+from rnsdask.core.ways import Message, Way
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -209,7 +210,7 @@ def _client(address: Any, name: str, security: "Security | None") -> Iterator["C
                 thread.submit(asyncio.run, _answer_from(address, security)).result()
         client = Client(address, **options)
     except (OSError, ValueError) as error:
-        raise JobError(f"no Dask scheduler answers at {name}: {error}") from error
+        raise JobError(Message(f"no Dask scheduler answers at {name}: ", error)) from error
     try:
         yield client
     finally:
@@ -246,7 +247,13 @@ def _check_encryption(address: str, security: "Security | None") -> None:
             "its address is not encrypted, although TLS was asked for: it must begin with tls://"
         )
     if protocol == "tls" and known.get_connection_args("client").get("ssl_context") is None:
-        raise ValueError("TLS needs certificates, in security= or in Dask's settings distributed.comm.tls")
+        raise ValueError(
+            Message(
+                "TLS needs certificates, in ",
+                Way.CERTIFICATES,
+                " or in Dask's settings distributed.comm.tls",
+            )
+        )
 
 
 def _address_in_file(path: Path) -> str:

@@ -4,6 +4,7 @@ import errno
 from concurrent.futures import CancelledError
 
 from rnsdask.core.errors import CorruptChunkError, RNSError, StoreAccessError, StoreError
+from rnsdask.core.ways import Message
 
 _LASTING = frozenset(
     (
@@ -65,7 +66,7 @@ def describe(error: BaseException, unexpected: str = "") -> str:
         return f"not enough memory{figures}; smaller chunks or fewer threads need less"
     if isinstance(error, RNSError | OSError | ValueError):
         return str(error) or kind
-    return f"{kind}: {error}{unexpected}"
+    return Message(f"{kind}: ", error, unexpected)
 
 
 def _killed(error: BaseException) -> str:

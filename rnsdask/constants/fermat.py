@@ -15,7 +15,7 @@ from rnsdask.core.moduli import LIMB_BITS
 DIGIT_COUNTS = (4, 8, 16, 32, 64, 128)
 """How many digits a number may have."""
 
-LEAST_RADIX, GREATEST_RADIX = 2**8, 2**64 - 2
+LEAST_RADIX, GREATEST_RADIX = 2**8 + 1, 2**64 - 2
 """Between these the kernels' carries and borrows fit a digit and its word."""
 
 
@@ -35,18 +35,20 @@ class FermatConstants:
             counts = ", ".join(map(str, DIGIT_COUNTS))
             raise ValueError(f"a Fermat field takes {counts} digits, got {self.digits}")
         if not LEAST_RADIX <= self.radix <= GREATEST_RADIX:
-            raise ValueError(f"a Fermat field takes a radix from 2**8 to 2**64 - 2, got {self.radix}")
+            raise ValueError(f"a Fermat field takes a radix from 2**8 + 1 to 2**64 - 2, got {self.radix}")
         _ = self.exponents
 
     @cached_property
     def exponents(self) -> tuple[int, int, int]:
-        """a, b and the sign: the radix is ``2**a + sign * 2**b``, a > b."""
+        """a, b and the sign: the radix is ``2**a + sign * 2**b``, and no power of two."""
         low = (self.radix & -self.radix).bit_length() - 1
         odd = self.radix >> low
         for sign in (1, -1):
             if odd > 1 and (odd - sign).bit_count() == 1:
                 return low + (odd - sign).bit_length() - 1, low, sign
-        raise ValueError(f"a Fermat field takes a radix 2**a + 2**b or 2**a - 2**b, a > b, got {self.radix}")
+        raise ValueError(
+            f"a Fermat field takes a radix 2**a + 2**b or 2**a - 2**b, a > b + 1, got {self.radix}"
+        )
 
     @property
     def modulus(self) -> int:

@@ -10,11 +10,15 @@ import re
 import reprlib
 from typing import Any, Self
 
+from rnsdask.core.ways import Kind, Message, Setting, Way
+
 _SHOWN = 40
 """Characters of a value that a message repeats: enough to know it by, and short enough for a line."""
 
 _FEW = 2**64
 """Numbers from here on are themselves told by their bits."""
+
+_WRAPPING = (Setting("overflow", "wrap", "flag"), ", where it is taken, gives it")
 
 
 class RNSError(Exception):
@@ -136,14 +140,8 @@ class RNSOverflowError(RNSError, OverflowError):
     # How many bits longer M is than the numbers of which all are in range, their sign counted; and what else
     # there is to do, for the message.
     _bits_beyond = 1
-    _way_out = (
-        'x.extend(moduli) or overflow="extend" takes more moduli; overflow="wrap" or "flag", where it is '
-        "taken, gives it modulo M"
-    )
-    _way_below = (
-        'rd.IntervalRNSArray.from_rns(x) holds negative integers too, and overflow="extend", where it is '
-        "taken, makes signed residues"
-    )
+    _way_out = Message(Way.EXTEND_OR_EXTENDING, " takes more moduli; ", *_WRAPPING, " modulo M")
+    _way_below = Message(Way.NEGATIVE)
 
     def __init__(
         self,
@@ -178,7 +176,7 @@ class RNSOverflowError(RNSError, OverflowError):
         what += " with its sign" if self.signed or self.negative else ""
         where = f"overflow at flat index {self.index}"
         way_out = self._way_below if is_below else self._way_out
-        return f"{where}: the exact result is {what}, {self._range()}; {way_out}"
+        return Message(f"{where}: the exact result is {what}, {self._range()}; ", way_out)
 
     def _range(self) -> str:
         """Return the range that the result is outside of, a moduli set told by the bits of M."""
@@ -193,15 +191,13 @@ class IntervalOverflowError(RNSOverflowError):
     """An exact result is not from -(M - 1) to M - 1, the range of numbers that carry an interval."""
 
     _bits_beyond = 0
-    _way_out = (
-        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M'
-    )
+    _way_out = Message(Way.EXTEND, " takes more moduli; ", *_WRAPPING, " modulo M")
 
 
 class ReplacedModuliOverflowError(RNSOverflowError):
     """An exact result is outside the range of the moduli that replaced those given with residues."""
 
-    _way_out = "x.extend(moduli) takes more moduli"
+    _way_out = Message(Way.EXTEND, " takes more moduli")
 
 
 class ReplacedIntervalOverflowError(IntervalOverflowError):
@@ -214,21 +210,19 @@ class LimitOverflowError(RNSOverflowError):
     """Results may be so long that no moduli set holds them."""
 
     def __str__(self) -> str:
-        return (
+        return Message(
             f"overflow: by the operands' bounds, results may be {bits_text(self.bits_needed)} long, and no "
-            f"moduli set holds more than {bits_text(self.bits_available)}; x.with_bound(x.measure_bound()) "
-            "has the least bound"
+            f"moduli set holds more than {bits_text(self.bits_available)}; ",
+            Way.LEAST_BOUND,
+            " has the least bound",
         )
 
 
 class PrecisionOverflowError(RNSOverflowError):
     """An exact result does not fit into the bits of positional numbers."""
 
-    _way_out = (
-        'x.to_positional(bits) takes more bits; overflow="wrap" or "flag", where it is taken, gives it '
-        "modulo a power of two"
-    )
-    _way_below = "x.to_positional(bits, signed=True) holds negative integers too"
+    _way_out = Message(Way.LIMBS, " takes more bits; ", *_WRAPPING, " modulo a power of two")
+    _way_below = Message(Way.SIGNED_LIMBS, " holds negative integers too")
 
     def _range(self) -> str:
         kind = "signed" if self.signed else "unsigned"
@@ -238,7 +232,7 @@ class PrecisionOverflowError(RNSOverflowError):
 class ResultOverflowError(RNSOverflowError):
     """An exact result does not fit into the moduli that it was asked for under."""
 
-    _way_out = _way_below = "give moduli of more bits, or none for Python ints"
+    _way_out = _way_below = Message("give moduli of more bits, or none for Python ints")
 
 
 def bits_text(count: int) -> str:
@@ -294,7 +288,7 @@ _BRIEF = _Brief()
 
 def with_article(kind: type) -> str:
     """The name of a type of arrays or number systems with its article: "an RNSArray", "a FieldArray"."""
-    return f"{'an' if kind.__name__[0] in 'AEIOR' else 'a'} {kind.__name__}"
+    return str(Kind.of(kind, "a"))
 
 
 def abbreviate(value: int) -> str:

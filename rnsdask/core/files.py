@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rnsdask.core.errors import JobError
+from rnsdask.core.ways import REPLACE, with_ways
 
 _PRIVATE = 0o600
 
@@ -88,7 +89,7 @@ def _name(part: Path, target: Path) -> None:
 
 
 def _taken(path: Path) -> JobError:
-    return JobError(f"{path}: it exists; replace it with overwrite=True")
+    return JobError(with_ways(f"{path}: it exists", REPLACE))
 
 
 def private(path: str | os.PathLike[str], flags: int) -> int:

@@ -26,6 +26,7 @@ from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.rows import Array, Part
 from rnsdask.core.scan import Scan
 from rnsdask.core.table import Entry, table
+from rnsdask.core.ways import Kind, Message
 
 EXACT_WORDS = 2**22
 """Words that become Python ints at a time, which bounds the memory of intermediate results."""
@@ -204,8 +205,13 @@ def check_exponent(k: int) -> None:
     """Raise ValueError if an exponent is negative."""
     if k < 0:
         raise NumberError(
-            f"an exponent must not be negative, got {abbreviate(k)}; "
-            "inverse(x) of an RNSArray and mod_inverse(x, m) of a PositionalArray give inverses"
+            Message(
+                f"an exponent must not be negative, got {abbreviate(k)}; inverse(x) of ",
+                Kind("RNSArray", "a"),
+                " and mod_inverse(x, m) of ",
+                Kind("PositionalArray", "a"),
+                " give inverses",
+            )
         )
 
 

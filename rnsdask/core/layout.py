@@ -12,7 +12,8 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 
 from rnsdask.core.errors import JobError, abbreviate, brief
-from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.ways import Message, Way, must
 
 RESIDUE_AXIS = 0
 """Axis of a residue array that runs over the moduli."""
@@ -34,8 +35,11 @@ def check_dense(array: Any, name: str) -> None:
     """Raise TypeError for a sparse matrix of SciPy, CuPy or another library."""
     if hasattr(array, "toarray") and hasattr(array, "nnz"):
         raise TypeError(
-            f"{name} must be dense, got a sparse {type(array).__name__}; its toarray() is, and a Matrix "
-            "Market file of it can be imported"
+            must(
+                name,
+                f"be dense, got a sparse {type(array).__name__}; its toarray() is, and a Matrix "
+                "Market file of it can be imported",
+            )
         )
 
 
@@ -67,7 +71,7 @@ def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tup
     check_shape(shape)
     if isinstance(chunks, str):
         if chunks != "auto":
-            raise ValueError(f"chunks must be 'auto', an integer or a tuple of integers, got {chunks!r}")
+            raise ValueError(must("chunks", f"be 'auto', an integer or a tuple of integers, got {chunks!r}"))
         return _automatic_chunks(shape, n_moduli)
     lengths = _chunk_lengths(chunks, shape)
     outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
@@ -80,7 +84,7 @@ def check_shape(shape: Sequence[int]) -> None:
         raise ValueError("an array of numbers needs at least one axis, got shape ()")
     for axis, length in enumerate(shape):
         if length < 0:
-            raise ValueError(f"shape must not be negative, got {abbreviate(length)} on axis {axis}")
+            raise ValueError(must("shape", f"not be negative, got {abbreviate(length)} on axis {axis}"))
 
 
 def are_regular(chunks: Sequence[Sequence[int]]) -> bool:
@@ -108,7 +112,7 @@ def _chunk_lengths(chunks: object, shape: Sequence[int]) -> tuple[int, ...]:
         lengths = (as_integer(chunks, "chunks"),) * len(shape)
     if len(lengths) != len(shape):
         raise ValueError(
-            f"chunks must give one length for each of the {len(shape)} axes, got {brief(chunks)}"
+            must("chunks", f"give one length for each of the {len(shape)} axes, got {brief(chunks)}")
         )
     lengths = tuple(s if c == -1 and s else c for c, s in zip(lengths, shape, strict=True))
     for axis, length in enumerate(lengths):
@@ -147,8 +151,12 @@ def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) ->
     """Raise JobError unless the chunks, one after the other, are the array in C order."""
     if not are_consecutive(shape, chunks):
         raise JobError(
-            f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of shape "
-            f"{tuple(shape)}; x.rechunk(chunks) makes such an array"
+            Message(
+                f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of "
+                f"shape {tuple(shape)}; ",
+                Way.RECHUNK,
+                " makes such an array",
+            )
         )
 
 
@@ -186,7 +194,6 @@ def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
     A NumPy, CuPy or Dask array is right if its dtype is ``uint32`` and its shape ``(n, *shape)`` with at
     least one axis in `shape`, where n is the number of moduli, and no element is masked.
     """
-    check_moduli_set(moduli)
     try:
         dtype, shape, ndim = residues.dtype, residues.shape, residues.ndim
     except AttributeError:

@@ -14,6 +14,7 @@ import numpy as np
 from rnsdask.core.coprime import first_shared, greedy_coprime, partial_inverses, product, product_tree
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.primes import most_primes, primes_below
+from rnsdask.core.ways import must
 
 MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
@@ -37,20 +38,20 @@ def as_integer(value: object, name: str) -> int:
         return value
     graph = getattr(value, "__dask_graph__", None)  # which is a method, and gives None of what is in memory
     if graph is not None and graph() is not None:
-        raise TypeError(f"{name} must be an integer, got a lazy {type(value).__name__}; compute it first")
+        raise TypeError(must(name, f"be an integer, got a lazy {type(value).__name__}; compute it first"))
     try:
         if not isinstance(value, bool | np.bool_ | np.ndarray):
             return operator.index(value)  # type: ignore[arg-type]  # whether it is one is the question
     except TypeError:
         pass
-    raise TypeError(f"{name} must be an integer, got {brief(value)} of type {type(value).__name__}")
+    raise TypeError(must(name, f"be an integer, got {brief(value)} of type {type(value).__name__}"))
 
 
 def as_bool(value: object, name: str) -> bool:
     """A bool of Python or NumPy as Python's; TypeError for anything else that would be true or false."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise TypeError(f"{name} must be a bool, got {brief(value)}")
+    raise TypeError(must(name, f"be a bool, got {brief(value)}"))
 
 
 def check_moduli_set(moduli: object) -> None:
@@ -59,7 +60,7 @@ def check_moduli_set(moduli: object) -> None:
         way = ".for_bits(bits)" if isinstance(moduli, int) else "(integers)"
         kind = type(moduli).__name__
         raise TypeError(
-            f"moduli must be a ModuliSet, got {brief(moduli)} of type {kind}; ModuliSet{way} makes one"
+            must("moduli", f"be a ModuliSet, got {brief(moduli)} of type {kind}; ModuliSet{way} makes one")
         )
 
 
@@ -95,7 +96,7 @@ class ModuliSet:
 
     def __init__(self, moduli: Iterable[SupportsIndex]) -> None:
         if not isinstance(moduli, Iterable):
-            raise TypeError(f"moduli must be an iterable of integers, got {type(moduli).__name__}")
+            raise TypeError(must("moduli", f"be an iterable of integers, got {type(moduli).__name__}"))
         values = tuple(as_integer(m, f"modulus at position {i}") for i, m in enumerate(moduli))
         check_moduli(values)
         object.__setattr__(self, "moduli", values)
@@ -128,9 +129,9 @@ class ModuliSet:
         """
         bits, modulus_bits = as_integer(bits, "bits"), as_integer(modulus_bits, "modulus_bits")
         if bits < 1:
-            raise ValueError(f"bits must be at least 1, got {abbreviate(bits)}")
+            raise ValueError(must("bits", f"be at least 1, got {abbreviate(bits)}"))
         if not 2 <= modulus_bits <= 32:
-            raise ValueError(f"modulus_bits must be from 2 to 32, got {abbreviate(modulus_bits)}")
+            raise ValueError(must("modulus_bits", f"be from 2 to 32, got {abbreviate(modulus_bits)}"))
         largest = 2**modulus_bits
         # Pairwise coprime integers up to x multiply to at most lcm(1, ..., x), whose natural logarithm is
         # below 1.03883 x (Rosser and Schoenfeld, 1962), so to fewer than 1.5 x bits. A hopeless request is
@@ -179,9 +180,9 @@ class ModuliSet:
         """
         start, count = as_integer(start, "start"), as_integer(count, "count")
         if start % 2 == 0 or not 3 <= start <= MODULUS_MAX:
-            raise ValueError(f"start must be an odd integer from 3 to 2**32 - 1, got {abbreviate(start)}")
+            raise ValueError(must("start", f"be an odd integer from 3 to 2**32 - 1, got {abbreviate(start)}"))
         if count < 1:
-            raise ValueError(f"count must be at least 1, got {abbreviate(count)}")
+            raise ValueError(must("count", f"be at least 1, got {abbreviate(count)}"))
         _check_count(count, f"count {abbreviate(count)}")
         moduli = tuple(islice(greedy_coprime(start, 2, MODULUS_MAX), count))
         if len(moduli) < count:
@@ -211,7 +212,7 @@ class ModuliSet:
         """
         bits, length = as_integer(bits, "bits"), as_integer(length, "length")
         if bits < 1:
-            raise ValueError(f"bits must be at least 1, got {abbreviate(bits)}")
+            raise ValueError(must("bits", f"be at least 1, got {abbreviate(bits)}"))
         if length < 1 or length.bit_count() > 1:
             raise ValueError(f"length must be a power of two, got {abbreviate(length)}")
         # A hopeless request is refused before a long search.

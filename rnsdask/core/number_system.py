@@ -4,18 +4,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from importlib.metadata import entry_points
-from itertools import chain
+from itertools import chain, islice
 from pkgutil import resolve_name
 from typing import Any, ClassVar, ParamSpec, Self, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import RNSOverflowError, abbreviate, brief, out_of_range
+from rnsdask.core.errors import NumberError, RNSOverflowError, abbreviate, brief, out_of_range
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Table, table_at
+from rnsdask.core.ways import Conversion, Message, Setting, Way, with_ways
 from rnsdask.core.wide_moduli import WideModuli
 
 P = ParamSpec("P")
@@ -72,7 +73,7 @@ class NumberSystem(ABC):
     numbers_are: ClassVar[str] = "integers"
     """Names of a number in messages, and of numbers as ``rnsdask info`` counts them."""
 
-    way_to_residues: ClassVar[str] = "x.to_positional(bits) makes limbs of them"
+    way_to_residues: ClassVar[Message] = Message(Way.LIMBS, " makes limbs of them")
     """How to get residues of stored numbers, for jobs that take no others."""
 
     table_name: ClassVar[str] = "rnsdask.core.generic:INTEGERS"
@@ -84,11 +85,11 @@ class NumberSystem(ABC):
     lacks: ClassVar[str] = "it has no such operation"
     """Why the table lacks an operation, as errors say it."""
 
-    ways_out: ClassVar[Mapping[str, str]] = {}
+    ways_out: ClassVar[Mapping[str, Message]] = {}
     """Ways to other systems by the names of their tables, as errors say them; the shortest ways first."""
 
-    conversions: ClassVar[str] = ""
-    """Conversions between this system and others, as errors name them."""
+    conversions: ClassVar[Mapping[str, Conversion]] = {}
+    """Conversions to other systems by the names of their tables, for errors of arrays that do not mix."""
 
     wider: ClassVar[str] = "no other integers have words"
     """How to hold an integer that is out of range, as an error beside an array says it."""
@@ -126,14 +127,14 @@ class NumberSystem(ABC):
         """Apply a row to chunks of words, (rows, *shape) each."""
         entry = self.table.get(row.name)
         if entry is None:
-            raise TypeError(f"{row.name} takes no numbers of {self!r}: {self.lacking(row)}")
+            raise TypeError(Message(f"{row.name} takes no numbers of {self!r}: ", self.lacking(row)))
         result: R = entry.call(*blocks, system=self, **options)
         return result
 
-    def lacking(self, row: Row[..., Any]) -> str:
+    def lacking(self, row: Row[..., Any]) -> Message:
         """Text of an error for an operation that the table lacks, with the way to a system that has it."""
-        ways = [way for table, way in self.ways_out.items() if row.name in table_at(table)]
-        return "; ".join([self.lacks, *ways[:1]])
+        ways = (way for table, way in self.ways_out.items() if row.name in table_at(table))
+        return with_ways(self.lacks, *islice(ways, 1))
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -306,9 +307,15 @@ class NumberSystem(ABC):
         """Raise ValueError if wrapping would reduce modulo moduli that the user did not give."""
         if self.source is not None:
             raise ValueError(
-                f'overflow="wrap" would take results modulo the moduli that replaced the {self.source!r}, '
-                "under which residues were given; x.extend(moduli) to moduli that hold the exact results, "
-                'and then to_residues(moduli, overflow="wrap") takes them modulo any others'
+                Message(
+                    Setting("overflow", "wrap"),
+                    f" would take results modulo the moduli that replaced the {self.source!r}, under which "
+                    "residues were given; ",
+                    Way.EXTEND_FIRST,
+                    ", and then ",
+                    Way.RESIDUES_OF_ANY,
+                    " takes them modulo any others",
+                )
             )
 
     @abstractmethod
@@ -326,7 +333,7 @@ class NumberSystem(ABC):
         """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1."""
         lowest, highest = self.value_range
         if not lowest <= value <= highest:
-            raise self.out_of_range(f"operand {abbreviate(value)}")
+            raise NumberError(with_ways(self.out_of_range(f"operand {abbreviate(value)}"), self.wider))
         return self._encode_one(value).reshape(-1, *(1,) * ndim)
 
     def _encode_one(self, value: int) -> NDArray[Any]:

@@ -1,16 +1,20 @@
 """Overflow mode for a block of code, set as NumPy's ``errstate`` does."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Kind, Message, Setting, Way, must
 
 OVERFLOW_MODES = ("raise", "wrap", "flag", "extend")
 """An error; the result modulo M; the same with a mask of those that overflowed; or more moduli."""
 
 _mode: ContextVar[str | None] = ContextVar("rnsdask_overflow", default=None)
+
+set_overflow: Callable[[], str | None] = _mode.get
+"""Return the mode that :func:`errstate` has set, or None."""
 
 
 @contextmanager
@@ -48,11 +52,6 @@ def overflow_set(overflow: str | None) -> Iterator[None]:
         _mode.reset(token)
 
 
-def set_overflow() -> str | None:
-    """Return the mode that :func:`errstate` has set, or None."""
-    return _mode.get()
-
-
 def chosen_mode(overflow: str | None, *systems: NumberSystem) -> str:
     """Return the mode of an operation on numbers of some systems.
 
@@ -75,13 +74,26 @@ def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
     if not all(system.overflows for system in systems):
         if overflow is not None:
             raise TypeError(
-                f"results in a field do not overflow, so overflow= is not taken, got {brief(overflow)}"
+                Message(
+                    "results in a field do not overflow, so ",
+                    Setting("overflow"),
+                    f" is not taken, got {brief(overflow)}",
+                )
             )
         return "wrap"
     mode = chosen_mode(overflow, *systems)
     if mode == "extend":
         if overflow == "extend":
-            raise ValueError('overflow="extend" is for RNSArrays; x.to_rns() makes one')
+            raise ValueError(
+                Message(
+                    Setting("overflow", "extend"),
+                    " is for ",
+                    Kind("RNSArray", "s"),
+                    "; ",
+                    Way.RESIDUES_ALONE,
+                    " makes one",
+                )
+            )
         return "raise"
     if mode == "wrap":
         for system in systems:
@@ -91,5 +103,5 @@ def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
 
 def _checked(overflow: str) -> str:
     if overflow not in OVERFLOW_MODES:
-        raise ValueError(f"overflow must be one of {', '.join(OVERFLOW_MODES)}, got {overflow!r}")
+        raise ValueError(must("overflow", f"be one of {', '.join(OVERFLOW_MODES)}, got {overflow!r}"))
     return overflow

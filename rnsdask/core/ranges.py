@@ -69,9 +69,14 @@ def clip(a: Range, low: Range, high: Range) -> Range:
     return minimum(maximum(a, low), high)
 
 
-def where(_condition: Range, a: Range, b: Range) -> Range:
+def hull(a: Range, b: Range) -> Range:
     """One or the other."""
-    return _hull(*a, *b)
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def where(_condition: Range, a: Range, b: Range) -> Range:
+    """One or the other, by a condition."""
+    return hull(a, b)
 
 
 def floor_divide(a: Range, b: Range) -> Range:

@@ -53,8 +53,8 @@ class Entry:
         def call(*blocks: Any, system: Any, **options: Any) -> Any:
             for name in names:
                 options[name] = system if name == "system" else getattr(system, name)
-            for name in not_taken:
-                options.pop(name, None)
+            for name in not_taken.intersection(options):
+                del options[name]
             return function(*blocks, **options)
 
         return call

@@ -14,6 +14,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.operations import LONG_PRODUCT, LONG_ROWS
 from rnsdask.core.overflow import errstate
 from rnsdask.core.rows import ROWS
+from rnsdask.core.ways import Kind, Message, Way, with_ways
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression
 from rnsdask.expressions.walk import Key, walk
@@ -108,7 +109,8 @@ class _Arrays:
             are_intervals = any(isinstance(array, IntervalRNSArray) for array in arrays)
             if not are_intervals or "; " in str(error):  # what names a way out already
                 raise
-            raise TypeError(f"{error}; x.to_rns() makes an RNSArray of it") from error
+            way = Message(Way.RESIDUES_ALONE, " makes ", Kind("RNSArray", "a"), " of it")
+            raise TypeError(with_ways(error, way)) from error
         if isinstance(result, tuple):
             result, mask = result
             masks.append(mask)

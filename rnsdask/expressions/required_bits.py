@@ -10,6 +10,7 @@ from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.ranges import Range, check_bits
+from rnsdask.core.ways import must
 from rnsdask.expressions.functions import FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.expressions.walk import Key, walk
@@ -49,7 +50,7 @@ def required_bits(expression: str, **bounds: Bound) -> int:
     202
     """
     if not isinstance(expression, str):
-        raise TypeError(f"expression must be a str, got {brief(expression)}")
+        raise TypeError(must("expression", f"be a str, got {brief(expression)}"))
     known = {name: _known(name, bound) for name, bound in bounds.items()}
     return bits_of(range_of_steps({"": parse(expression)}, known, fused=False))
 

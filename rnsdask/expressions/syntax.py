@@ -9,6 +9,7 @@ from functools import cached_property
 import gmpy2
 
 from rnsdask.core.errors import ExpressionError
+from rnsdask.core.ways import Message
 
 # Python refuses decimal literals of more than 4300 digits, but no hexadecimal ones.
 _LONG_DECIMAL = re.compile(r"(?<![\w.])[1-9](?:_?[0-9]){4000,}(?![\w.])")
@@ -76,7 +77,7 @@ def _in_hexadecimal(match: re.Match[str]) -> str:
 
 
 def _error(text: str, column: int, rule: str) -> ExpressionError:
-    return ExpressionError(f"expression {_shown(text, column)}, column {column}: {rule}")
+    return ExpressionError(Message(f"expression {_shown(text, column)}, column {column}: ", rule))
 
 
 def _shown(text: str, column: int) -> str:

@@ -24,6 +24,7 @@ from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
 from rnsdask.core.stored_fields import read_hexadecimal
 from rnsdask.core.table import FERMAT_FIELDS_TABLE
+from rnsdask.core.ways import Message, Way, with_ways
 from rnsdask.fields.system import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
 from rnsdask.rns.random import uniform_limbs
@@ -63,7 +64,7 @@ class FermatField(FiniteFields):
     Parameters
     ----------
     radix : int
-        ``2**a + 2**b`` or ``2**a - 2**b`` with a > b, from 2**8 to 2**64 - 2.
+        ``2**a + 2**b`` or ``2**a - 2**b`` with a > b + 1, from 2**8 + 1 to 2**64 - 2.
     digits : int
         A power of two from 4 to 128.
 
@@ -265,13 +266,15 @@ class FermatField(FiniteFields):
             f"has the radix {self.radix} as its last digit (row {row}), as -1 has, but others that are not 0"
         )
 
-    def lacking(self, row: Row[..., Any]) -> str:
+    def lacking(self, row: Row[..., Any]) -> Message:
         """Text of an error for an operation that the table lacks; matrices of integers have other ranks."""
         if row.kind != "arrays":
             return super().lacking(row)
-        way = "; x.lift() makes integers, whose determinant modulo p is this one" if row is rows.det else ""
-        of = f"those of {self!r}, which have no elimination{way}"
-        return f"it takes integers or elements of prime fields, got {of}"
+        what = (
+            f"it takes integers or elements of prime fields, got those of {self!r}, which have no elimination"
+        )
+        way = Message(Way.INTEGERS, " makes integers, whose determinant modulo p is this one")
+        return with_ways(what, *[way] * (row is rows.det))
 
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the field is the same, with the same digits."""

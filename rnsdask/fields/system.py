@@ -20,7 +20,14 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.primes import is_prime, root_of_unity
 from rnsdask.core.stored_fields import read_flag, read_list
-from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
+from rnsdask.core.table import (
+    FERMAT_FIELDS_TABLE,
+    INTERVAL_RNS_TABLE,
+    POSITIONAL_TABLE,
+    PRIME_FIELDS_TABLE,
+    RNS_TABLE,
+)
+from rnsdask.core.ways import Conversion, Conversions, Message, Way, must, with_ways
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
 from rnsdask.rns.random import random_residues
@@ -38,19 +45,28 @@ class FiniteFields(NumberSystem):
 
     array_type: ClassVar[type["FieldArray"]]
     lacks: ClassVar[str] = "elements of fields have no order, sign or size"
-    ways_out: ClassVar[Mapping[str, str]] = {
-        RNS_TABLE: "x.lift() makes integers, which have",
-        POSITIONAL_TABLE: "x.lift().to_positional(bits) makes limbs, which have",
+    ways_out: ClassVar[Mapping[str, Message]] = {
+        RNS_TABLE: Message(Way.INTEGERS, " makes integers, which have"),
+        POSITIONAL_TABLE: Message(Way.INTEGERS_AS_LIMBS, " makes limbs, which have"),
     }
-    conversions: ClassVar[str] = "FieldArray.from_rns(x, fields) and lift() convert"
+    conversions: ClassVar[Mapping[str, Conversion]] = {
+        RNS_TABLE: Conversion.LIFT,
+        INTERVAL_RNS_TABLE: Conversion.INTERVALS_OF_ELEMENTS,
+        POSITIONAL_TABLE: Conversion.LIMBS_OF_ELEMENTS,
+        PRIME_FIELDS_TABLE: Conversion.FIELDS_OF_ELEMENTS,
+        FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD_OF_ELEMENTS,
+    }
     overflows: ClassVar[bool] = False
     number_is: ClassVar[str] = "element"
     numbers_are: ClassVar[str] = "elements"
-    way_to_residues: ClassVar[str] = "of the array, x.lift() makes integers"
+    way_to_residues: ClassVar[Message] = Message(Way.INTEGERS_OF_STORE, " makes integers")
 
     def mismatch(self, other: Any) -> str:
         """Text of an error for elements of two fields."""
-        return f"operands are of different fields: {self!r} and {other!r}"
+        return with_ways(
+            f"operands are of different fields: {self!r} and {other!r}",
+            Conversions((self.conversions[self.table_name],)),
+        )
 
     @abstractmethod
     def reciprocal(self, value: int) -> int:
@@ -93,7 +109,7 @@ class PrimeFields(FiniteFields):
 
     def __init__(self, primes: Iterable[SupportsIndex]) -> None:
         if not isinstance(primes, Iterable):
-            raise TypeError(f"primes must be an iterable of integers, got {type(primes).__name__}")
+            raise TypeError(must("primes", f"be an iterable of integers, got {type(primes).__name__}"))
         values = tuple(as_integer(p, f"prime at position {i}") for i, p in enumerate(primes))
         for i, p in enumerate(values):
             if not 2 <= p <= 2**32:
@@ -109,7 +125,10 @@ class PrimeFields(FiniteFields):
 
     def mismatch(self, other: "PrimeFields") -> str:
         """Text of an error for elements of other fields."""
-        return f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}"
+        return with_ways(
+            f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}",
+            Conversions((Conversion.FIELDS_OF_ELEMENTS,)),
+        )
 
     def reciprocal(self, value: int) -> int:
         """The inverse modulo M; ZeroDivisionError names a prime that divides the integer."""

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from rnsdask.core.errors import abbreviate
+from rnsdask.core.ways import Message, Way
 
 
 def bits_of_sum(x: Any, *_: Any, **__: Any) -> int:
@@ -26,6 +27,10 @@ def check_power_modulo(x: Any, _: Any, modulus: int) -> None:
     highest = x.system.value_range[1]
     if abs(modulus) - 1 > highest:
         raise ValueError(
-            f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose range ends at "
-            f"{abbreviate(highest)}; x.extend(moduli) takes more moduli"
+            Message(
+                f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose range ends at "
+                f"{abbreviate(highest)}; ",
+                Way.EXTEND,
+                " takes more moduli",
+            )
         )

@@ -13,7 +13,14 @@ from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
 from rnsdask.core.stored_fields import read_flag, read_moduli, read_source, source_fields
-from rnsdask.core.table import INTERVAL_RNS_TABLE, POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
+from rnsdask.core.table import (
+    FERMAT_FIELDS_TABLE,
+    INTERVAL_RNS_TABLE,
+    POSITIONAL_TABLE,
+    PRIME_FIELDS_TABLE,
+    RNS_TABLE,
+)
+from rnsdask.core.ways import Conversion, Kind, Message, Way
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import arithmetic, convert, layout
 from rnsdask.interval_rns.convert import columns_of_limbs, limbs_of_columns
@@ -48,15 +55,20 @@ class IntervalRNS(NumberSystem):
     table_name: ClassVar[str] = INTERVAL_RNS_TABLE
     stored_as: ClassVar[str] = "interval-rns"
     required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")
-    way_to_residues: ClassVar[str] = "x.to_rns(moduli) makes residues of them"
+    way_to_residues: ClassVar[Message] = Message(Way.RESIDUES, " makes residues of them")
     lacks: ClassVar[str] = "numbers with intervals have no such operation"
-    ways_out: ClassVar[Mapping[str, str]] = {
-        RNS_TABLE: "x.to_rns() makes an RNSArray",
-        POSITIONAL_TABLE: "x.to_positional(bits) makes limbs",
-        PRIME_FIELDS_TABLE: "rd.FieldArray.from_rns(x, fields) makes elements of fields",
+    ways_out: ClassVar[Mapping[str, Message]] = {
+        RNS_TABLE: Message(Way.RESIDUES_ALONE, " makes ", Kind("RNSArray", "a")),
+        POSITIONAL_TABLE: Message(Way.LIMBS, " makes limbs"),
+        PRIME_FIELDS_TABLE: Message(Way.FIELDS, " makes elements of fields"),
     }
-    conversions: ClassVar[str] = "IntervalRNSArray.from_rns(x) and to_rns() convert"
-    wider: ClassVar[str] = "x.extend(moduli) takes more moduli"
+    conversions: ClassVar[Mapping[str, Conversion]] = {
+        RNS_TABLE: Conversion.RESIDUES,
+        POSITIONAL_TABLE: Conversion.LIMBS,
+        PRIME_FIELDS_TABLE: Conversion.FIELDS,
+        FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD,
+    }
+    wider: ClassVar[Message] = Message(Way.EXTEND, " takes more moduli")
     arrays_beside: ClassVar[int] = 6  # signs, bounds, numbers of either sign, and a wider system
 
     moduli: ModuliSet
@@ -120,9 +132,10 @@ class IntervalRNS(NumberSystem):
 
     def mismatch(self, other: "IntervalRNS") -> str:
         """Text of an error for operands in two systems."""
-        return (
-            f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}; "
-            "x.extend(y.moduli) makes them alike"
+        return Message(
+            f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}; ",
+            Way.EXTEND_ALIKE,
+            " makes them alike",
         )
 
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:

@@ -32,6 +32,7 @@ from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Message, Setting, Way
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
 from rnsdask.rns.decimal import decimal_to_ints
 from rnsdask.rns.foreign import widened
@@ -184,15 +185,15 @@ class IntegerReader(ABC):
     def _first_out_of_range(self, batch: Batch) -> str:
         values = map(batch.value, range(len(batch)))
         row, value = next((i, value) for i, value in enumerate(values) if self._is_outside(value))
-        return f"{self._place(row)}: {self._out_of_range(value)}"
+        return Message(f"{self._place(row)}: ", self._out_of_range(value))
 
     def _is_outside(self, value: int) -> bool:
         return not self._lowest <= value <= self._highest
 
     def _out_of_range(self, value: int) -> str:
         lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
-        hint = " (negative integers need a signed array)" if value < 0 == self._lowest else ""
-        return f"{abbreviate(value)} is not in the range of {lowest} to {highest}{hint}"
+        hint = Message(" (", Way.SIGNED_ARRAY, ")") if value < 0 == self._lowest else ""
+        return Message(f"{abbreviate(value)} is not in the range of {lowest} to {highest}", hint)
 
 
 class TextReader(IntegerReader):
@@ -258,7 +259,7 @@ class TextReader(IntegerReader):
             if problem:
                 # Of bad lines, the first is named.
                 self._accept(Batch(limbs[:row], self._signed, decimal), size)
-                raise InputError(f"{self._place(0)}: {problem}")
+                raise InputError(Message(f"{self._place(0)}: ", problem))
             plain = (to_decimal(value) if decimal else hex(value)).encode("ascii")
             rows, _ = parse(plain + b"\n", 0, len(plain), 0, self._signed, limbs[row : row + 1])
             assert rows == 1
@@ -323,8 +324,12 @@ class TextReader(IntegerReader):
         if value is None and not (is_cut and _DIGITS.fullmatch(line)):
             is_first = self._lines + len(self._blank) == 0
             has_columns = not self._strict and not self._of_column and (is_first or _SEPARATOR.search(line))
-            hint = "; column= chooses a column, by its number or name" if has_columns else ""
-            return None, not_an_integer(line) + hint
+            hint = (
+                Message("; ", Setting("column"), " chooses a column, by its number or name")
+                if has_columns
+                else ""
+            )
+            return None, Message(not_an_integer(line), hint)
         if is_cut or len(line) > self._limit:
             lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
             limit = f"the line has more than {self._limit} characters"

@@ -13,6 +13,7 @@ import gmpy2
 
 from rnsdask.core.errors import InputError, brief
 from rnsdask.core.integer_text import not_an_integer, parse_integer
+from rnsdask.core.ways import Message, Setting, Way, with_ways
 from rnsdask.io.integer_reading import BYTE_ORDER_MARK, CSV_HEADER, Readable
 
 _PIECE = 2**18
@@ -31,7 +32,7 @@ _SEPARATORS = (b"\t", b";", b",")
 _NO_NAMES = {"na", "nan", "nat", "nil", "none", "null", "inf", "infinity", "true", "false"}
 """Words, by their letters, that programs write for values that are missing or no integers; and ``\\N``."""
 
-_WAY = "header=True says that the first line has names"
+_WAY = Message(Setting("header", True), " says that the first line has names")
 
 _RANGE_PIECE, _LONGEST_INTEGER = 2**20, 2**24
 """Bytes read at a time for a range, and characters of a line: no number system holds longer integers."""
@@ -247,11 +248,11 @@ class _Column:
 
     def _check_strictly(self, line: bytes) -> None:
         if self._line == 1 and line.startswith(BYTE_ORDER_MARK):
-            raise self._wrong("a byte order mark is before the first field, where reading is strict")
+            raise self._wrong(Message("a byte order mark is before the first field, ", Way.STRICT))
         if not line.strip():
             raise self._wrong(not_an_integer(b""))
         if line.lstrip().startswith(b"#"):
-            raise self._wrong("the line begins with #, as a comment, where reading is strict")
+            raise self._wrong(Message("the line begins with #, as a comment, ", Way.STRICT))
 
     def _check_comment(self, line: bytes) -> None:
         """Refuse a line that begins with # and may be a row; before the first record, note it."""
@@ -302,7 +303,7 @@ class _Column:
         is_wrong = is_first and not self._is_integer(field)
         if is_wrong or (self._strict and field != field.strip()) or not field:
             problem = not_an_integer(field) if field else f"column {self._column} is empty"
-            raise self._wrong(f"{problem}; {_WAY}" if is_first and self._header is None else problem)
+            raise self._wrong(with_ways(problem, _WAY) if is_first and self._header is None else problem)
         return field
 
     def _is_integer(self, field: bytes) -> bool:
@@ -360,7 +361,7 @@ class _Column:
         return self._stripped(field[1:-1].replace(b'""', b'"'))
 
     def _wrong(self, problem: str) -> InputError:
-        return InputError(f"{self._name}:{self._line}: {problem}")
+        return InputError(Message(f"{self._name}:{self._line}: ", problem))
 
 
 def _texts(fields: list[bytes]) -> list[str]:

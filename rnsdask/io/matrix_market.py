@@ -257,8 +257,7 @@ class MatrixFile:
         """Rows or columns from 0."""
         length = self.head.shape[axis]
         if (values := short_integers(words)) is None:
-            digits = [w.removeprefix(b"+") for w in words]
-            values = np.array([int(w) if w.isdigit() and len(w) < 16 else 0 for w in digits], np.int64)
+            values = np.array([_place(w.removeprefix(b"+")) for w in words], np.int64)
         if len(wrong := np.flatnonzero((values < 1) | (values > length))):
             what, k = ("row", "column")[axis], int(wrong[0])
             raise self.error_of_entry(done + k, f"its {what} {_shown(words[k])} is not from 1 to {length}")
@@ -279,6 +278,12 @@ class MatrixFile:
                 f"those of a {self.head.symmetry} matrix must be {where}, got row {rows[k] + 1}, column "
                 f"{columns[k] + 1}",
             )
+
+
+def _place(word: bytes) -> int:
+    """The row or column that a word is, from 1; 0 for what is none, or beyond all matrices."""
+    value = int(word) if word.isdigit() and len(word) < 20 else 0
+    return value if value <= _MOST_NUMBERS else 0
 
 
 def short_integers(words: list[bytes]) -> NDArray[np.int64] | None:

@@ -14,6 +14,7 @@ from dask.delayed import delayed
 from dask.system import CPU_COUNT
 
 from rnsdask.core.errors import JobError, NumberError, RNSOverflowError
+from rnsdask.core.ways import Message
 from rnsdask.jobs.cost import count_retries
 from rnsdask.jobs.log import record
 from rnsdask.jobs.progress import metered
@@ -65,7 +66,7 @@ def naming(what: str) -> Iterator[None]:
     try:
         yield
     except (RNSOverflowError, ZeroDivisionError, NumberError, np.linalg.LinAlgError) as error:
-        raise JobError(f"{what}: {error}") from error
+        raise JobError(Message(f"{what}: ", error)) from error
 
 
 # ---- many calls of a function -----------------------------------------------------------------------------

@@ -11,9 +11,10 @@ import numpy as np
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core import layout, rows
-from rnsdask.core.errors import ExpressionError, JobError, with_article
+from rnsdask.core.errors import ExpressionError, JobError
 from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.ways import Kind, Message, Setting, Way
 from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
@@ -157,14 +158,15 @@ def prepare(
     grow, and are an error otherwise. With `extend` all operands are extended to the fewest moduli that hold
     every result.
 
-    ExpressionError if an expression is wrong, or its operands do not fit one another; JobError if results are
-    to wrap, and the numbers of an operand do not.
+    ExpressionError if an expression is wrong, its operands do not fit one another, or `overflow` is given for
+    elements of fields; JobError if results are to wrap, and the numbers of an operand do not.
     """
     expressions = {name: parse(text) for name, text in texts.items()}
     _check_used(expressions, paths)
     opened = {path: Operand.at(path, backend) for path in dict.fromkeys(paths.values())}
     operands = {name: opened[path] for name, path in paths.items()}
     _check_one_kind(operands)
+    _check_overflow(operands, paths, overflow)
     extension = None
     systems = [operand.array.system for operand in operands.values() if operand.is_number]
     all_grow = bool(systems) and all(system.grows for system in systems)
@@ -172,9 +174,6 @@ def prepare(
         overflow = "extend" if all_grow else "raise"
     if extend and not (all_grow and overflow == "extend"):
         operands, extension = _extended(expressions, operands)
-    for name, operand in operands.items():
-        if operand.is_number:
-            check_overflow(paths[name], operand.array.system, overflow)
     together = _aligned(operands)
     values: dict[str, Any] = {name: operand.array for name, operand in together.items()}
     for name, expression in expressions.items():
@@ -206,10 +205,28 @@ def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str])
 def _check_one_kind(operands: Mapping[str, Operand]) -> None:
     kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
     if len(kinds) > 1:
-        first, second, *_ = (f"{name} is {with_article(kind)}" for kind, name in kinds.items())
+        first, second, *_ = (Message(f"{name} is ", Kind.of(kind, "a")) for kind, name in kinds.items())
         raise ExpressionError(
-            f"{first}, and {second}, which do not mix; x.to_rns() makes an RNSArray of any of them"
+            Message(
+                first,
+                ", and ",
+                second,
+                ", which do not mix; ",
+                Way.RESIDUES_ALONE,
+                " makes ",
+                Kind("RNSArray", "a"),
+                " of any of them",
+            )
         )
+
+
+def _check_overflow(operands: Mapping[str, Operand], paths: Mapping[str, str], overflow: str | None) -> None:
+    for name, operand in operands.items():
+        if operand.is_number:
+            try:
+                check_overflow(paths[name], operand.array.system, overflow)
+            except TypeError as error:
+                raise ExpressionError(str(error)) from None
 
 
 def _work(
@@ -298,13 +315,16 @@ def _extended(
     """Bring all arrays of numbers to the fewest moduli that hold every result."""
     numbers = {name: operand for name, operand in operands.items() if operand.is_number}
     if not numbers:
-        raise ExpressionError("extend=True needs an array of numbers")
+        raise ExpressionError(Message(Setting("extend", True), " needs an array of numbers"))
     systems = [operand.array.system for operand in numbers.values()]
     for name, operand in numbers.items():
         if rows.residues_modulo.name not in operand.array.system.table:
             raise ExpressionError(
-                f"extend=True is for residues, and {name} holds none: "
-                f"{operand.array.system.lacking(rows.residues_modulo)}"
+                Message(
+                    Setting("extend", True),
+                    f" is for residues, and {name} holds none: ",
+                    operand.array.system.lacking(rows.residues_modulo),
+                )
             )
     signed = {system.value_range[0] < 0 for system in systems}
     if len(signed) > 1:
@@ -367,8 +387,11 @@ def check_wanted(
         for option in reductions:
             if is_number and rows.compare.name not in value.system.table:
                 raise ExpressionError(
-                    f"{called}: {option} is for integers, and these are elements of fields; x.lift() makes "
-                    "integers"
+                    Message(
+                        f"{called}: {option} is for integers, and these are elements of fields; ",
+                        Way.INTEGERS,
+                        " makes integers",
+                    )
                 )
             if option == "count" and (is_number or value.dtype != np.bool_):
                 raise ExpressionError(f"{called}: count is for comparisons, and this is not one")

@@ -10,6 +10,7 @@ import numpy as np
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.errors import StoreError
+from rnsdask.core.ways import Message, Setting
 from rnsdask.expressions.expression import Evaluation
 from rnsdask.jobs import writing
 from rnsdask.jobs.compute import compute, naming
@@ -283,8 +284,10 @@ def _is_complete(prepared: PreparedExpressions, name: str, paths: Paths, mode: M
     if values.overwrite:
         return False
     raise StoreError(
-        f"{values.place.path}: it is complete, but its mask {mask.path} is not; "
-        "replace both with overwrite=True"
+        Message(
+            f"{values.place.path}: it is complete, but its mask {mask.path} is not; replace both with ",
+            Setting("overwrite", True),
+        )
     )
 
 

@@ -23,6 +23,7 @@ from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.ways import Message, Setting
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.io.integer_reading import CSV_HEADER, ByteOrder
 from rnsdask.jobs.compute import Advance, map_ahead
@@ -262,8 +263,11 @@ def export_residues(
     in_order = axis == len(info.shape)
     if not in_order and (not stream.seekable() or _only_appends(stream)):
         raise JobError(
-            f"residues along axis {axis} can be written to a file only, and not be appended to one; "
-            "axis=-1 writes them in order"
+            Message(
+                f"residues along axis {axis} can be written to a file only, and not be appended to one; ",
+                Setting("axis", -1),
+                " writes them in order",
+            )
         )
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
     shape = (*info.shape[:axis], len(moduli), *info.shape[axis:])

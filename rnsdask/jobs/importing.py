@@ -1,6 +1,7 @@
 """Jobs that bring integers, and residues of other programs, into a store, in bounded memory."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import layout
-from rnsdask.core import rows as table_rows
 from rnsdask.core.errors import InputError, JobError, brief
 from rnsdask.core.file_formats import (
     FIRST_BYTES,
@@ -31,7 +31,9 @@ from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.places import is_url, read_place
-from rnsdask.io.integer_reading import BinaryReader, IntegerReader, Readable, TextReader
+from rnsdask.core.rows import compare
+from rnsdask.core.ways import REPLACE, Message, Way, must, with_ways
+from rnsdask.io.integer_reading import BinaryReader, ByteOrder, IntegerReader, Readable, TextReader
 from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
 from rnsdask.io.matrix_market import MatrixMarketReader, range_of_matrix
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
@@ -94,56 +96,121 @@ class IntegerSource(Protocol):
 # ---- The input --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class InputForm:
-    """The form in which an input has its integers.
-
-    Attributes
-    ----------
-    kind : str
-        Text, records, or a format of :mod:`.file_formats`.
-    column : str, optional
-        The column of text, as :func:`.plain_lines` takes it, or of a Parquet file.
-    header : bool, optional
-        Whether the first line of text in columns has names; without it, the line tells.
-    hexadecimal, strict : bool
-        Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
-        allowed.
-    records : dict
-        Width and byte order of records.
-    signed : bool
-        Whether records are in two's complement.
-    """
+class InputForm(ABC):
+    """Form in which an input has its integers; `kind` is text, records, or one of :mod:`.file_formats`."""
 
     kind: str
-    column: str | None = None
-    header: bool | None = None
-    hexadecimal: bool = False
-    strict: bool = False
-    records: dict[str, Any] = field(default_factory=dict)
-    signed: bool = False
 
     @property
     def has_plain_bytes(self) -> bool:
         """Whether the bytes that its reader counts are those of the input."""
-        return self.kind != PARQUET and self.column is None and not self.hexadecimal
+        return True
 
     def needs_range(self, system: NumberSystem | None) -> bool:
         """Whether integers can be read into a system only when their range is known."""
-        return system is None or (_of_elements(system) and self.kind in (TEXT, MATRIX_MARKET))
+        return system is None
 
+    @abstractmethod
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers of a stream, called `name` in messages, and return their range.
 
         `advance` is called with how many more bytes are read. InputError if the input is not of its kind; a
         wrong line of text is left to who reads it.
         """
-        if self.kind == TEXT:
-            lines = self._lines(stream, name)
-            return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
-        if self.kind == MATRIX_MARKET:
-            return range_of_matrix(stream, name, advance)
-        reader = self._reader_of_table(stream, name, (None, None))
+
+    @abstractmethod
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
+
+
+def _limits(system: NumberSystem, found: NumberRange | None) -> tuple[Any, Any]:
+    """The least and the greatest integer that a system takes; where any stands for an element, as found."""
+    if not _of_elements(system):
+        return system.value_range
+    return (None, None) if found is None else (found.lowest, found.highest)
+
+
+@dataclass(frozen=True)
+class TextForm(InputForm):
+    """Lines of text.
+
+    Attributes
+    ----------
+    column : str, optional
+        The column, as :func:`.plain_lines` takes it.
+    header : bool, optional
+        Whether the first line of text in columns has names; without it, the line tells.
+    hexadecimal, strict : bool
+        Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
+        allowed.
+    """
+
+    kind = TEXT
+    column: str | None = None
+    header: bool | None = None
+    hexadecimal: bool = False
+    strict: bool = False
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Whether lines are read as they are."""
+        return self.column is None and not self.hexadecimal
+
+    def needs_range(self, system: NumberSystem | None) -> bool:
+        """Whether lengths of integers are to be known: of elements, any may be of any length."""
+        return system is None or _of_elements(system)
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all lines."""
+        lines = self._lines(stream, name)
+        return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
+
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader, which has the names of columns."""
+        names: list[str] = []
+        lines, of_column = self._lines(stream, name, names), self.column is not None
+        longest = 0 if found is None else found.longest
+        strict = self.strict and not of_column  # whose lines are checked already
+        how: dict[str, Any] = {"strict": strict, "longest": longest, "of_column": of_column}
+        reader = TextReader(lines, name, *_limits(system, found), **how)
+        reader.names = names
+        return reader
+
+    def _lines(self, stream: BinaryIO, name: str, names: list[str] | None = None) -> Readable:
+        how: dict[str, Any] = {"column": self.column, "header": self.header, "names": names}
+        return plain_lines(stream, name, hexadecimal=self.hexadecimal, strict=self.strict, **how)
+
+
+class MatrixMarketForm(InputForm):
+    """A Matrix Market file."""
+
+    kind = MATRIX_MARKET
+
+    def needs_range(self, system: NumberSystem | None) -> bool:
+        """Whether lengths of integers are to be known, as of text."""
+        return system is None or _of_elements(system)
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all entries."""
+        return range_of_matrix(stream, name, advance)
+
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader, which has the shape."""
+        return MatrixMarketReader(stream, name, system, _limits(system, found))
+
+
+class _BinaryForm(InputForm):
+    """Integers that are no text."""
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all integers."""
+        reader = self._reader(stream, name, (None, None))
         before = 0
         while len(reader.read(BATCH_INTEGERS)):
             advance(reader.bytes_read - before)
@@ -153,41 +220,58 @@ class InputForm:
     def reader(
         self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
     ) -> IntegerSource:
-        """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
-        limits: tuple[Any, Any] = system.value_range
-        if _of_elements(system):
-            limits = (None, None) if found is None else (found.lowest, found.highest)
-        if self.kind == MATRIX_MARKET:
-            return MatrixMarketReader(stream, name, system, limits)
-        if self.kind != TEXT:
-            return self._reader_of_table(stream, name, limits)
-        names: list[str] = []
-        lines, of_column = self._lines(stream, name, names), self.column is not None
-        longest = 0 if found is None else found.longest
-        strict = self.strict and not of_column  # whose lines are checked already
-        reader = TextReader(lines, name, *limits, strict=strict, longest=longest, of_column=of_column)
-        reader.names = names
-        return reader
+        """Return a reader with the limits of the system."""
+        return self._reader(stream, name, _limits(system, found))
 
-    def _lines(self, stream: BinaryIO, name: str, names: list[str] | None = None) -> Readable:
-        how: dict[str, Any] = {"column": self.column, "header": self.header, "names": names}
-        return plain_lines(stream, name, hexadecimal=self.hexadecimal, strict=self.strict, **how)
+    @abstractmethod
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        """Return a reader with limits or None."""
 
-    def _reader_of_table(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
-        """Return a reader of an input that is no text, with limits or None."""
-        if self.kind == NUMPY:
-            return NumpyReader(stream, name, *limits)
-        if self.kind == PARQUET:
-            return ParquetReader(stream, name, self.column, *limits)
-        assert self.kind == RECORDS
-        most = 256 ** self.records["width"]
+
+class NumpyForm(_BinaryForm):
+    """A NumPy file."""
+
+    kind = NUMPY
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        return NumpyReader(stream, name, *limits)
+
+
+@dataclass(frozen=True)
+class ParquetForm(_BinaryForm):
+    """A Parquet file, and the column of it by name or number."""
+
+    kind = PARQUET
+    column: str | None = None
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Never: they are compressed."""
+        return False
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        return ParquetReader(stream, name, self.column, *limits)
+
+
+@dataclass(frozen=True)
+class RecordForm(_BinaryForm):
+    """Records of a fixed width in bytes, in two's complement if signed."""
+
+    kind = RECORDS
+    width: int
+    byteorder: ByteOrder = "little"
+    signed: bool = False
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        most = 256**self.width
         lowest, highest = (-most, most) if limits[0] is None else limits
-        return BinaryReader(stream, name, lowest, highest, signed=self.signed, **self.records)
+        how: dict[str, Any] = {"signed": self.signed, "width": self.width, "byteorder": self.byteorder}
+        return BinaryReader(stream, name, lowest, highest, **how)
 
 
 def _of_elements(system: NumberSystem) -> bool:
     """Whether numbers of a system have no order, for any integer stands for one of them."""
-    return table_rows.compare.name not in system.table
+    return compare.name not in system.table
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:
@@ -207,15 +291,19 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
     if shape is None:
         return layout.normalize_chunks(chunks, (0,), rows)
     if not shape or 0 in shape:
-        raise ValueError(f"shape must have at least one number along each axis, got {shape}")
+        raise ValueError(must("shape", f"have at least one number along each axis, got {shape}"))
     if chunks != "auto" and len(shape) > 1 and not isinstance(chunks, Sequence):
         count = as_integer(chunks, "chunks")
         chunks = _rows_of(math.prod(shape) if count == -1 else count, shape)
     lengths = layout.normalize_chunks(chunks, shape, rows)
     if not layout.are_consecutive(shape, lengths):
         raise ValueError(
-            f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
-            "filled in C order; give the most integers of a chunk, and x.rechunk(chunks) afterwards"
+            Message(
+                f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
+                "filled in C order; give the most integers of a chunk, and ",
+                Way.RECHUNK,
+                " afterwards",
+            )
         )
     return lengths
 
@@ -296,8 +384,10 @@ class Import:
         info = self._writer.info
         if self.shape is None and len(info.shape) > 1:
             raise JobError(
-                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape; "
-                "replace it with overwrite=True"
+                with_ways(
+                    f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape",
+                    REPLACE,
+                )
             )
         layout.check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks
@@ -369,8 +459,7 @@ class Import:
         if source.count != info.count:
             begun = f"{info.path}: it was begun with {info.count} integers or more"
             raise JobError(
-                f"{begun}, and {source.name} holds {source.count}; it cannot be resumed; "
-                "replace it with overwrite=True"
+                with_ways(f"{begun}, and {source.name} holds {source.count}; it cannot be resumed", REPLACE)
             )
         info = self._writer.finish(bound=source.bound if info.system.extends else None)
         return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
@@ -443,6 +532,6 @@ def import_residues(
     except ValueError as error:
         if type(error) is not ValueError:  # of the store
             raise
-        raise InputError(f"{name}: {error}") from error
+        raise InputError(Message(f"{name}: ", error)) from error
     nbytes = int(source.nbytes)
     return Transfer(done.count, nbytes, done.bytes_written, done.chunks_kept, done.chunks_rewritten)

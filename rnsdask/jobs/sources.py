@@ -16,7 +16,9 @@ from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout, rows
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
+from rnsdask.core.ways import REPLACE, Message, with_ways
 from rnsdask.jobs.compute import Advance, mapping
 from rnsdask.lazy.map import map_chunks
 
@@ -55,7 +57,7 @@ class Source:
         array = self.array(**options)
         if hasattr(array, method):
             return array
-        raise JobError(f"{self.path}: {method}: {self.info.system.lacking(rows.residues_modulo)}")
+        raise JobError(Message(f"{self.path}: {method}: ", self.info.system.lacking(rows.residues_modulo)))
 
 
 def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:
@@ -90,12 +92,14 @@ def verify(
 
 
 def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> None:
-    """Raise JobError if a command is to wrap numbers of a store that cannot."""
-    if overflow == "wrap":
-        try:
-            system.check_wraps()
-        except ValueError as error:
-            raise JobError(f"{path}: {error}") from None
+    """Raise an error if a command names a mode of overflow that numbers of a store do not take.
+
+    TypeError for elements of fields, which do not overflow; JobError for numbers that cannot wrap.
+    """
+    try:
+        overflow_mode(overflow, system)
+    except ValueError as error:
+        raise JobError(Message(f"{path}: ", error)) from None
 
 
 def check_target(output: store.Output, sources: Iterable[Source]) -> None:
@@ -123,4 +127,4 @@ def check_targets(
         before[what] = target
     for output in written.values() if new else ():
         if store.exists(output.place):
-            raise StoreError(f"{output.path}: it exists; replace it with overwrite=True")
+            raise StoreError(with_ways(f"{output.path}: it exists", REPLACE))

@@ -22,6 +22,7 @@ from rnsdask.arrays.tables import (
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Message, Setting
 from rnsdask.io.integer_reading import Batch, BinaryReader, IntegerReader
 from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.rns.values import flat_integers, range_of_arrow
@@ -164,7 +165,7 @@ class ParquetReader(IntegerReader):
         try:
             pyarrow = pyarrow_for("reading Parquet")
         except ImportError as error:
-            raise InputError(f"{name}: {error}") from None
+            raise InputError(Message(f"{name}: ", error)) from None
         with parquet_errors(name):
             self._file = pyarrow.parquet.ParquetFile(stream)
         schema = self._file.schema_arrow
@@ -172,7 +173,7 @@ class ParquetReader(IntegerReader):
         try:
             range_of_arrow(schema.field(schema.names.index(self._column)).type)
         except TypeError as error:
-            raise InputError(f"{name}: column {self._column!r:.80}: {error}") from None
+            raise InputError(Message(f"{name}: column {self._column!r:.80}: ", error)) from None
         self._batches = self._file.iter_batches(_MOST_ROWS, columns=[self._column])
         self._rest: Any = ()
 
@@ -221,7 +222,9 @@ def _column_of(name: str, names: list[str], column: str | None) -> str:
     else:
         problem = f"it has no column {column!r:.80}, or several"
     shown = ", ".join(f"{text!r:.80}" for text in names[:20]) + (", ..." if len(names) > 20 else "")
-    raise InputError(f"{name}: {problem}; column= chooses one of {shown}")
+    raise InputError(
+        Message(f"{name}: ", problem, Message("; ", Setting("column"), f" chooses one of {shown}"))
+    )
 
 
 # ---- Writing ----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.backend import to_backend
 from rnsdask.core.errors import JobError, abbreviate
+from rnsdask.core.ways import REPLACE, with_ways
 from rnsdask.jobs.compute import compute, mapping
 from rnsdask.jobs.run import groups_of
 from rnsdask.lazy.tree import grouped, pieces_of
@@ -194,8 +195,9 @@ def _check_facts(info: store.StoreInfo, wanted: dict[str, Any], any_bound: bool)
             if name == "bound":
                 found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
             raise JobError(
-                f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}; "
-                "replace it with overwrite=True"
+                with_ways(
+                    f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}", REPLACE
+                )
             )
 
 
@@ -236,6 +238,8 @@ def check_same(writer: store.ArrayWriter, index: Index, block: NDArray[Any]) -> 
     """Check that a chunk written earlier holds the given residues, or other values."""
     if not np.array_equal(writer.read_chunk(index), block):
         raise JobError(
-            f"{writer.chunk_name(index)} holds other numbers than this job's; it cannot be resumed; "
-            "replace it with overwrite=True"
+            with_ways(
+                f"{writer.chunk_name(index)} holds other numbers than this job's; it cannot be resumed",
+                REPLACE,
+            )
         )

@@ -18,6 +18,7 @@ from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.ways import must
 
 Lengths: TypeAlias = tuple[tuple[int, ...], ...]
 """The lengths of all chunks along each axis."""
@@ -134,7 +135,7 @@ def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
     else:
         wanted = [as_integer(chunks, "chunks")] * ndim
     if len(wanted) != ndim:
-        raise ValueError(f"chunks must give one length for each of the {ndim} axes, got {brief(chunks)}")
+        raise ValueError(must("chunks", f"give one length for each of the {ndim} axes, got {brief(chunks)}"))
     return [
         before if item is None else _as_written(item, axis)
         for axis, (item, before) in enumerate(zip(wanted, kept, strict=True))
@@ -181,7 +182,7 @@ def _check_size(text: str) -> None:
         is_right = False
     if not is_right:
         raise ValueError(
-            f"chunks must be 'auto', a size such as '64MiB', or integers for lengths, got {text!r:.40}"
+            must("chunks", f"be 'auto', a size such as '64MiB', or integers for lengths, got {text!r:.40}")
         )
 
 

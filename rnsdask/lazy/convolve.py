@@ -19,6 +19,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.core.ranges import Range
 from rnsdask.core.table import Entry
+from rnsdask.core.ways import must
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
@@ -117,11 +118,11 @@ def convolve(
     field it is transformed in chunks of a power of two. Other axes are in any chunks.
     """
     if mode not in MODES:
-        raise ValueError(f"mode must be one of {', '.join(MODES)}, got {brief(mode)}")
+        raise ValueError(must("mode", f"be one of {', '.join(MODES)}, got {brief(mode)}"))
     arrays = [operand for operand in (a, b) if is_number_array(operand)]
     if not arrays:
         raise TypeError("convolve takes at least one array of numbers, got none")
-    check_one_kind(*arrays)
+    check_one_kind(*arrays, row=rows.convolve)
     x, y = (_as_array(operand, arrays[0]) for operand in (a, b))
     find_lengths(x, y)
     if not extends(overflow, x, y):

@@ -9,6 +9,7 @@ from rnsdask.backend import Array
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import ALONE, Place
+from rnsdask.core.ways import Kind, Message, Way, with_ways
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import FiniteFields
 from rnsdask.lazy.check import as_declared
@@ -23,8 +24,10 @@ from rnsdask.typing import SplitEvery
 def check_elements(name: str, value: Any) -> None:
     """Raise the TypeError of a function of elements of fields, unless a value is an array of what divides."""
     if not is_number_array(value) or not has(rows.divide_by, value):
-        way = "FieldArray.from_rns(x, fields)" if is_number_array(value) else "from_ints(x, fields)"
-        raise TypeError(f"{name} takes a FieldArray, got {type(value).__name__}; rd.{way} makes one")
+        way = Way.FIELDS if is_number_array(value) else "rd.from_ints(x, fields)"
+        got = Kind.of(type(value)) if is_number_array(value) else type(value).__name__
+        what = Message(f"{name} takes ", Kind("FieldArray", "a"), ", got ", got)
+        raise TypeError(with_ways(what, Message(way, " makes one")))
 
 
 def multiply_by_root(x: Numbers, exponent: Any) -> Any:

@@ -15,6 +15,7 @@ from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.layout import check_dense, normalize_chunks
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
 from rnsdask.fields.ntt import interleaved, separated
 from rnsdask.lazy.check import as_declared
@@ -117,7 +118,7 @@ def to_residues(
     """
     others = moduli_of_residues(moduli)
     if overflow not in ("raise", "wrap"):
-        raise ValueError(f"overflow must be 'raise' or 'wrap', got {brief(overflow)}")
+        raise ValueError(must("overflow", f"be 'raise' or 'wrap', got {brief(overflow)}"))
     smallest = np.uint32 if isinstance(others, ModuliSet) else np.uint64
     wanted = np.dtype(smallest if dtype is None else dtype)
     greatest = max(others) - 1
@@ -201,7 +202,7 @@ def to_limbs(
         array when it is computed.
     """
     if bits not in _LIMB_TYPES:
-        raise ValueError(f"bits must be 32 or 64, got {brief(bits)}")
+        raise ValueError(must("bits", f"be 32 or 64, got {brief(bits)}"))
     dtype = np.dtype(_LIMB_TYPES[bits])
     axis = _axis_of(x, axis)
     found: PlainArray[np.uint32 | np.uint64] = _placed(
@@ -264,7 +265,7 @@ def _is_little(byteorder: str | None) -> bool:
 def _positive(value: Any, name: str) -> int:
     number = as_integer(value, name)
     if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {abbreviate(number)}")
+        raise ValueError(must(name, f"be at least 1, got {abbreviate(number)}"))
     return number
 
 

@@ -11,6 +11,7 @@ from rnsdask.core import rows
 from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.rows import Part, Row
+from rnsdask.core.ways import must
 from rnsdask.lazy import divide as division
 from rnsdask.lazy import elementwise
 from rnsdask.lazy.elementwise import apply, entry_of, has
@@ -29,7 +30,7 @@ def _of_bits(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None, b
     have_bits = all(system.exact_system(row, system) is not None for system in systems)
     if bits != "exact" or not have_bits:
         raise (ValueError if have_bits else TypeError)(
-            f"bits must be None, or 'exact' for PositionalArrays, got {brief(bits)}"
+            must("bits", f"be None, or 'exact' for PositionalArrays, got {brief(bits)}")
         )
     return elementwise.apply_exactly(row, a, b, overflow)
 

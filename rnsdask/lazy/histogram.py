@@ -19,6 +19,7 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import must
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, map_values
@@ -84,7 +85,7 @@ def histogram(
         return _counts(words, system, edges), _as_array(edges)
     count = as_integer(bins, "bins")
     if count < 1:
-        raise ValueError(f"bins must be at least 1, got {abbreviate(count)}")
+        raise ValueError(must("bins", f"be at least 1, got {abbreviate(count)}"))
     check_bytes(_BIN_BYTES * count, f"a histogram of {abbreviate(count)} bins")
     if range is not None:
         low, high = _ends(range)
@@ -117,9 +118,11 @@ def _given_edges(bins: Any) -> list[int]:
     flat, shape = flat_values(bins)
     edges = [as_integer(value, f"the edge at index {i}") for i, value in enumerate(flat)]
     if len(shape) != 1 or len(edges) < 2:
-        raise ValueError(f"bins must be a number, or at least 2 edges along one axis, got shape {shape}")
+        raise ValueError(must("bins", f"be a number, or at least 2 edges along one axis, got shape {shape}"))
     if (wrong := next((i for i, edge in enumerate(edges[1:]) if edge < edges[i]), None)) is not None:
-        raise ValueError(f"edges must not decrease, and the one at index {wrong + 1} is below that before it")
+        raise ValueError(
+            must("edges", f"not decrease, and the one at index {wrong + 1} is below that before it")
+        )
     return edges
 
 

@@ -13,6 +13,7 @@ from dask.array.utils import meta_from_array
 from rnsdask.core import rows
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
+from rnsdask.core.ways import Kind, Message
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.growing import grown, of_products, of_sums
@@ -79,8 +80,11 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None
     for operand in (x, y):
         if not is_number_array(operand):
             raise TypeError(
-                f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
-                "(* multiplies by a number)"
+                Message(
+                    "both operands of a matrix product must be ",
+                    Kind("RNSArray", "s"),
+                    f", got {type(operand).__name__} (* multiplies by a number)",
+                )
             )
     entry_of(rows.matmul, x, y)
     find_lengths(x, y)

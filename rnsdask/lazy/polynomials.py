@@ -28,7 +28,7 @@ def polynomials_alike(name: str, *operands: Operand, axes: int = 1) -> tuple[Any
     TypeError, ValueError
         As :func:`.arrays_alike`; or if there are no coefficients, or other axes do not broadcast.
     """
-    arrays = arrays_alike(name, *operands)
+    arrays = arrays_alike(name, *operands, row=rows.poly_divmod)
     for x in arrays:
         shape = tuple(x.words.shape[1:])
         if len(shape) < axes or 0 in shape[-axes:]:

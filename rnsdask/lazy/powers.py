@@ -7,8 +7,7 @@ from typing import Any, SupportsIndex, overload
 from rnsdask.core import rows
 from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import overflow_mode
-from rnsdask.lazy.elementwise import apply, entry_of, has, mapped
+from rnsdask.lazy.elementwise import apply, entry_of, finish, has, mapped, plan_operation
 from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_power, of_powers
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
@@ -65,13 +64,14 @@ def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) 
     if not is_lazy_integer(exponent) and not is_array(exponent):
         found = apply(rows.power, x, overflow=mode_given, exponent=as_integer(exponent, "exponent"))
         return found
-    mode, system = overflow_mode(mode_given, x.system), x.system
+    row = rows.power_by_array if is_array(exponent) else rows.power
+    planned, integer = plan_operation(row, (x,), mode_given), None
+    blocks: tuple[Any, ...] = (x.words,)
     if is_array(exponent):
         blocks = with_machine_integers(x, exponent, "exponents")
-        words = mapped(rows.power_by_array, blocks, system, mode=mode)
     else:
-        words = mapped(rows.power, (x.words,), system, mode=mode, integer=("exponent", exponent))
-    found = made_like((x,), words, system.with_bound(None), mode)
+        integer = ("exponent", exponent)
+    found = finish(planned, (x,), mapped(row, blocks, planned.system, mode=planned.mode, integer=integer))
     return found
 
 

@@ -82,7 +82,7 @@ def searchsorted(
     if sorter is not None:
         find_lengths(a)
     if is_number_array(v):
-        check_one_kind(a, v)
+        check_one_kind(a, v, row=rows.ordering)
         a, v = made_alike(a, v)
     words = a.words if sorter is None else _in_order(a.words, sorter)
     wanted, lengths, system = _wanted(v, a)
@@ -119,7 +119,7 @@ def isin(x: N, values: N | Integers, *, invert: bool = False) -> PlainArray[np.b
     entry_of(rows.ordering, x, name="isin")
     if is_number_array(values):
         find_lengths(values)
-        check_one_kind(x, values)
+        check_one_kind(x, values, row=rows.ordering)
         x, values = made_alike(x, values)
     looked_for, *_ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)

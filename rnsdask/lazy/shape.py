@@ -22,6 +22,7 @@ from rnsdask.core import layout
 from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.ways import must
 from rnsdask.lazy import indexing
 from rnsdask.lazy.chunks import as_lazy, by_tasks
 from rnsdask.lazy.map import map_chunks
@@ -168,7 +169,7 @@ def broadcast_to(words: Any, shape: Any) -> Any:
     lengths = [as_integer(length, "shape") for length in (shape if np.iterable(shape) else (shape,))]
     size = math.prod(lengths) * (1 if isinstance(words, da.Array) else words.dtype.itemsize * len(words))
     if size >= 2**63:
-        raise ValueError(f"shape must be of fewer than 2**63 numbers and bytes, got {brief(shape)}")
+        raise ValueError(must("shape", f"be of fewer than 2**63 numbers and bytes, got {brief(shape)}"))
     new = np.broadcast_to(model(words.shape[1:]), lengths).shape
     words = with_axes(words, len(new))
     target = (words.shape[0], *new)
@@ -239,7 +240,9 @@ _REPEATING = ("edge", "reflect", "symmetric", "wrap")
 def repeated_places(mode: str, length: int, sides: tuple[int, int]) -> Iterator[NDArray[np.int64]]:
     """The places along an axis whose numbers ``numpy.pad`` repeats in a mode, before it and after it."""
     if mode not in _REPEATING:
-        raise ValueError(f"mode must be 'constant', {', '.join(map(repr, _REPEATING))}, got {brief(mode)}")
+        raise ValueError(
+            must("mode", f"be 'constant', {', '.join(map(repr, _REPEATING))}, got {brief(mode)}")
+        )
     if any(sides) and not length:
         raise ValueError(f"an empty axis has no numbers for mode {mode!r}; mode='constant' takes one")
     for places in (np.arange(-sides[0], 0), np.arange(length, length + sides[1])):

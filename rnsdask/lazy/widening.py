@@ -6,11 +6,12 @@ from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from rnsdask.core import rows
-from rnsdask.core.errors import brief, with_article
+from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, ThroughRNS
+from rnsdask.core.ways import Kind, Message
 from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped, refuse
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import Operand, common_system, find_lengths, is_number_array, made_alike
@@ -86,8 +87,10 @@ def through_rns(
     return through
 
 
-def arrays_alike(name: str, *operands: Operand) -> tuple[Any, ...]:
+def arrays_alike(name: str, *operands: Operand, row: Row[..., Any]) -> tuple[Any, ...]:
     """Bring operands, at least one of them an array of numbers, into one system, and find unknown lengths.
+
+    Where they are of several kinds, an error names the way to one that has the row.
 
     Raises
     ------
@@ -100,7 +103,7 @@ def arrays_alike(name: str, *operands: Operand) -> tuple[Any, ...]:
             kind = type(x).__name__
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
     if len(arrays) > 1:
-        check_one_kind(*arrays)
+        check_one_kind(*arrays, row=row)
         arrays = made_alike(*arrays)
     find_lengths(*arrays)
     return arrays
@@ -123,8 +126,8 @@ def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.
         given = {key: value for key, value in options.items() if value is not row.defaults[key]}
         for key, value in given.items():
             if not entry.takes(key):
-                kind = with_article(type(first))
-                raise TypeError(f"{name} of {kind} takes no {key}, got {key}={brief(value)}")
+                kind = Kind.of(type(first), "a")
+                raise TypeError(Message(f"{name} of ", kind, f" takes no {key}, got {key}={brief(value)}"))
         found = entry.function(*arrays, **given)
     return cast("R", found)
 

@@ -12,6 +12,7 @@ from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
+from rnsdask.core.ways import must
 from rnsdask.positional.operands import trimmed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import matrices, with_overflow
@@ -88,7 +89,7 @@ def _column(counts: Array | int, ndim: int) -> Array:
     if not isinstance(counts, int):
         return counts
     if counts < 0:
-        raise NumberError(f"bits must not be negative, got {abbreviate(counts)}")
+        raise NumberError(must("bits", f"not be negative, got {abbreviate(counts)}"))
     return np.full((1,) * ndim, min(counts, LONGEST_SHIFT), dtype=np.int64)
 
 

@@ -17,7 +17,14 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.rows import Row
 from rnsdask.core.stored_fields import read_flag
-from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
+from rnsdask.core.table import (
+    FERMAT_FIELDS_TABLE,
+    INTERVAL_RNS_TABLE,
+    POSITIONAL_TABLE,
+    PRIME_FIELDS_TABLE,
+    RNS_TABLE,
+)
+from rnsdask.core.ways import Conversion, Message, Way, must
 from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
 
@@ -57,14 +64,19 @@ class Positional(NumberSystem):
     table_name: ClassVar[str] = POSITIONAL_TABLE
     stored_as: ClassVar[str] = "positional"
     required_fields: ClassVar[tuple[str, ...] | None] = ("bits", "signed")
-    way_to_residues: ClassVar[str] = "x.to_rns(moduli) makes residues of them"
+    way_to_residues: ClassVar[Message] = Message(Way.RESIDUES, " makes residues of them")
     lacks: ClassVar[str] = "limbs have no such operation"
-    ways_out: ClassVar[Mapping[str, str]] = {
-        RNS_TABLE: "x.to_rns(moduli) makes residues of its numbers",
-        PRIME_FIELDS_TABLE: "rd.FieldArray.from_rns(x, fields) makes elements of fields",
+    ways_out: ClassVar[Mapping[str, Message]] = {
+        RNS_TABLE: Message(Way.RESIDUES, " makes residues of its numbers"),
+        PRIME_FIELDS_TABLE: Message(Way.FIELDS, " makes elements of fields"),
     }
-    conversions: ClassVar[str] = "to_positional(bits) and to_rns(moduli) convert"
-    wider: ClassVar[str] = "x.to_positional(bits, signed=True) takes more bits, and negative numbers"
+    conversions: ClassVar[Mapping[str, Conversion]] = {
+        RNS_TABLE: Conversion.RESIDUES_OF_LIMBS,
+        INTERVAL_RNS_TABLE: Conversion.INTERVALS_OF_LIMBS,
+        PRIME_FIELDS_TABLE: Conversion.FIELDS,
+        FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD,
+    }
+    wider: ClassVar[Message] = Message(Way.SIGNED_LIMBS, " takes more bits, and negative numbers")
 
     bits: int
     signed: bool = False
@@ -72,7 +84,7 @@ class Positional(NumberSystem):
     def __post_init__(self) -> None:
         bits = as_integer(self.bits, "bits")
         if not 1 <= bits <= MOST_BITS:
-            raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {abbreviate(bits)}")
+            raise ValueError(must("bits", f"be from 1 to {MOST_BITS}, got {abbreviate(bits)}"))
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "signed", as_bool(self.signed, "signed"))
 
@@ -185,8 +197,8 @@ class Positional(NumberSystem):
 
     def mismatch(self, other: "Positional") -> str:
         """Text of an error for operands in two systems."""
-        return (
-            f"operands have different precisions: {self} and {other}; x.to_positional(bits) makes them alike"
+        return Message(
+            f"operands have different precisions: {self} and {other}; ", Way.LIMBS, " makes them alike"
         )
 
     def overflow_error(self, value: int, index: int) -> PrecisionOverflowError:

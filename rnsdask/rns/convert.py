@@ -19,6 +19,7 @@ from rnsdask.core.errors import abbreviate, brief, out_of_range
 from rnsdask.core.layout import as_matrix, check_dense, check_residue_array
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
 from rnsdask.core.place import Locate
+from rnsdask.core.ways import with_ways
 
 _LIMB = np.dtype("<u4")
 
@@ -337,7 +338,7 @@ def _integer(value: Any, position: int, shape: tuple[int, ...]) -> int:
         if not isinstance(value, float | np.floating):
             raise
         hint = "a float may have lost bits already; in NumPy, give large integers dtype=object"
-        raise TypeError(f"{error}; {hint}") from None
+        raise TypeError(with_ways(error, hint)) from None
 
 
 def _machine_integers_to_limbs(values: NDArray[Any], limb_count: int) -> NDArray[np.uint32]:

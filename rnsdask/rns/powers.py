@@ -20,6 +20,7 @@ from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.ranges import Range
+from rnsdask.core.ways import Message, Way
 from rnsdask.rns.blocks import column_of, with_overflow
 from rnsdask.rns.bounds import MANY, measured_bound, sampled_bound
 from rnsdask.rns.compare import choose, compare, sign
@@ -291,8 +292,12 @@ def check_modulus(modulus: int, system: RNS) -> None:
     highest = system.value_range[1]
     if abs(modulus) - 1 > highest:
         raise ValueError(
-            f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose {system.range_kind} range "
-            f"ends at {abbreviate(highest)}; x.extend(moduli) takes more moduli"
+            Message(
+                f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose {system.range_kind} "
+                f"range ends at {abbreviate(highest)}; ",
+                Way.EXTEND,
+                " takes more moduli",
+            )
         )
 
 

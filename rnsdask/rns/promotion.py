@@ -10,6 +10,7 @@ from rnsdask.core.extension import enough_moduli, needed_product
 from rnsdask.core.number_system import with_source_of
 from rnsdask.core.place import Locate
 from rnsdask.core.ranges import Range
+from rnsdask.core.ways import Message, Way
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import compare, sign
 from rnsdask.rns.extend import base_extend, holds_every_value
@@ -38,16 +39,22 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, neste
     for other in fixed:
         if other.moduli != (first.moduli.prefix(other.rows) if nested else first.moduli):
             raise ValueError(
-                f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}; "
-                "x.extend(y.moduli) makes them alike"
+                Message(
+                    f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}; ",
+                    Way.EXTEND_ALIKE,
+                    " makes them alike",
+                )
             )
         if other.signed != first.signed:
             first = replace(first, signed=True)
     for system in fixed:
         if system.signed != first.signed and not holds_every_value(system, first):
             raise ValueError(
-                "operands have different ranges: one is signed, another unsigned, and no bound shows that "
-                "its numbers are in the signed range; x.with_bound(bound) of the unsigned one does"
+                Message(
+                    "operands have different ranges: one is signed, another unsigned, and no bound shows "
+                    "that its numbers are in the signed range; ",
+                    Way.BOUND,
+                )
             )
     return with_source_of(first, *systems)
 
@@ -79,11 +86,11 @@ def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -
 
     Numbers are looked at only if their known range does not show that the other system holds them.
     """
-    # For an unsigned target the sign finds negative numbers, so that all others may be up to M - 1.
-    middle = RNS(target.moduli, system.signed and target.signed)
     result = base_extend(residues, system, target.moduli)
     if holds_every_value(system, target):
         return result
+    # For an unsigned target the sign finds negative numbers, so that all others may be up to M - 1.
+    middle = RNS(target.moduli, system.signed and target.signed)
     outside = np.zeros_like(residues[0], dtype=np.bool_)
     (low, high), (lowest, highest) = system.known_range, middle.value_range
     if high > highest or (middle.signed and low < lowest):

@@ -31,7 +31,14 @@ from rnsdask.core.moduli import (
 from rnsdask.core.number_system import RESIDUES, NumberSystem, check_source
 from rnsdask.core.place import Locate
 from rnsdask.core.stored_fields import read_bound, read_flag, read_moduli, read_source, source_fields
-from rnsdask.core.table import POSITIONAL_TABLE, PRIME_FIELDS_TABLE, RNS_TABLE
+from rnsdask.core.table import (
+    FERMAT_FIELDS_TABLE,
+    INTERVAL_RNS_TABLE,
+    POSITIONAL_TABLE,
+    PRIME_FIELDS_TABLE,
+    RNS_TABLE,
+)
+from rnsdask.core.ways import Conversion, Message, Setting, Way
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.rns.convert import greatest_magnitude, ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
@@ -77,9 +84,15 @@ class RNS(NumberSystem):
     stored_as: ClassVar[str] = RESIDUES
     required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")
     lacks: ClassVar[str] = "residues have no such operation"
-    ways_out: ClassVar[Mapping[str, str]] = {
-        POSITIONAL_TABLE: "x.to_positional(bits) makes limbs",
-        PRIME_FIELDS_TABLE: "rd.FieldArray.from_rns(x, fields) makes elements of fields",
+    ways_out: ClassVar[Mapping[str, Message]] = {
+        POSITIONAL_TABLE: Message(Way.LIMBS, " makes limbs"),
+        PRIME_FIELDS_TABLE: Message(Way.FIELDS, " makes elements of fields"),
+    }
+    conversions: ClassVar[Mapping[str, Conversion]] = {
+        INTERVAL_RNS_TABLE: Conversion.INTERVALS,
+        POSITIONAL_TABLE: Conversion.LIMBS,
+        PRIME_FIELDS_TABLE: Conversion.FIELDS,
+        FERMAT_FIELDS_TABLE: Conversion.FERMAT_FIELD,
     }
     extends: ClassVar[bool] = True
 
@@ -130,10 +143,12 @@ class RNS(NumberSystem):
         return max(-lowest, highest)
 
     @property
-    def wider(self) -> str:  # type: ignore[override]
+    def wider(self) -> Message:  # type: ignore[override]
         """How to hold an integer that is out of range."""
-        sign = "" if self.signed else ", and an array made with signed=True takes negative numbers"
-        return f"x.extend(moduli) takes more moduli{sign}"
+        more = Message(Way.EXTEND, " takes more moduli")
+        if self.signed:
+            return more
+        return Message(more, ", and an array made with ", Setting("signed", True), " takes negative numbers")
 
     @cached_property
     def known_range(self) -> tuple[int, int]:

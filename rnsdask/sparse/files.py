@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer
 from rnsdask.core.places import local_path
+from rnsdask.core.ways import Message
 from rnsdask.io.integer_reading import BYTE_ORDER_MARK
 from rnsdask.io.matrix_market import (
     PATTERN,
@@ -113,9 +114,9 @@ def _opened(path: str | Path) -> Iterator[MatrixFile]:
             check_memory(file.head.shape, 0)
             yield file
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{path}: {error}") from error
+            raise InputError(Message(f"{path}: ", error)) from error
         except JobError as error:
-            raise JobError(f"{path}: {error}") from None
+            raise JobError(Message(f"{path}: ", error)) from None
 
 
 def _file(stream: BinaryIO, name: str) -> MatrixFile:
@@ -127,7 +128,7 @@ def _file(stream: BinaryIO, name: str) -> MatrixFile:
     try:
         check_shape(file.head.shape)
     except ValueError as error:
-        raise InputError(f"{name}: {error}") from None
+        raise InputError(Message(f"{name}: ", error)) from None
     return file
 
 

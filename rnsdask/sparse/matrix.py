@@ -17,6 +17,7 @@ from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.rows import multiply_sparse
+from rnsdask.core.ways import Message, Way, must
 from rnsdask.fields.system import PrimeFields, fields_of
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import has
@@ -95,8 +96,11 @@ class SparseMatrix:
         if not has_sparse_products(x):
             kind = repr(x.system) if isinstance(x, FieldArray) else type(x).__name__
             raise TypeError(
-                f"a SparseMatrix multiplies a FieldArray of PrimeFields, got {kind}; "
-                "rd.FieldArray.from_rns(x, fields) makes one of an array of integers"
+                Message(
+                    f"a SparseMatrix multiplies a FieldArray of PrimeFields, got {kind}; ",
+                    Way.FIELDS,
+                    " makes one of an array of integers",
+                )
             )
         self.check_fields(x.system)
         words = vectors_of(x, self.shape[1], "x")
@@ -297,7 +301,7 @@ def check_memory(shape: tuple[int, int], entries: int, beside: int = 0) -> None:
 def check_shape(shape: Any) -> tuple[int, int]:
     """Return the shape of a sparse matrix, or raise ValueError or TypeError."""
     if not isinstance(shape, Sequence) or len(shape) != 2:
-        raise ValueError(f"shape must be a pair of rows and columns, got {shape!r:.80}")
+        raise ValueError(must("shape", f"be a pair of rows and columns, got {shape!r:.80}"))
     rows, columns = (as_integer(length, "a length of shape") for length in shape)
     if not (0 <= rows <= _MOST_LENGTH and 0 <= columns <= _MOST_LENGTH):
         raise ValueError(

@@ -12,6 +12,7 @@ from dask.delayed import delayed
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.backend import Array, empty_like_chunks, to_backend
 from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
+from rnsdask.core.ways import Kind, Message, must
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of
@@ -64,7 +65,8 @@ def solve(
     """
     _check_matrix(a)
     if not has_sparse_products(b):
-        raise TypeError(f"b must be a FieldArray of PrimeFields, got {type(b).__name__}")
+        rule = Message("be ", Kind("FieldArray", "a"), f" of PrimeFields, got {type(b).__name__}")
+        raise TypeError(must("b", rule))
     moduli, words = a.check_fields(b.system).moduli, vectors_of(b, a.shape[0], "b")
     number, size = _as_seed(seed), _as_chunks(chunks)
     is_vector = words.ndim == 2
@@ -268,12 +270,12 @@ def _as_chunks(chunks: SupportsIndex | None) -> int | None:
         return None
     size = as_integer(chunks, "chunks")
     if size < 1:
-        raise ValueError(f"chunks must be at least 1 prime, got {size}")
+        raise ValueError(must("chunks", f"be at least 1 prime, got {size}"))
     return size
 
 
 def _as_seed(seed: SupportsIndex) -> int:
     number = as_integer(seed, "seed")
     if number < 0:
-        raise ValueError(f"seed must not be negative, got {number}")
+        raise ValueError(must("seed", f"not be negative, got {number}"))
     return number

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, contiguous, cpu, kernels_of, to_backend
 from rnsdask.core.errors import NumberError
 from rnsdask.core.moduli import ModuliSet, unchecked_set
+from rnsdask.core.ways import Message, Way
 from rnsdask.fields.convolution import convolve
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
@@ -191,8 +192,11 @@ def _eliminated(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Arr
     """Solution (1, C, K) by elimination; NumberError if the matrix is too large for it."""
     if not dense.fits(a.shape, b.shape[2]):
         raise NumberError(
-            f"neither a solution modulo {prime} nor a proof that there is none was found in {TRIES} trials, "
-            "for the prime is small; rd.linalg.solve takes a.to_dense(fields), with unique=False"
+            Message(
+                f"neither a solution modulo {prime} nor a proof that there is none was found in {TRIES} "
+                "trials, for the prime is small; ",
+                Way.DENSE_SOLVE,
+            )
         )
     found = dense.solve(a, b, prime)
     if isinstance(found, int):
@@ -280,8 +284,11 @@ def ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray
     is_small, found = primes < RANK_ROOM * length, np.zeros(len(moduli), np.int64)
     if is_small.any() and not dense.fits(a.shape):
         raise NumberError(
-            f"ranks of {length} rows or columns are found modulo primes from {RANK_ROOM * length} on, "
-            f"got {primes[is_small][0]}; rd.linalg.rank takes a.to_dense(fields)"
+            Message(
+                f"ranks of {length} rows or columns are found modulo primes from {RANK_ROOM * length} on, "
+                f"got {primes[is_small][0]}; ",
+                Way.DENSE_RANK,
+            )
         )
     for chosen, function in (
         (is_small, dense.ranks),
@@ -350,6 +357,9 @@ def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
         found[pending] = dense.determinants(a, unchecked_set([moduli[i] for i in pending]))
         return found
     raise NumberError(
-        f"the determinant modulo {moduli[pending[0]]} was not found in {TRIES} trials, for the prime is "
-        f"small for {length} rows; rd.linalg.det takes a.to_dense(fields)"
+        Message(
+            f"the determinant modulo {moduli[pending[0]]} was not found in {TRIES} trials, for the prime is "
+            f"small for {length} rows; ",
+            Way.DENSE_DET,
+        )
     )

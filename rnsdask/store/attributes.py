@@ -9,6 +9,7 @@ import numpy as np
 from rnsdask.backend.cpu import extend_checksum
 from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError, brief
 from rnsdask.core.number_system import RESIDUES, NumberSystem, system_type
+from rnsdask.core.ways import REPLACE, Message, Way, with_ways
 from rnsdask.store.documents import ATTRIBUTE, parse_document
 from rnsdask.store.location import METADATA_KEY, Location
 
@@ -106,8 +107,11 @@ def check_attribute(attribute: Any) -> dict[str, Any]:
     """Check that the attribute has the fields of the format, each of its type."""
     if attribute is None:
         raise ValueError(
-            f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}; "
-            "rd.from_ints(zarr.open_array(path)) reads an array of integers"
+            Message(
+                f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}; ",
+                Way.OTHER_ARRAYS,
+                " reads an array of integers",
+            )
         )
     if not isinstance(attribute, dict):
         raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {brief(attribute)}")
@@ -159,17 +163,16 @@ def read_job(location: Location, attribute: str = ATTRIBUTE) -> str | None:
 
 def incomplete_error(path: str, what: str, attribute: dict[str, Any]) -> IncompleteStoreError:
     """Make the error of reading an array or group, which `what` names, whose writing did not finish."""
-    return IncompleteStoreError(
-        f"{path}: the {what} is incomplete, because its writing did not finish; {way_on(attribute)}"
-    )
+    why = f"{path}: the {what} is incomplete, because its writing did not finish"
+    return IncompleteStoreError(with_ways(why, way_on(attribute)))
 
 
-def way_on(attribute: dict[str, Any]) -> str:
+def way_on(attribute: dict[str, Any]) -> Way:
     """Say how to go on with an incomplete array or group."""
     if attribute.get("recipe") is None:
-        return "write it anew with overwrite=True"
+        return Way.WRITE_ANEW
     # Only a command knows what it has begun.
-    return "the command that began it goes on with --resume, or write it anew with overwrite=True"
+    return Way.RESUME_OR_WRITE_ANEW
 
 
 def check_job(location: Location, job: str | None, attribute: str = ATTRIBUTE) -> str | None:
@@ -177,8 +180,11 @@ def check_job(location: Location, job: str | None, attribute: str = ATTRIBUTE) -
     found = _read_field(location, attribute, "recipe")
     if None not in (found, job) and found != job:
         raise StoreError(
-            f"{location.path}: it cannot be resumed: it was begun by another job (another operation, option "
-            "or operand), or an operand has changed since; replace it with overwrite=True"
+            with_ways(
+                f"{location.path}: it cannot be resumed: it was begun by another job (another operation, "
+                "option or operand), or an operand has changed since",
+                REPLACE,
+            )
         )
     return found
 

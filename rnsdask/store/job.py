@@ -11,6 +11,7 @@ from typing import Any
 
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, grid_indices
+from rnsdask.core.ways import REPLACE, with_ways
 from rnsdask.store.attributes import APPEND, read_job
 from rnsdask.store.content import content_of
 from rnsdask.store.documents import ATTRIBUTE, PLAIN_ATTRIBUTE, array_document, parse_document
@@ -70,7 +71,7 @@ def is_completed_by(location: Location, job: str | None, *, overwrite: bool = Fa
         why = "but not known to be this job's, or was changed since"
     else:
         why = "but of another job (another operation, option or operand), or an operand has changed since"
-    raise StoreError(f"{location.path}: it is complete, {why}; replace it with overwrite=True")
+    raise StoreError(with_ways(f"{location.path}: it is complete, {why}", REPLACE))
 
 
 def _record(location: Location) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from rnsdask.core.errors import ChangedStoreError, JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, chunk_slices, grid_indices
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.ways import Message
 from rnsdask.store.attributes import FORMAT, check_attribute, check_checksums, incomplete_error, system_of
 from rnsdask.store.beside import former, is_replaced
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs
@@ -202,7 +203,7 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         system = system_of(attribute)
         codecs = _check_document(document, system)
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{path}: {error}") from error
+        raise StoreError(Message(f"{path}: ", error)) from error
     check_checksums(path, attribute, parse_document(metadata))
     try:
         version = Version.read(location, metadata, tells_content="content" in attribute)

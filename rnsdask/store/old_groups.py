@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import StoreAccessError, StoreError, brief
 from rnsdask.core.layout import chunk_slices
+from rnsdask.core.ways import Message
 from rnsdask.interval_rns.layout import PART_DTYPES, pack
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.store.attributes import FORMAT, json_hash
@@ -140,7 +141,7 @@ def _part_document(location: Location, name: str, residues: StoreInfo) -> bytes:
     except FileNotFoundError:
         raise StoreError(f"{path}: its array {name!r} cannot be read: it has no {METADATA_KEY}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{path}: its array {name!r} cannot be read: {error}") from error
+        raise StoreError(Message(f"{path}: its array {name!r} cannot be read: ", error)) from error
     wanted = _facts(parse_document(make_strict_document(residues.shape, residues.chunks, PART_DTYPES[name])))
     for fact, value in wanted.items():
         if found[fact] != value:

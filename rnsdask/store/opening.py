@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.number_system import RESIDUES, NumberSystem
+from rnsdask.core.ways import with_ways
 from rnsdask.store.attributes import incomplete_error, read_job
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, load
@@ -36,10 +37,8 @@ def open_info(path: StorePath, kind: Kind = of_residues) -> StoreInfo:
         raise incomplete_error(info.path, "store", {"recipe": read_job(info.location)})
     system = info.system
     if not kind(system):
-        raise StoreError(
-            f"{info.path}: it holds {system.number_is}s of {system!r}, which this does not take; "
-            f"{system.way_to_residues}"
-        )
+        what = f"{info.path}: it holds {system.number_is}s of {system!r}, which this does not take"
+        raise StoreError(with_ways(what, system.way_to_residues))
     return info
 
 

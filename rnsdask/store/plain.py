@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices
+from rnsdask.core.ways import REPLACE, Message, with_ways
 from rnsdask.store.attributes import begun_fields, check_job, incomplete_error
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import ChunkCodecs, decode_chunk, describe_codecs, encode_chunk
@@ -69,7 +70,7 @@ def load_plain(location: Location) -> tuple[PlainInfo, bool]:
         check_keys(document)
         codecs = ChunkCodecs.of(document)
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{location.path}: {error}") from error
+        raise StoreError(Message(f"{location.path}: ", error)) from error
     try:
         version = Version.read(location, metadata, tells_content=False)
     except FileNotFoundError:
@@ -181,8 +182,7 @@ def resume_plain(
     info, complete = load_plain(begun)
     if complete and not complete_too:
         raise StoreError(
-            f"{location.path}: the array is complete: there is nothing to resume; "
-            "replace it with overwrite=True"
+            with_ways(f"{location.path}: the array is complete: there is nothing to resume", REPLACE)
         )
     _check_like(info, shape, chunks, dtype)
     job = check_job(begun, job, PLAIN_ATTRIBUTE)
@@ -198,8 +198,9 @@ def _check_like(info: PlainInfo, shape: Sequence[int], chunks: Sequence[int], dt
     for name, value in wanted.items():
         if (found := getattr(info, name)) != value:
             raise StoreError(
-                f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}; "
-                "replace it with overwrite=True"
+                with_ways(
+                    f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}", REPLACE
+                )
             )
 
 

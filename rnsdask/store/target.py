@@ -41,6 +41,7 @@ from typing import Any
 
 from rnsdask.core.errors import ChangedStoreError, StoreAccessError, StoreError
 from rnsdask.core.messages import listed
+from rnsdask.core.ways import REPLACE, Message, Setting, with_ways
 from rnsdask.store.attributes import read_writer, way_on
 from rnsdask.store.beside import former, is_replaced, locked
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
@@ -240,8 +241,11 @@ class Target:
                     self.write_metadata(begun, checked=False)
             except (FileNotFoundError, StoreError):
                 raise StoreError(
-                    f"{error}; whether it is stored is not known, and shows when it is opened, or else when "
-                    "the next job writes there"
+                    with_ways(
+                        error,
+                        "whether it is stored is not known, and shows when it is opened, or else when the "
+                        "next job writes there",
+                    )
                 ) from None
             raise
 
@@ -273,9 +277,7 @@ def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -
 
 def nothing_to_resume(path: str) -> StoreError:
     """Make the error of a store that is to be resumed and is complete."""
-    return StoreError(
-        f"{path}: the store is complete: there is nothing to resume; replace it with overwrite=True"
-    )
+    return StoreError(with_ways(f"{path}: the store is complete: there is nothing to resume", REPLACE))
 
 
 def find_begun(location: Location) -> Location:
@@ -287,8 +289,10 @@ def find_begun(location: Location) -> Location:
     begun = location.staged if is_begun(location) else location
     if own_attribute(document_of(begun)).get("replaced"):
         raise StoreError(
-            f"{location.path}: it cannot be resumed, because old chunks may be in it; "
-            "begin again with overwrite=True"
+            Message(
+                f"{location.path}: it cannot be resumed, because old chunks may be in it; begin again with ",
+                Setting("overwrite", True),
+            )
         )
     return begun
 
@@ -342,7 +346,7 @@ def check_place(location: Location, overwrite: bool) -> None:
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
     _check_taking_over(path, document, overwrite)
     if not overwrite:
-        raise StoreError(f"{path}: it exists; replace it with overwrite=True")
+        raise StoreError(with_ways(f"{path}: it exists", REPLACE))
     if others := names - _own(names):
         raise StoreError(f"{path}: it is not replaced, because it also holds {listed(others)}")
 
@@ -362,7 +366,8 @@ def _check_beside(location: Location, overwrite: bool) -> None:
 def _check_taking_over(path: str, document: dict[str, Any] | None, overwrite: bool) -> None:
     attribute = own_attribute(document)
     if not overwrite and attribute.get("complete") is False:
-        raise StoreError(f"{path}: another job is writing it, or was interrupted; {way_on(attribute)}")
+        what = f"{path}: another job is writing it, or was interrupted"
+        raise StoreError(with_ways(what, way_on(attribute)))
 
 
 def _is_left_behind(name: str) -> bool:
@@ -494,4 +499,5 @@ def check_unchanged(version: Version, location: Location) -> None:
     try:
         version.check(location)
     except ChangedStoreError as error:
-        raise ChangedStoreError(f"{error}; nothing is appended: append to it as it is now") from None
+        way = "nothing is appended: append to it as it is now"
+        raise ChangedStoreError(with_ways(error, way)) from None

@@ -183,9 +183,15 @@ def test_broken_pipe_is_quiet() -> None:
             "give one of --hex, --binary and --residues, not several",
         ),
         (["export", "x.zarr", "-", "--json"], "--json needs an OUTPUT other than -"),
-        (["max", "x.zarr", "--gpus", "0"], "'0' is neither a positive integer nor 'all'"),
-        (["max", "x.zarr", "--gpus", "9" * 5000], "is neither a positive integer nor 'all'"),
-        (["max", "x.zarr", "--gpus", "some"], "'some' is neither a positive integer nor 'all'"),
+        (["max", "x.zarr", "--gpus", "0"], "it must be an integer from 1 to 999999999, or 'all', got '0'"),
+        (
+            ["max", "x.zarr", "--gpus", "9" * 5000],
+            "it must be an integer from 1 to 999999999, or 'all', got '9999",
+        ),
+        (
+            ["max", "x.zarr", "--gpus", "some"],
+            "it must be an integer from 1 to 999999999, or 'all', got 'some'",
+        ),
         (["max", "x.zarr", "--backend", "rocm"], "'--backend'"),
         (["max", "x.zarr", "--gpus", "1", "--scheduler", "tcp://a:1"], "not several"),
         (["sum", "x.zarr", "--scheduler-file", "s.json", "--scheduler", "tcp://a:1"], "not several"),

@@ -361,7 +361,7 @@ FAULTS: list[tuple[list[Any], int, str]] = [
         r"concat of u.zarr s.zarr: operands have different ranges",
     ),
     (["concat", "x.zarr", "e.zarr", "-o", "o"], 2, r"concat of x.zarr e.zarr: .*different moduli sets"),
-    (["concat", "s.zarr", "g.zarr", "-o", "o"], 2, r"rnsdask convert SRC DST --to rns or --to interval"),
+    (["concat", "s.zarr", "g.zarr", "-o", "o"], 2, r"rnsdask convert SRC DST --to interval or --to rns"),
     (["concat", "x.zarr", "-o", "o", "--axis", 1], 2, r"concat of x.zarr: axis 1 is out of bounds"),
     (
         ["concat", "s.zarr", "t.zarr", "-o", "o"],

@@ -170,7 +170,9 @@ def test_digits_may_be_told(tmp_path: Path) -> None:
     for command in (("sum",), ("min",), ("bound",), ("prod",), ("det",), ("stats",), ("hist",)):
         assert "--digits" in succeed(*command, "--help")
     for wrong in ("0", "-1", "many", "1.5"):
-        assert "neither a positive integer nor 'all'" in fail("head", path, "--digits", wrong, status=2)
+        assert "it must be an integer from 1 to 999999999, or 'all', got" in fail(
+            "head", path, "--digits", wrong, status=2
+        )
 
 
 def test_fractions_are_abbreviated_on_both_sides(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from commands import as_json, fail, succeed, values_in
 
 import rnsdask as rd
 from rnsdask.core.errors import InputError
-from rnsdask.core.file_formats import TEXT
-from rnsdask.jobs.importing import InputForm
+from rnsdask.jobs.importing import TextForm
 
 pytestmark = pytest.mark.usefixtures("in_empty_folder")
 
@@ -65,7 +64,7 @@ OPTIONS = (None, True, False)
 
 def read(text: str, column: str, **how: Any) -> tuple[list[int], list[str]] | str:
     """Integers of a column and the names, or the error."""
-    form = InputForm(TEXT, column=column, **how)
+    form = TextForm(column=column, **how)
     data = text.encode()
     try:
         form.range_of(io.BytesIO(data), "n")

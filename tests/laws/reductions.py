@@ -225,6 +225,7 @@ def elementary_functions_are_pythons(case: Case) -> None:
     exact = np.minimum(np.maximum(x.values, low.values), high.values)
     case.claim_array(rd.clip(x.array, low.array, high.array), exact, "clip")
     case.claim_array(rd.clip(x.array, low.array), np.maximum(x.values, low.values), "clip from below")
+    case.claim_array(rd.clip(x.array, None, high.array), np.minimum(x.values, high.values), "clip from above")
     with rd.errstate(overflow="wrap"):
         case.claim_array(abs(x.array), case.limits.wrapped(abs(x.values)), "absolute value")
     keepdims, axis = random.random() < 0.5, random.choice((None, axis_of(case, x)))

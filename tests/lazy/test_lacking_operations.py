@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.core.number_system import NumberSystem
@@ -153,6 +154,84 @@ def test_way_out_of_each_row_leads_to_a_system_that_has_it(kind: str) -> None:
             assert plain(made) == VALUES
             named += 1
     assert named > 5
+
+
+P = 65537
+
+
+def solved(a: Any, b: Any) -> Any:
+    """A solution modulo a prime, of integers or of elements of fields among which it is."""
+    found = rd.linalg.solve(a, b)
+    if isinstance(found, rd.FieldArray):
+        return found.to_ints() % P
+    numerators, denominator = found
+    return numerators * pow(int(denominator), -1, P) % P
+
+
+PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "+": (operator.add, [2 * v for v in VALUES]),
+    "//": (operator.floordiv, [1] * 4),
+    "&": (operator.and_, VALUES),
+    "convolve": (rd.convolve, np.convolve(VALUES, VALUES).tolist()),
+    "concatenate": (lambda a, b: rd.concatenate([a, b]), VALUES * 2),
+    "isin": (rd.isin, [True] * 4),
+    "resultant": (lambda f, g: rd.poly.resultant(f, g - 1), None),
+    "solve": (lambda a, b: solved(a.reshape(2, 2), b[:2]), None),
+    "solve modulo": (lambda a, b: rd.linalg.solve(a.reshape(2, 2), b[:2], modulo=P), None),
+}
+"""Operations of two arrays, and their results in Python's integers, or None for those of residues."""
+
+RARE = ("//", "concatenate", "isin", "resultant", "solve modulo")
+
+MIXED = ("residues", "intervals", "limbs", "elements", "Fermat elements")
+CALLS = re.compile(r"do not mix; (.*) converts?$")
+
+
+def call_of(conversion: str) -> str:
+    """A conversion that an error names as a call."""
+    return f"rd.{conversion}" if conversion[0].isupper() else f"x.{conversion}"
+
+
+def alike(x: Any) -> Any:
+    """Integers of one kind under the same moduli, or of as many bits, as the errors of others say."""
+    if isinstance(x, rd.PositionalArray):
+        return x.to_positional(128, signed=True)
+    return x if isinstance(x, rd.FieldArray) else x.extend(rd.ModuliSet.for_bits(600))
+
+
+@pytest.mark.parametrize("operation", ["+", "&", "convolve", "solve", *slow(*RARE)])
+@pytest.mark.parametrize("second", MIXED)
+@pytest.mark.parametrize("first", MIXED)
+def test_each_conversion_of_arrays_that_do_not_mix_works(first: str, second: str, operation: str) -> None:
+    """One array is converted, or both are to a third kind, and the operation takes them."""
+    if first == second or (operation == "solve" and "Fermat elements" in (first, second)):
+        return  # elements of Fermat fields have no elimination, as an error of its own says
+    call, expected = PAIRED[operation]
+    pair = ARRAYS[first](), ARRAYS[second]()
+    with pytest.raises(TypeError) as caught:
+        call(*pair)
+    found = CALLS.search(str(caught.value))
+    if found is None:  # a kind that lacks the operation, whatever it is beside: tests above
+        assert ways_of(str(caught.value))
+        return
+    if expected is None:
+        expected = plain(call(*(ARRAYS["residues"](),) * 2))
+    names = {**NAMES, "bits": 64, "field": ARRAYS["Fermat elements"]().system}
+    conversions = [call_of(conversion) for conversion in found[1].split(" and ")]
+    for conversion in conversions:
+        results = []
+        for place in (0, 1):
+            made: list[Any] = [*pair]
+            try:
+                made[place] = eval(conversion, {**names, "x": pair[place]})
+                if len({type(x.system) for x in made}) > 1:  # to a third kind, each by a way of its own
+                    other = next((one for one in conversions if one != conversion), conversion)
+                    made[1 - place] = eval(other, {**names, "x": pair[1 - place]})
+                results.append(plain(call(*map(alike, made))))
+            except (TypeError, AttributeError):
+                continue
+        assert results, conversion
+        assert expected in results, (conversion, results)
 
 
 EXPONENTS: dict[str, tuple[Callable[[Any], Any], Callable[[int], int]]] = {
