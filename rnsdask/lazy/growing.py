@@ -69,15 +69,11 @@ def of_powers(base: Range, most: int) -> Range:
 
 
 def of_power(base: Range, exponent: int) -> Range:
-    """Range of powers by one exponent."""
+    """Range of powers by one exponent, of bounded length."""
     magnitude = max(map(abs, base))
     if magnitude > 1:
         check_length(exponent * (magnitude.bit_length() - 1) + 1)
-    elif exponent:  # of -1, 0 and 1
-        exponent = 2 - exponent % 2
-    ends = sorted(end**exponent for end in base)
-    is_even = exponent > 0 and exponent % 2 == 0
-    return (0 if is_even and base[0] <= 0 <= base[1] else ends[0]), ends[1]
+    return ranges.power_by(base, exponent)
 
 
 def greatest_exponent(exponents: Any) -> int:

@@ -26,9 +26,6 @@ Known: TypeAlias = NumberSystem | int | tuple[int, ...]
 """An operand as a plan knows it: an array's system; an integer; or the least and the greatest value of an
 integer that is not computed yet, and nothing where these are unknown."""
 
-KEPT_PLANS = 2 * CACHED_SETS
-"""Plans that a process keeps. Each holds its systems, and the ends of ranges, which may be long integers."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -93,7 +90,7 @@ class Plan:
         return replace(self, mode=mode, result=_with_result(self.system, bound))
 
 
-@lru_cache(KEPT_PLANS)
+@lru_cache(CACHED_SETS)
 def plan_of(
     row: Row[..., Any],
     known: tuple[Known, ...],
@@ -143,7 +140,7 @@ def plan_of(
     return Plan(row, entry, meeting, is_alike, system, ranges, wanted, mode, result, may_measure, is_fitted)
 
 
-@lru_cache(KEPT_PLANS)
+@lru_cache(CACHED_SETS)
 def plan_exactly(
     row: Row[..., Any],
     known: tuple[Known, ...],
@@ -237,7 +234,7 @@ def _conversions(a: NumberSystem, b: NumberSystem, row: Row[..., Any] | None) ->
     return tuple(sorted(found, key=lambda conversion: conversion.value))
 
 
-@lru_cache(KEPT_PLANS)
+@lru_cache(CACHED_SETS)
 def result_system(system: Any, result: Callable[..., Range], ranges: tuple[Range, ...]) -> Any:
     """The system of results, with the bound that a function has by the ranges of the operands."""
     return system.holding(result(*ranges)) if system.extends else system
@@ -256,7 +253,7 @@ def meeting_of(known: Sequence[Known]) -> tuple[Any, bool]:
     return _meeting_of((*systems, *ends), set_overflow())
 
 
-@lru_cache(KEPT_PLANS)
+@lru_cache(CACHED_SETS)
 def _meeting_of(known: tuple[Known, ...], outside: str | None) -> tuple[Any, bool]:  # noqa: ARG001  (of the key)
     system = common_system(known)
     return system, all(own.same_numbers(system) and own.grows == system.grows for own in systems_of(known))
