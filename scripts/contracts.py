@@ -38,6 +38,17 @@ CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_appl
 """Functions whose first argument is a row."""
 
 
+PARTLY_KNOWN = {
+    "list[Any]",
+    "NDArray[Any]",
+    "PlainArray[Any]",
+    "np.dtype[Any]",
+    "NDArray[Any] | None",
+    "dict[str, Any]",
+}
+"""Results whose elements alone are unknown."""
+
+
 def trees(root: Path) -> dict[Path, ast.Module]:
     """The syntax of each file of the package, by its path in the package."""
     package = root / "rnsdask"
@@ -149,14 +160,52 @@ def public_functions_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterat
         if isinstance(node, ast.ImportFrom) and node.module:
             module = imported.setdefault(Path(*node.module.split(".")), set())
             module.update(alias.name for alias in node.names)
+    for module in (Path("linalg.py"), Path("poly.py"), Path("sparse/__init__.py")):
+        for path, names in _exported(files[module]).items():
+            imported.setdefault(path or module.with_suffix(""), set()).update(names)
     for path, tree in files.items():
         public = imported.get(path.with_suffix(""), set())
         for node in tree.body:
-            if path.stem in ("linalg", "poly") and isinstance(node, ast.Assign):
-                if ast.unparse(node.targets[0]) == "__all__":
-                    public = public | set(ast.literal_eval(node.value))
-            elif isinstance(node, ast.FunctionDef) and node.name in public and _is_unknown(node.returns):
+            if isinstance(node, ast.FunctionDef) and node.name in public and _is_unknown(node.returns):
                 yield f"{path}:{node.name}"
+
+
+def _exported(tree: ast.Module) -> dict[Path | None, set[str]]:
+    """The names of a module's ``__all__``, by the modules of the package that it has them from."""
+    found: dict[Path | None, set[str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            found[None] = set(ast.literal_eval(node.value))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rnsdask."):
+            module = Path(*str(node.module).split(".")[1:])
+            found[module] = {alias.name for alias in node.names}
+    exported = found.pop(None, set())
+    return {None: exported, **{path: names & exported for path, names in found.items()}}
+
+
+def public_methods_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Methods of public classes, and of their bases here, that are said to return Any."""
+    classes = {
+        node.name: (path, node)
+        for path, tree in files.items()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    stub = ast.parse((root / "rnsdask" / "__init__.pyi").read_text(encoding="utf-8"))
+    waiting = [alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    seen = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in classes:
+            continue
+        seen.add(name)
+        path, node = classes[name]
+        waiting += [ast.unparse(base).partition("[")[0] for base in node.bases]
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
+                is_known = method.returns is not None and ast.unparse(method.returns) in PARTLY_KNOWN
+                if _is_unknown(method.returns) and not is_known:
+                    yield f"{path}:{name}.{method.name}"
 
 
 def _is_unknown(returned: ast.expr | None) -> bool:
@@ -261,6 +310,7 @@ def main() -> None:
         "other questions of their kind": f"{len(asked)}, {len(planned)} more where operations are planned",
         "adaptors and lambdas in the tables": len(list(adaptors(files))),
         "public functions that return Any": len(list(public_functions_of_any(root, files))),
+        "public methods that return Any": len(list(public_methods_of_any(root, files))),
         "private names that tests reach for": len(list(private_names_in_tests(root))),
         **{f"stays of x*y, {name}": _stays_and_rooms(call) for name, call in products().items()},
     }.items():

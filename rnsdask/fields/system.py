@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import gmpy2
 import numpy as np
@@ -33,6 +33,9 @@ from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, r
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
+
 
 class FiniteFields(NumberSystem):
     """Elements of one finite field or of several at once: :class:`.PrimeFields` or :class:`.FermatField`.
@@ -40,6 +43,7 @@ class FiniteFields(NumberSystem):
     Every integer stands for an element, and every result is an element: nothing is out of range.
     """
 
+    array_type: ClassVar[type["FieldArray"]]
     lacks: ClassVar[str] = "elements of fields have no order, sign or size"
     ways_out: ClassVar[Mapping[str, Message]] = {
         RNS_TABLE: Message(Way.INTEGERS, " makes integers, which have"),

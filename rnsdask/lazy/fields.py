@@ -17,7 +17,8 @@ from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import apply, has
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array, made_like
-from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
+from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.typing import SplitEvery
 
 
 def check_elements(name: str, value: Any) -> None:

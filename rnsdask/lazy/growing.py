@@ -4,8 +4,10 @@ Bounds alone decide: the range of the results follows from the known ranges of t
 The operands take the fewest moduli that hold it, and the operation then has nothing to check.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -16,7 +18,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ranges import Range
 from rnsdask.lazy import plan
 from rnsdask.lazy.inputs import is_on_disk, of_any_library
-from rnsdask.lazy.operands import Operand, brought, is_lazy_integer, known_of
+from rnsdask.lazy.operands import Numbers, Operand, brought, is_lazy_integer, known_of
 from rnsdask.rns.system import check_length
 
 
@@ -105,7 +107,7 @@ def _bits(a: Range) -> int:
 # ---- systems of operands ----------------------------------------------------------------------------------
 
 
-def result_system(*operands: Any) -> Any:
+def result_system(*operands: Numbers | NumberSystem | SupportsIndex) -> NumberSystem:
     """The number system in which operands meet, as ``numpy.result_type`` tells a common type.
 
     Parameters
@@ -141,7 +143,7 @@ def result_system(*operands: Any) -> Any:
     kinds = sorted({type(system).__name__ for system in systems})
     if len(kinds) > 1:
         raise TypeError(f"numbers of {' and '.join(kinds)} do not mix")
-    found = plan.common_system(known).with_bound(None)
+    found: NumberSystem = plan.common_system(known).with_bound(None)
     for integer in known:
         if isinstance(integer, int):  # one that is lazy is checked when it is computed
             found.column(integer)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -47,6 +47,9 @@ class Numbers(Protocol):
     def compute_chunk_sizes(self) -> Any:
         """Find out unknown chunk sizes, in place."""
 
+
+N = TypeVar("N", bound=Numbers)
+"""The class of arrays of numbers that are operands and result of a function."""
 
 # Integers also of gmpy2 and NumPy: anything with __index__ but bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
