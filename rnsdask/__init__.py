@@ -4,9 +4,13 @@ The names below are imported when first used, so that a command pays only for wh
 """
 
 import sys
+from collections.abc import Callable
+from inspect import isfunction
 from typing import Any
 
 import lazy_loader
+
+from rnsdask.core.public import publish
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
@@ -19,3 +23,14 @@ def __getattr__(name: str) -> Any:
 
     globals()[name] = explained(value)
     return globals()[name]
+
+
+def _find_function(name: str, module: str) -> Callable[..., Any] | None:
+    """Return the public function that means what a function of NumPy's does, by its name and module."""
+    package: Any = sys.modules[__name__]
+    owners = (package.linalg, package) if module == "numpy.linalg" else (package,)
+    found = next((getattr(owner, name) for owner in owners if name in owner.__all__), None)
+    return found if isfunction(found) else None
+
+
+publish(_find_function)

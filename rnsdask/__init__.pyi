@@ -1,6 +1,7 @@
 from . import linalg as linalg
 from . import poly as poly
 from . import sparse as sparse
+from . import typing as typing
 from ._version import __version__ as __version__
 from .arrays.creation import from_bytes as from_bytes
 from .arrays.creation import from_ints as from_ints

@@ -1,9 +1,17 @@
 """Linear algebra of arrays of numbers, exact, with the names of NumPy's linalg."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
-from typing import Any, ParamSpec, SupportsIndex, TypeVar
+from typing import Any, Literal, ParamSpec, SupportsIndex, TypeVar, cast, overload
 
+import numpy as np
+
+from rnsdask.arrays.field_array import FieldArray
+from rnsdask.arrays.integer_array import IntegerArray
+from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
@@ -11,15 +19,19 @@ from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.rows import Row
 from rnsdask.core.ways import Message, must
 from rnsdask.lazy.elementwise import entry_of, has
-from rnsdask.lazy.elimination import LU
+from rnsdask.lazy.elimination import LU, RREF
+from rnsdask.lazy.exact_elimination import RationalRREF
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.matmul import identity_like, matmul
 from rnsdask.lazy.planning import explained
 from rnsdask.lazy.widening import apply_to_arrays, arrays_alike
 from rnsdask.rns.system import RNS, check_length
+from rnsdask.typing import Integer, Integers, Overflow, PlainArray
 
 __all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "rref", "solve"]
+
+A = TypeVar("A", bound=NumberArray)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +40,17 @@ _MOST_BITS = 128
 """Longest exponent of lazy arrays, whose graph has one or two products for each of its bits."""
 
 
-def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None = None) -> Any:
+@overload
+def det(x: FieldArray, *, variables: SupportsIndex = 0, moduli: None = None) -> Integer | FieldArray: ...
+@overload
+def det(
+    x: IntegerArray, *, variables: SupportsIndex = 0, moduli: None = None
+) -> Integer | PlainArray[np.object_]: ...
+@overload
+def det(x: IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS) -> RNSArray: ...
+def det(
+    x: FieldArray | IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None = None
+) -> Integer | FieldArray | PlainArray[np.object_] | RNSArray:
     """Determinants of square matrices, exact, as ``numpy.linalg.det``.
 
     Parameters
@@ -67,7 +89,11 @@ def det(x: Any, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None 
     return _apply(rows.det, x, variables=count, moduli=_as_system("det", moduli))
 
 
-def rank(x: Any) -> Any:
+@overload
+def rank(x: FieldArray) -> PlainArray[np.int64]: ...
+@overload
+def rank(x: IntegerArray) -> Integer | PlainArray[np.int64]: ...
+def rank(x: FieldArray | IntegerArray) -> Integer | PlainArray[np.int64]:
     """Ranks of matrices.
 
     Parameters
@@ -90,14 +116,60 @@ def rank(x: Any) -> Any:
     return _apply(rows.rank, x)
 
 
+@overload
 def solve(
-    a: Any,
-    b: Any,
+    a: FieldArray, b: FieldArray | Integers, *, unique: bool = True, modulo: None = None, moduli: None = None
+) -> FieldArray: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: bool = True,
+    modulo: None = None,
+    moduli: None = None,
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: bool = True,
+    modulo: None = None,
+    moduli: ModuliSet | RNS,
+) -> tuple[RNSArray, RNSArray]: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: Literal[True] = True,
+    modulo: SupportsIndex | Iterable[SupportsIndex],
+    moduli: None = None,
+) -> PlainArray[np.object_]: ...
+@overload
+def solve(
+    a: IntegerArray,
+    b: IntegerArray | Integers,
+    *,
+    unique: Literal[True] = True,
+    modulo: SupportsIndex | Iterable[SupportsIndex],
+    moduli: ModuliSet | RNS,
+) -> RNSArray: ...
+def solve(
+    a: FieldArray | IntegerArray,
+    b: FieldArray | IntegerArray | Integers,
     *,
     unique: bool = True,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
     moduli: ModuliSet | RNS | None = None,
-) -> Any:
+) -> (
+    FieldArray
+    | RNSArray
+    | PlainArray[np.object_]
+    | tuple[PlainArray[np.object_], PlainArray[np.object_]]
+    | tuple[RNSArray, RNSArray]
+):
     """Solutions x of ``a @ x == b``, exact, as ``numpy.linalg.solve``.
 
     Parameters
@@ -154,12 +226,34 @@ def solve(
     return _apply(rows.solve, a, b, unique=bool(unique), **how)
 
 
+@overload
+def inv(x: FieldArray, *, modulo: None = None, moduli: None = None) -> FieldArray: ...
+@overload
 def inv(
-    x: Any,
+    x: IntegerArray, *, modulo: None = None, moduli: None = None
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+@overload
+def inv(x: IntegerArray, *, modulo: None = None, moduli: ModuliSet | RNS) -> tuple[RNSArray, RNSArray]: ...
+@overload
+def inv(
+    x: IntegerArray, *, modulo: SupportsIndex | Iterable[SupportsIndex], moduli: None = None
+) -> PlainArray[np.object_]: ...
+@overload
+def inv(
+    x: IntegerArray, *, modulo: SupportsIndex | Iterable[SupportsIndex], moduli: ModuliSet | RNS
+) -> RNSArray: ...
+def inv(
+    x: FieldArray | IntegerArray,
     *,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
     moduli: ModuliSet | RNS | None = None,
-) -> Any:
+) -> (
+    FieldArray
+    | RNSArray
+    | PlainArray[np.object_]
+    | tuple[PlainArray[np.object_], PlainArray[np.object_]]
+    | tuple[RNSArray, RNSArray]
+):
     """Inverses of square matrices, exact, as ``numpy.linalg.inv``.
 
     Parameters
@@ -217,7 +311,11 @@ def _as_factors(modulo: SupportsIndex | Iterable[SupportsIndex] | None) -> tuple
     return factors
 
 
-def rref(x: Any) -> Any:
+@overload
+def rref(x: FieldArray) -> RREF: ...
+@overload
+def rref(x: IntegerArray) -> RationalRREF: ...
+def rref(x: FieldArray | IntegerArray) -> RREF | RationalRREF:
     """Reduced row echelon forms of matrices, exact: pivots are 1 and all else in their columns is 0.
 
     Parameters
@@ -255,10 +353,19 @@ def rref(x: Any) -> Any:
     >>> rd.linalg.rref(rd.from_ints(a, chunks=None)).pivots.tolist()
     [0, 2]
     """
-    return _apply(rows.rref, x)
+    form: Any = _apply(rows.rref, x)
+    return form
 
 
-def nullspace(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
+@overload
+def nullspace(x: FieldArray, *, moduli: None = None) -> FieldArray: ...
+@overload
+def nullspace(x: IntegerArray, *, moduli: None = None) -> PlainArray[np.object_]: ...
+@overload
+def nullspace(x: IntegerArray, *, moduli: ModuliSet | RNS) -> RNSArray: ...
+def nullspace(
+    x: FieldArray | IntegerArray, *, moduli: ModuliSet | RNS | None = None
+) -> FieldArray | PlainArray[np.object_] | RNSArray:
     """Bases of the solutions of ``A @ v == 0``, in each field or over the rationals, as matrices' columns.
 
     Parameters
@@ -291,7 +398,15 @@ def nullspace(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     return _apply(rows.nullspace, x, moduli=_as_system("nullspace", moduli))
 
 
-def charpoly(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
+@overload
+def charpoly(x: FieldArray, *, moduli: None = None) -> FieldArray: ...
+@overload
+def charpoly(x: IntegerArray, *, moduli: None = None) -> PlainArray[np.object_]: ...
+@overload
+def charpoly(x: IntegerArray, *, moduli: ModuliSet | RNS) -> RNSArray: ...
+def charpoly(
+    x: FieldArray | IntegerArray, *, moduli: ModuliSet | RNS | None = None
+) -> FieldArray | PlainArray[np.object_] | RNSArray:
     """Characteristic polynomials det(z - A) of square matrices, exact.
 
     By similarity to Hessenberg form, of which the polynomials of the leading rows and columns follow one from
@@ -362,7 +477,7 @@ def _as_system(name: str, moduli: ModuliSet | RNS | None) -> RNS | None:
     return system
 
 
-def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> Any:
+def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) -> A:
     """Power of square matrices, the product of `k` factors `x`, as ``numpy.linalg.matrix_power``.
 
     Parameters
@@ -404,9 +519,10 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
             raise x.system.overflow_error(1, 0)
         return identity_like(x)
     if mode == "extend":
-        terms, magnitude = x.shape[-1], x.system.known_magnitude
+        system: Any = x.system
+        terms, magnitude = x.shape[-1], system.known_magnitude
         check_length((exponent - 1) * (terms.bit_length() - 1) + exponent * (magnitude.bit_length() - 1))
-    square, result = x, None
+    square, result = x, cast(Any, None)
     with errstate(overflow=mode):  # which elements of fields do not ask for
         while True:
             exponent, bit = divmod(exponent, 2)

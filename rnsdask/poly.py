@@ -1,16 +1,24 @@
 """Polynomials as arrays of coefficients along the last axis, that of degree 0 first, exact."""
 
-from typing import Any, SupportsIndex
+from __future__ import annotations
 
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+
+from rnsdask.arrays.field_array import FieldArray
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.ways import must
 from rnsdask.lazy.convolve import convolve
 from rnsdask.lazy.fields import check_elements
+from rnsdask.lazy.operands import N
 from rnsdask.lazy.planning import explained
 from rnsdask.lazy.polynomials import point_count, polynomials_alike
 from rnsdask.lazy.power_series import compose, derivative, exp_series, inverse_series, log_series, power_mod
 from rnsdask.lazy.widening import apply_to_arrays
+from rnsdask.typing import Flag, Flagged, Integer, Integers, Overflow, PlainArray
 
 __all__ = [
     "compose",
@@ -30,7 +38,11 @@ __all__ = [
 ]
 
 
-def multiply(f: Any, g: Any, *, overflow: str | None = None) -> Any:
+@overload
+def multiply(f: N | Integers, g: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def multiply(f: N | Integers, g: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def multiply(f: N | Integers, g: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Product of polynomials: the convolution of their coefficients, as :func:`.convolve` with ``"full"``.
 
     Parameters
@@ -51,10 +63,19 @@ def multiply(f: Any, g: Any, *, overflow: str | None = None) -> Any:
     RNSOverflowError, TypeError, ValueError
         As :func:`.convolve`.
     """
-    return convolve(f, g, overflow=overflow)
+    mode: Any = overflow
+    return convolve(f, g, overflow=mode)
 
 
-def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that users look for)
+@overload
+def divmod(f: FieldArray, g: FieldArray | Integers) -> tuple[FieldArray, FieldArray]: ...
+@overload
+def divmod(
+    f: IntegerArray, g: IntegerArray | Integers
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+def divmod(
+    f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers
+) -> tuple[FieldArray, FieldArray] | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
     """Quotients and remainders: ``f = q g + r``, where the degree of r is below that of g.
 
     Parameters
@@ -86,7 +107,13 @@ def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that use
     return apply_to_arrays("divmod", rows.poly_divmod, *polynomials_alike("divmod", f, g))
 
 
-def gcd(f: Any, g: Any) -> Any:
+@overload
+def gcd(f: FieldArray, g: FieldArray | Integers) -> FieldArray: ...
+@overload
+def gcd(f: IntegerArray, g: IntegerArray | Integers) -> PlainArray[np.object_]: ...
+def gcd(
+    f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers
+) -> FieldArray | PlainArray[np.object_]:
     """Greatest common divisors in each field, with the leading coefficient 1, or over the integers.
 
     Parameters
@@ -111,7 +138,13 @@ def gcd(f: Any, g: Any) -> Any:
     return apply_to_arrays("gcd", rows.poly_gcd, *polynomials_alike("gcd", f, g))
 
 
-def evaluate(f: Any, points: Any) -> Any:
+@overload
+def evaluate(f: FieldArray, points: FieldArray | Integers) -> FieldArray: ...
+@overload
+def evaluate(f: IntegerArray, points: IntegerArray | Integers) -> PlainArray[np.object_]: ...
+def evaluate(
+    f: FieldArray | IntegerArray, points: FieldArray | IntegerArray | Integers
+) -> FieldArray | PlainArray[np.object_]:
     """Values of polynomials at points, in each field or over the integers.
 
     Parameters
@@ -136,7 +169,15 @@ def evaluate(f: Any, points: Any) -> Any:
     return apply_to_arrays("evaluate", rows.evaluate, *polynomials_alike("evaluate", f, points))
 
 
-def interpolate(points: Any, values: Any) -> Any:
+@overload
+def interpolate(points: FieldArray, values: FieldArray | Integers) -> FieldArray: ...
+@overload
+def interpolate(
+    points: IntegerArray, values: IntegerArray | Integers
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+def interpolate(
+    points: FieldArray | IntegerArray, values: FieldArray | IntegerArray | Integers
+) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
     """The polynomials of degree below N with given values at N points, in each field.
 
     Parameters
@@ -165,13 +206,13 @@ def interpolate(points: Any, values: Any) -> Any:
 
 
 def rational_interpolate(
-    points: Any,
-    values: Any,
+    points: FieldArray | Integers,
+    values: FieldArray | Integers,
     *,
     numerator_degree: SupportsIndex | None = None,
     denominator_degree: SupportsIndex | None = None,
     confirm: SupportsIndex | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[FieldArray, FieldArray]:
     """Rational functions with given values at N points, in each field.
 
     Parameters
@@ -253,7 +294,17 @@ def _degrees(
     return numerator, left if denominator is None else denominator
 
 
-def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
+@overload
+def resultant(
+    f: FieldArray, g: FieldArray | Integers, *, variables: SupportsIndex = 1
+) -> Integer | FieldArray: ...
+@overload
+def resultant(
+    f: IntegerArray, g: IntegerArray | Integers, *, variables: SupportsIndex = 1
+) -> Integer | PlainArray[np.object_]: ...
+def resultant(
+    f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers, *, variables: SupportsIndex = 1
+) -> Integer | FieldArray | PlainArray[np.object_]:
     """Resultants of polynomials, exact: 0 where two have a common factor.
 
     With degrees m and n it is the determinant of Sylvester's matrix of m + n rows, that is
@@ -295,7 +346,11 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
     return apply_to_arrays("resultant", rows.resultant, *operands, variables=count)
 
 
-def discriminant(f: Any) -> Any:
+@overload
+def discriminant(f: FieldArray) -> Integer | FieldArray: ...
+@overload
+def discriminant(f: IntegerArray) -> Integer | PlainArray[np.object_]: ...
+def discriminant(f: FieldArray | IntegerArray) -> Integer | FieldArray | PlainArray[np.object_]:
     """Discriminants of polynomials, exact: 0 where one has a root twice.
 
     For the degree m and the leading coefficient c it is ``(-1)**(m * (m - 1) / 2) / c`` times the resultant

@@ -4,13 +4,22 @@
 
 It counts rows of tables, names of rows that callers write as strings, ``isinstance`` of number systems
 outside their own folders, adaptors in the tables, public functions of unknown result, and private names of
-the package that tests reach for.
+the package that tests reach for. Of the installed package, it counts the stays of a product: how often its
+way changes the module.
 """
 
 import ast
+import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from itertools import groupby
 from pathlib import Path
+from pkgutil import resolve_name
+from types import CodeType, FrameType
+from typing import Any
+
+import rnsdask as rd
 
 SYSTEMS = {"RNS", "IntervalRNS", "PrimeFields", "FermatField", "Positional"}
 FOLDERS = ("rns", "interval_rns", "fields", "positional")
@@ -19,14 +28,25 @@ FOLDERS = ("rns", "interval_rns", "fields", "positional")
 TRAITS = {"extends", "grows", "overflows"}
 """Attributes of number systems that say what kind of system it is."""
 
-OF_ENTRIES = {"entry", "self"}
+OF_ENTRIES = {"entry", "found.entry", "plan", "self"}
 """Owners of attributes of the same names that are no number systems."""
 
-PLANNING = {f"lazy/{name}.py" for name in ("elementwise", "growing", "operands", "plan", "promotion")}
-"""Files that bring operands together and plan operations, and so may ask systems how results grow."""
+PLANNING = {"lazy/plan.py"}
+"""The file that plans operations, and so may ask systems how results grow."""
 
 CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
 """Functions whose first argument is a row."""
+
+
+PARTLY_KNOWN = {
+    "list[Any]",
+    "NDArray[Any]",
+    "PlainArray[Any]",
+    "np.dtype[Any]",
+    "NDArray[Any] | None",
+    "dict[str, Any]",
+}
+"""Results whose elements alone are unknown."""
 
 
 def trees(root: Path) -> dict[Path, ast.Module]:
@@ -140,14 +160,52 @@ def public_functions_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterat
         if isinstance(node, ast.ImportFrom) and node.module:
             module = imported.setdefault(Path(*node.module.split(".")), set())
             module.update(alias.name for alias in node.names)
+    for module in (Path("linalg.py"), Path("poly.py"), Path("sparse/__init__.py")):
+        for path, names in _exported(files[module]).items():
+            imported.setdefault(path or module.with_suffix(""), set()).update(names)
     for path, tree in files.items():
         public = imported.get(path.with_suffix(""), set())
         for node in tree.body:
-            if path.stem in ("linalg", "poly") and isinstance(node, ast.Assign):
-                if ast.unparse(node.targets[0]) == "__all__":
-                    public = public | set(ast.literal_eval(node.value))
-            elif isinstance(node, ast.FunctionDef) and node.name in public and _is_unknown(node.returns):
+            if isinstance(node, ast.FunctionDef) and node.name in public and _is_unknown(node.returns):
                 yield f"{path}:{node.name}"
+
+
+def _exported(tree: ast.Module) -> dict[Path | None, set[str]]:
+    """The names of a module's ``__all__``, by the modules of the package that it has them from."""
+    found: dict[Path | None, set[str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            found[None] = set(ast.literal_eval(node.value))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rnsdask."):
+            module = Path(*str(node.module).split(".")[1:])
+            found[module] = {alias.name for alias in node.names}
+    exported = found.pop(None, set())
+    return {None: exported, **{path: names & exported for path, names in found.items()}}
+
+
+def public_methods_of_any(root: Path, files: dict[Path, ast.Module]) -> Iterator[str]:
+    """Methods of public classes, and of their bases here, that are said to return Any."""
+    classes = {
+        node.name: (path, node)
+        for path, tree in files.items()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    stub = ast.parse((root / "rnsdask" / "__init__.pyi").read_text(encoding="utf-8"))
+    waiting = [alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    seen = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in classes:
+            continue
+        seen.add(name)
+        path, node = classes[name]
+        waiting += [ast.unparse(base).partition("[")[0] for base in node.bases]
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
+                is_known = method.returns is not None and ast.unparse(method.returns) in PARTLY_KNOWN
+                if _is_unknown(method.returns) and not is_known:
+                    yield f"{path}:{name}.{method.name}"
 
 
 def _is_unknown(returned: ast.expr | None) -> bool:
@@ -192,6 +250,49 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in OF_OTHERS
 
 
+def stays(call: Callable[[], Any]) -> list[str]:
+    """The modules of the package that a call visits, each as often as its way comes there from another.
+
+    Functions and methods count as they are entered, all but comprehensions, attributes and special methods.
+    """
+    package, entered = Path(rd.__file__).parent, []
+
+    def enter(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).is_relative_to(package):
+            module = frame.f_globals["__name__"]
+            if _is_place(module, frame.f_code):
+                entered.append(module)
+
+    for _ in range(2):  # what is made once is no part of the way
+        call()
+    sys.setprofile(enter)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return [module for module, _ in groupby(entered)]
+
+
+def _is_place(module: str, code: CodeType) -> bool:
+    if code.co_name.startswith(("<", "__")) and code.co_name != "__init__":
+        return False
+    if "<locals>" in code.co_qualname:
+        return True
+    return not isinstance(resolve_name(f"{module}:{code.co_qualname}"), property | cached_property)
+
+
+def products() -> dict[str, Callable[[], Any]]:
+    """Products of two arrays of 64 numbers in memory, by what their numbers are."""
+    system = rd.ModuliSet.for_bits(512)
+    makers: dict[str, Callable[[list[int]], Any]] = {
+        "residues": lambda values: rd.from_ints(values, system, chunks=None),
+        "limbs": lambda values: rd.from_ints(values, rd.Positional(512), chunks=None),
+    }
+    values = [2**200 - k for k in range(64)]
+    pairs = {name: (make(values), make(values[::-1])) for name, make in makers.items()}
+    return {name: partial(operator.mul, x, y) for name, (x, y) in pairs.items()}
+
+
 def main() -> None:
     """Print the figures."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
@@ -209,9 +310,16 @@ def main() -> None:
         "other questions of their kind": f"{len(asked)}, {len(planned)} more where operations are planned",
         "adaptors and lambdas in the tables": len(list(adaptors(files))),
         "public functions that return Any": len(list(public_functions_of_any(root, files))),
+        "public methods that return Any": len(list(public_methods_of_any(root, files))),
         "private names that tests reach for": len(list(private_names_in_tests(root))),
+        **{f"stays of x*y, {name}": _stays_and_rooms(call) for name, call in products().items()},
     }.items():
         print(f"{name:45} {value}")
+
+
+def _stays_and_rooms(call: Callable[[], Any]) -> str:
+    visited = stays(call)
+    return f"{len(visited)} in {len(set(visited))} modules"
 
 
 if __name__ == "__main__":

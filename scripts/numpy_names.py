@@ -266,7 +266,7 @@ OWN = {
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
         "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
-        "InputError JobError NumberError poly sparse __version__"
+        "InputError JobError NumberError poly sparse typing __version__"
     ),
     "rd.linalg": "lu rref nullspace charpoly",
     "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant derivative inverse_series "

@@ -22,6 +22,7 @@ KERNELS = ROOT / "kernels"
 
 # From the bottom up. A module imports from its own package and from those before it only, in no circle.
 PACKAGES = (
+    "typing",
     "core",
     "constants",
     "backend",
@@ -135,6 +136,28 @@ def test_imports_point_downwards(module: str) -> None:
     allowed = {"_version", *PACKAGES[: PACKAGES.index(package) + 1]} if package in PACKAGES else set()
     for line, imported in own_imports(module):
         assert imported.partition(".")[0] in allowed, f"rnsdask/{module}:{line} imports {imported or 'all'}"
+
+
+IMPORTERS = {"import_module", "resolve_name", "__import__"}
+FINDERS = {"core.table", "core.number_system"}
+"""Modules that find number systems and their tables by the names that they have for them."""
+
+OF_VERSIONS = "cluster.workers"
+"""The module that asks workers for the version of the whole package."""
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name and name not in FINDERS])
+def test_imports_by_name_point_downwards(module: str) -> None:
+    """A module that is not to be imported is not to be found by its name either."""
+    package = module.partition(".")[0]
+    allowed = {"", "_version", *PACKAGES[: PACKAGES.index(package) + 1]} if package in PACKAGES else {""}
+    for node in walk_executed(tree_of(MODULES[module])):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in IMPORTERS:
+            name = node.args[0]
+            assert isinstance(name, ast.Constant), f"{module}:{node.lineno} imports {ast.unparse(name)}"
+            if (imported := own_module(str(name.value))) is not None:
+                assert imported or module == OF_VERSIONS, f"{module}:{node.lineno} imports the whole package"
+                assert imported.partition(".")[0] in allowed, f"{module}:{node.lineno} imports {imported}"
 
 
 def test_no_imports_in_a_circle() -> None:

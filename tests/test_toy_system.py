@@ -94,6 +94,7 @@ def test_commands(pairs: PairArray) -> None:
     assert (found["system"], found["count"], found["signed"]) == ("pairs", 5, False)
     assert [int(text) for text in as_json("head", "x.zarr", "-n", 3)["values"]] == VALUES[:3]
     assert "5 integers, whole and valid" in succeed("verify", "x.zarr")
+    assert rd.open_zarr("x.zarr", part=2).to_ints().tolist() == VALUES
     assert int(as_json("sum", "x.zarr")["value"]) == sum(VALUES)
     assert int(as_json("max", "x.zarr")["value"]) == max(VALUES)
     succeed("sort", "x.zarr", "sorted.zarr")

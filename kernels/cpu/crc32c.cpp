@@ -24,9 +24,13 @@ namespace rns {
 
 namespace {
 
+// Eight bytes, the least significant first.
 u64 load(const u8* bytes) {
   u64 word;
   std::memcpy(&word, bytes, sizeof word);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap64(word);
+#endif
   return word;
 }
 

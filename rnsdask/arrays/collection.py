@@ -1,5 +1,7 @@
 """NumberCollection: words and a number system, with a shape and chunks, as a Dask collection."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -10,7 +12,7 @@ from dask.array.utils import meta_from_array
 from dask.base import DaskMethodsMixin, normalize_token
 from numpy.typing import NDArray
 
-from rnsdask.arrays import showing
+from rnsdask.arrays.deferring import defer_operators
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import with_article
@@ -20,6 +22,7 @@ from rnsdask.lazy import casting
 from rnsdask.lazy.chunks import as_lazy, normalize_chunks, rechunked, without_empty_chunks
 from rnsdask.lazy.number_chunks import joined, joined_alone, numbers_of, rebuilt, words_in_chunk, words_of
 from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
+from rnsdask.typing import PlainArray
 
 Made = TypeVar("Made", bound="NumberCollection")
 
@@ -57,6 +60,7 @@ class NumberCollection(DaskMethodsMixin):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        defer_operators(cls)
         explain_methods(cls)
         if "system_type" in cls.__dict__:
             cls.system_type.array_type = cls
@@ -72,8 +76,8 @@ class NumberCollection(DaskMethodsMixin):
         elif isinstance(words, np.ndarray):
             words = words.view()
             words.flags.writeable = False  # numbers never change
-        self._words = words
-        self._system = system
+        self._words: Any = words
+        self._system: Any = system
         self._collection: da.Array | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -86,7 +90,7 @@ class NumberCollection(DaskMethodsMixin):
     # ---- attributes ---------------------------------------------------------------------------------------
 
     @property
-    def words(self) -> Any:
+    def words(self) -> PlainArray[Any]:
         """The words: NumPy, CuPy or Dask array of the system's `word_dtype`, shape (rows, *shape).
 
         A NumPy array is read-only. CuPy has no read-only arrays: do not write to one.
@@ -94,12 +98,14 @@ class NumberCollection(DaskMethodsMixin):
         # Assigning to items of a Dask array changes it: here, a copy.
         # Arrays that are expressions cannot be assigned to.
         words = self._words
-        return words.copy() if isinstance(words, da.Array) and not PLANS_QUERIES else words
+        found: PlainArray[Any] = words.copy() if isinstance(words, da.Array) and not PLANS_QUERIES else words
+        return found
 
     @property
-    def system(self) -> Any:
+    def system(self) -> NumberSystem:
         """The number system: what the words mean."""
-        return self._system
+        system: NumberSystem = self._system
+        return system
 
     def _measured_system(self) -> Any:
         """The system with all that is known of the numbers, for results that do not depend on it."""
@@ -108,7 +114,7 @@ class NumberCollection(DaskMethodsMixin):
     @property
     def moduli(self) -> ModuliSet:
         """The moduli set."""
-        moduli: ModuliSet = self.system.moduli
+        moduli: ModuliSet = self._system.moduli
         return moduli
 
     @property
@@ -119,7 +125,7 @@ class NumberCollection(DaskMethodsMixin):
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self.shape)
+        return int(self._words.ndim) - 1
 
     @property
     def size(self) -> int:
@@ -174,10 +180,6 @@ class NumberCollection(DaskMethodsMixin):
             self._find_lengths()
         return int(self._words.shape[1])
 
-    __repr__ = showing.describe
-    _repr_inline_ = showing.describe_inline
-    _repr_html_ = showing.describe_as_html
-
     # ---- chunks -------------------------------------------------------------------------------------------
 
     @property
@@ -206,7 +208,7 @@ class NumberCollection(DaskMethodsMixin):
         return tuple(map(max, self.chunks))
 
     @property
-    def blocks(self) -> "_Blocks[Self]":
+    def blocks(self) -> _Blocks[Self]:
         """The chunks, selected by an index of :attr:`numblocks`, as Dask's ``blocks``: a lazy array.
 
         Raises
@@ -314,7 +316,7 @@ class NumberCollection(DaskMethodsMixin):
         rebuild = self._numbers().__dask_postpersist__()
         return rebuilt, (rebuild, type(self), self._system, meta_from_array(self._words))
 
-    def compute(self, **kwargs: Any) -> Any:
+    def compute(self, **kwargs: Any) -> Self:
         """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
 
         Raises
@@ -325,7 +327,7 @@ class NumberCollection(DaskMethodsMixin):
         with checked_workers(kwargs.get("scheduler")):
             return self._with_words(self._words.compute(**kwargs)) if self._is_lazy else self
 
-    def persist(self, **kwargs: Any) -> Any:
+    def persist(self, **kwargs: Any) -> Self:
         """Compute the words where they stay, chunk by chunk; as :meth:`compute`."""
         with checked_workers(kwargs.get("scheduler")):
             return self._with_words(self._words.persist(**kwargs)) if self._is_lazy else self

@@ -1,8 +1,10 @@
 """Ways to make an array of numbers: from integers, residues, limbs, bytes, stores, at random, by filling."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload
 
 import dask.array as da
 import numpy as np
@@ -11,8 +13,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
+from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.rns_array import array_of_foreign_residues, array_of_residues
+from rnsdask.arrays.positional_array import PositionalArray
+from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
@@ -31,7 +35,8 @@ from rnsdask.lazy.foreign import checked_bytes, checked_limbs, encoded, residues
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
-    Operand,
+    N,
+    Numbers,
     ends_of,
     find_lengths,
     is_lazy_integer,
@@ -41,21 +46,47 @@ from rnsdask.positional.system import Positional
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
+from rnsdask.typing import PlainArray, Shape, SystemOf
 
 Chunks = layout.Chunks
+
+Kind = TypeVar("Kind", bound=np.generic)
+A = TypeVar("A", bound=NumberArray)
+"""The class of arrays of the number system that a function is given."""
+
+StoredArray: TypeAlias = "RNSArray | PositionalArray | FieldArray | IntervalRNSArray"
+"""An array of whatever number system a store has."""
 
 _SEED_BITS = 128
 """Bits of a seed that is drawn, and of the longest that is in the name of an array."""
 
 
+@overload
 def from_ints(
     ints: Any,
-    moduli: ModuliSet | NumberSystem | None = None,
+    moduli: ModuliSet | None = None,
     signed: bool | None = None,
     chunks: Chunks | None = "auto",
     *,
     bits: SupportsIndex | None = None,
-) -> Any:
+) -> RNSArray: ...
+@overload
+def from_ints(
+    ints: Any,
+    moduli: SystemOf[A],
+    signed: bool | None = None,
+    chunks: Chunks | None = "auto",
+    *,
+    bits: SupportsIndex | None = None,
+) -> A: ...
+def from_ints(
+    ints: Any,
+    moduli: ModuliSet | SystemOf[A] | None = None,
+    signed: bool | None = None,
+    chunks: Chunks | None = "auto",
+    *,
+    bits: SupportsIndex | None = None,
+) -> RNSArray | A:
     """Make an array of exact integers.
 
     Without `moduli` and `bits` its range grows: results take more moduli where their bounds need them, and a
@@ -101,23 +132,27 @@ def from_ints(
         position; for a Dask array the position in its chunk, when it is computed. If a number is beyond the
         bound of the system, or `signed` contradicts it.
     """
+    found: RNSArray | A
     of_bits = None if bits is None else _moduli_of_bits(bits, moduli)
     ints = of_any_library(ints)
     if is_on_disk(ints):
         ints = readable(ints)
+    given: Any = moduli
     if isinstance(ints, da.Array):
-        return _from_lazy_ints(ints, moduli, signed, chunks, of_bits)
+        found = _from_lazy_ints(ints, given, signed, chunks, of_bits)
+        return found
     flat, shape = flat_integers(ints)
-    if moduli is None:
+    if given is None:
         least = system_that_holds(flat, shape, signed)
-        moduli, signed = (least, None) if of_bits is None else (of_bits, least.signed)
-    system = as_system(moduli, signed=signed)
+        given, signed = (least, None) if of_bits is None else (of_bits, least.signed)
+    system = as_system(given, signed=signed)
     words = system.encode(flat).reshape(system.rows, *shape)
     bound = system.bound_of(flat)
     if system.bound is not None and bound is not None and bound > system.bound:
         raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
     array = system.array_type(words, system.with_bound(bound))
-    return array if chunks is None else array.rechunk(chunks)
+    found = array if chunks is None else array.rechunk(chunks)
+    return found
 
 
 def _from_lazy_ints(
@@ -156,16 +191,38 @@ def _moduli_of_bits(bits: SupportsIndex, moduli: object) -> ModuliSet:
     return ModuliSet.for_bits(as_integer(bits, "bits"))
 
 
+@overload
 def from_residues(
     residues: Any,
-    moduli: ModuliSet | RNS | PrimeFields | Iterable[SupportsIndex],
+    moduli: PrimeFields,
     signed: bool | None = None,
     bound: int | None = None,
     *,
-    axis: int = 0,
+    axis: SupportsIndex = 0,
     chunks: Chunks | None = None,
     trusted: bool = False,
-) -> Any:
+) -> FieldArray: ...
+@overload
+def from_residues(
+    residues: Any,
+    moduli: ModuliSet | RNS | Iterable[SupportsIndex],
+    signed: bool | None = None,
+    bound: int | None = None,
+    *,
+    axis: SupportsIndex = 0,
+    chunks: Chunks | None = None,
+    trusted: bool = False,
+) -> RNSArray: ...
+def from_residues(
+    residues: Any,
+    moduli: ModuliSet | RNS | Iterable[SupportsIndex] | PrimeFields,
+    signed: bool | None = None,
+    bound: int | None = None,
+    *,
+    axis: SupportsIndex = 0,
+    chunks: Chunks | None = None,
+    trusted: bool = False,
+) -> RNSArray | FieldArray:
     """Make an array of integers from their residues, which are checked.
 
     Parameters
@@ -234,14 +291,32 @@ def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> 
     return given, system_of(given, False if signed is None else signed, bound)
 
 
+@overload
 def from_limbs(
     limbs: Any,
-    moduli: ModuliSet | NumberSystem | None = None,
+    moduli: ModuliSet | None = None,
     signed: bool | None = None,
     *,
-    axis: int = -1,
+    axis: SupportsIndex = -1,
     chunks: Chunks | None = None,
-) -> Any:
+) -> RNSArray: ...
+@overload
+def from_limbs(
+    limbs: Any,
+    moduli: SystemOf[A],
+    signed: bool | None = None,
+    *,
+    axis: SupportsIndex = -1,
+    chunks: Chunks | None = None,
+) -> A: ...
+def from_limbs(
+    limbs: Any,
+    moduli: ModuliSet | SystemOf[A] | None = None,
+    signed: bool | None = None,
+    *,
+    axis: SupportsIndex = -1,
+    chunks: Chunks | None = None,
+) -> RNSArray | A:
     """Make an array of integers from machine words, the least significant first.
 
     Parameters
@@ -272,18 +347,41 @@ def from_limbs(
         array when it is computed.
     """
     limbs, axis = checked_limbs(limbs, axis)
-    return _from_words(limbs, axis, 8 * limbs.dtype.itemsize * limbs.shape[axis], moduli, signed, chunks)
+    found: RNSArray | A = _from_words(
+        limbs, axis, 8 * limbs.dtype.itemsize * limbs.shape[axis], moduli, signed, chunks
+    )
+    return found
 
 
+@overload
 def from_bytes(
     data: Any,
-    length: int | None = None,
-    byteorder: str = "little",
-    moduli: ModuliSet | NumberSystem | None = None,
+    length: SupportsIndex | None = None,
+    byteorder: Literal["little", "big"] = "little",
+    moduli: ModuliSet | None = None,
     signed: bool | None = None,
     *,
     chunks: Chunks | None = None,
-) -> Any:
+) -> RNSArray: ...
+@overload
+def from_bytes(
+    data: Any,
+    length: SupportsIndex | None = None,
+    byteorder: Literal["little", "big"] = "little",
+    *,
+    moduli: SystemOf[A],
+    signed: bool | None = None,
+    chunks: Chunks | None = None,
+) -> A: ...
+def from_bytes(
+    data: Any,
+    length: SupportsIndex | None = None,
+    byteorder: Literal["little", "big"] = "little",
+    moduli: ModuliSet | SystemOf[A] | None = None,
+    signed: bool | None = None,
+    *,
+    chunks: Chunks | None = None,
+) -> RNSArray | A:
     """Make an array of integers from bytes, as ``int.from_bytes`` reads each.
 
     Parameters
@@ -307,14 +405,15 @@ def from_bytes(
         As :func:`from_limbs`; or if the size of a buffer is not a multiple of `length`.
     """
     octets = checked_bytes(data, length, byteorder)
-    return _from_words(octets, octets.ndim - 1, 8 * octets.shape[-1], moduli, signed, chunks)
+    found: RNSArray | A = _from_words(octets, octets.ndim - 1, 8 * octets.shape[-1], moduli, signed, chunks)
+    return found
 
 
 def _from_words(
     limbs: Any,
     axis: int,
     bits: int,
-    moduli: ModuliSet | NumberSystem | None,
+    moduli: Any,
     signed: bool | None,
     chunks: Chunks | None,
 ) -> Any:
@@ -333,15 +432,35 @@ def _from_words(
     return array if chunks is None else array.rechunk(chunks)
 
 
+@overload
 def random(
-    moduli: Any = None,
-    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    moduli: SystemOf[A],
+    shape: Shape,
     *,
-    bits: int | None = None,
-    seed: int | None = None,
+    bits: SupportsIndex | None = None,
+    seed: SupportsIndex | None = None,
     chunks: Chunks = "auto",
     signed: bool | None = None,
-) -> Any:
+) -> A: ...
+@overload
+def random(
+    moduli: ModuliSet | Shape | None = None,
+    shape: Shape | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    seed: SupportsIndex | None = None,
+    chunks: Chunks = "auto",
+    signed: bool | None = None,
+) -> RNSArray: ...
+def random(
+    moduli: SystemOf[A] | ModuliSet | Shape | None = None,
+    shape: Shape | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    seed: SupportsIndex | None = None,
+    chunks: Chunks = "auto",
+    signed: bool | None = None,
+) -> RNSArray | A:
     """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
     ``random(shape, bits=256)`` has numbers from 0 to ``2**256 - 1``; ``random(moduli, shape)`` those of the
@@ -402,10 +521,11 @@ def random(
         seed=seed,
         grid=tuple(map(len, lengths_of_chunks)),
     )
-    return system.array_type(words, system)
+    found: RNSArray | A = system.array_type(words, system)
+    return found
 
 
-def _bounded(moduli: Any, bits: int | None, signed: bool | None) -> Any:
+def _bounded(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> Any:
     """Return the number system of random numbers, with the bound that `bits` gives."""
     if bits is None:
         return as_system(moduli, signed=signed)
@@ -443,10 +563,10 @@ def open_zarr(
     *,
     component: str | None = None,
     chunks: Chunks | None = None,
-    part: int | None = None,
+    part: SupportsIndex | None = None,
     backend: str = "cpu",
     storage_options: Mapping[str, Any] | None = None,
-) -> Any:
+) -> StoredArray:
     """Open a complete store as a lazy array, by default with a Dask chunk for each stored chunk.
 
     Returns
@@ -493,15 +613,25 @@ def open_zarr(
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
     info = store.open_info(location, store.all_systems)
-    return open_words(info, chunks=chunks, part=part, backend=backend)
+    found: StoredArray = open_words(info, chunks=chunks, part=part, backend=backend)
+    return found
 
 
-def open_words(info: store.StoreInfo, **options: Any) -> Any:
+def open_words(info: store.StoreInfo, **options: Any) -> StoredArray:
     """Open a complete store whose metadata were read, with options of :func:`open_zarr`."""
-    return info.system.array_type(read_words(info, **options), info.system)
+    array: StoredArray = info.system.array_type(read_words(info, **options), info.system)
+    return array
 
 
-def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> Any:
+@overload
+def full_like(x: N, fill_value: SupportsIndex, dtype: None = None) -> N: ...
+@overload
+def full_like(
+    x: Numbers, fill_value: SupportsIndex, dtype: type[Kind] | np.dtype[Kind]
+) -> PlainArray[Kind]: ...
+@overload
+def full_like(x: Numbers, fill_value: SupportsIndex, dtype: DTypeLike) -> PlainArray[np.generic]: ...
+def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
     """One number in the shape of an array, as ``numpy.full_like``.
 
     Parameters
@@ -530,7 +660,10 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
         raise TypeError(f"full_like takes an array of numbers, got {type(x).__name__}")
     find_lengths(x)
     if dtype is not None and np.dtype(dtype).kind != "O":
-        return np.full_like(x.words[0], fill_value, dtype=dtype)
+        like: Any = x.words
+        plain: Any = np.full_like(like[0], fill_value, dtype=dtype)
+        filled: PlainArray[np.generic] = plain
+        return filled
     system: Any = x.system
     value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
     if ends := ends_of(value):
@@ -543,11 +676,25 @@ def full_like(x: Any, fill_value: Operand, dtype: DTypeLike | None = None) -> An
     return type(x)(words, system.with_bound(bound))
 
 
-def zeros_like(x: Any, dtype: DTypeLike | None = None) -> Any:
+@overload
+def zeros_like(x: N, dtype: None = None) -> N: ...
+@overload
+def zeros_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kind]: ...
+@overload
+def zeros_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
+def zeros_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
     """Zeros in the shape of an array, as :func:`full_like`."""
-    return full_like(x, 0, dtype)
+    found: N | PlainArray[Any] = full_like(x, 0, dtype)
+    return found
 
 
-def ones_like(x: Any, dtype: DTypeLike | None = None) -> Any:
+@overload
+def ones_like(x: N, dtype: None = None) -> N: ...
+@overload
+def ones_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kind]: ...
+@overload
+def ones_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
+def ones_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
     """Ones in the shape of an array, as :func:`full_like`."""
-    return full_like(x, 1, dtype)
+    found: N | PlainArray[Any] = full_like(x, 1, dtype)
+    return found

@@ -1,11 +1,17 @@
 """FieldArray: an array of elements of prime fields, or of a Fermat field, on NumPy, CuPy or Dask."""
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, SupportsIndex
+from __future__ import annotations
 
-from rnsdask.arrays import reductions
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.protocols import both_ways
+from rnsdask.arrays.reductions import FieldReductions
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_bool, fewest_moduli
@@ -16,6 +22,7 @@ from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy.elementwise import refuse
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.rns.system import RNS
+from rnsdask.typing import Integers, PlainArray
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
@@ -29,7 +36,7 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-class FieldArray(NumberArray):
+class FieldArray(FieldReductions, NumberArray):
     """An array of elements of fields, with ``+ - * / **``, ``==`` and sums and products.
 
     Elements are those of n prime fields at once, or of one Fermat field. Operands are arrays of the same
@@ -60,10 +67,16 @@ class FieldArray(NumberArray):
     system_type = FiniteFields
     _dasks_way: ClassVar[str] = "x.lift().to_dask_array()"
 
+    @property
+    def system(self) -> FiniteFields:
+        """The number system: what the words mean."""
+        system: FiniteFields = self._system
+        return system
+
     # ---- as integers --------------------------------------------------------------------------------------
 
     @classmethod
-    def from_words(cls, words: Any, field: FermatField) -> "FieldArray":
+    def from_words(cls, words: NDArray[Any] | da.Array | PlainArray[Any], field: FermatField) -> FieldArray:
         """The elements of a Fermat field with the given digits, which are checked.
 
         Parameters
@@ -86,7 +99,7 @@ class FieldArray(NumberArray):
         return cls(lazy_fields.checked_words(words, field), field)
 
     @classmethod
-    def from_rns(cls, x: Any, fields: FiniteFields) -> "FieldArray":
+    def from_rns(cls, x: IntegerArray, fields: FiniteFields) -> FieldArray:
         """The elements that integers stand for, those of any array of integers; lazy if that is.
 
         Raises
@@ -114,7 +127,7 @@ class FieldArray(NumberArray):
         half = greatest // 2 if signed else 0
         system = RNS(fewest_moduli(-half, greatest, signed), signed, greatest)
         raised = RNSArray((self + half).to_residues(system.moduli), system)
-        lifted: Any = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate says
+        lifted = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate says
         return RNSArray(lifted.residues, system.with_bound(half or greatest))
 
     def to_dask_array(self) -> NoReturn:
@@ -131,7 +144,7 @@ class FieldArray(NumberArray):
         )
 
     @property
-    def residues(self) -> Any:
+    def residues(self) -> PlainArray[np.uint32]:
         """The elements of each prime field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
         A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
@@ -147,14 +160,17 @@ class FieldArray(NumberArray):
 
     # ---- division -----------------------------------------------------------------------------------------
 
-    __truediv__, __rtruediv__ = both_ways("truediv", functions.divide)
+    def __truediv__(self, divisor: Self | Integers) -> Self:
+        return functions.divide(self, divisor)
 
-    def inverse(self) -> "FieldArray":
+    def __rtruediv__(self, dividend: Integers) -> Self:
+        return functions.divide(dividend, self)
+
+    def inverse(self) -> FieldArray:
         """Inverse of each element; ZeroDivisionError if one is 0 in a field, with its index."""
-        found: FieldArray = powers.inverse(self)
-        return found
+        return powers.inverse(self)
 
-    def multiply_by_root(self, exponent: SupportsIndex) -> "FieldArray":
+    def multiply_by_root(self, exponent: SupportsIndex) -> FieldArray:
         """Each element of a Fermat field times a power of its radix r, ``x * r**exponent``.
 
         That moves digits and changes the sign of those that go around, for ``r**digits`` is -1: no product is
@@ -172,10 +188,6 @@ class FieldArray(NumberArray):
         """
         found: FieldArray = lazy_fields.multiply_by_root(self, exponent)
         return found
-
-    # ---- sums and products --------------------------------------------------------------------------------
-
-    sum, prod = reductions.sum_in_fields, reductions.prod_in_fields
 
     # ---- what needs an order, which elements do not have --------------------------------------------------
 

@@ -1,13 +1,14 @@
 """Functions with NumPy's names that join and shape arrays of numbers, and elementary ones made of others."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.reductions import Axis
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
@@ -17,7 +18,6 @@ from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import (
-    Operand,
     common_system,
     find_lengths,
     in_common_system,
@@ -25,9 +25,16 @@ from rnsdask.lazy.operands import (
     made_alike,
 )
 from rnsdask.lazy.shape import along
+from rnsdask.typing import Axis, Flag, Flagged, Integer, Integers, Overflow, PlainArray, Shape
+
+N = TypeVar("N", bound=NumberArray)
+"""The class of arrays that are operands and result."""
+
+Nested: TypeAlias = N | list[N] | list[list[N]] | list[list[list[N]]]
+"""An array, or lists of arrays nested in one another."""
 
 
-def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
+def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) -> N:
     """Join arrays along an axis that they have, as ``numpy.concatenate``.
 
     Parameters
@@ -61,10 +68,11 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
         find_lengths(*numbers)
     rests = [tuple(0 if k == axis else length for k, length in enumerate(x.shape)) for x in numbers]
     np.concatenate([shapes.model(rest) for rest in rests], axis)
-    return _like(numbers, shapes.joined([x.words for x in numbers], axis))
+    found: N = _like(numbers, shapes.joined([x.words for x in numbers], axis))
+    return found
 
 
-def stack(arrays: Iterable[Any], axis: int = 0) -> Any:
+def stack(arrays: Iterable[N | Integers], axis: SupportsIndex = 0) -> N:
     """Join arrays of one shape along a new axis, as ``numpy.stack``; otherwise as :func:`concatenate`."""
     numbers = _checked("stack", arrays, with_lengths=True)
     if len({x.shape for x in numbers}) > 1:
@@ -72,22 +80,25 @@ def stack(arrays: Iterable[Any], axis: int = 0) -> Any:
             f"all arrays of a stack must have the same shape, got {brief([x.shape for x in numbers])}"
         )
     axis = axis_index(axis, numbers[0].ndim + 1)
-    return concatenate([expand_dims(x, axis) for x in numbers], axis)
+    found: N = concatenate([expand_dims(x, axis) for x in numbers], axis)
+    return found
 
 
-def hstack(arrays: Iterable[Any]) -> Any:
+def hstack(arrays: Iterable[N | Integers]) -> N:
     """Join arrays along their second axis, or vectors along their only one, as ``numpy.hstack``."""
     numbers = _checked("hstack", arrays)
-    return concatenate(numbers, 0 if numbers[0].ndim == 1 else 1)
+    found: N = concatenate(numbers, 0 if numbers[0].ndim == 1 else 1)
+    return found
 
 
-def vstack(arrays: Iterable[Any]) -> Any:
+def vstack(arrays: Iterable[N | Integers]) -> N:
     """Join arrays along their first axis, vectors as rows, as ``numpy.vstack``."""
     numbers = _checked("vstack", arrays)
-    return concatenate([expand_dims(x, 0) if x.ndim == 1 else x for x in numbers])
+    found: N = concatenate([expand_dims(x, 0) if x.ndim == 1 else x for x in numbers])
+    return found
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: Nested[N]) -> N:
     """Join nested lists of arrays side by side and one below another, as ``numpy.block``.
 
     Parameters
@@ -111,7 +122,8 @@ def block(arrays: Any) -> Any:
     depth, leaves = _nested(arrays, "arrays")
     numbers = _checked("block", leaves)
     ndim = max(depth, *(x.ndim for x in numbers))
-    return _block(arrays, iter(numbers), ndim, ndim - depth)
+    found: N = _block(arrays, iter(numbers), ndim, ndim - depth)
+    return found
 
 
 def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
@@ -141,7 +153,7 @@ def _block(arrays: Any, leaves: Iterator[Any], ndim: int, axis: int) -> Any:
     return expand_dims(leaf, tuple(range(ndim - leaf.ndim)))
 
 
-def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
+def expand_dims(x: N, axis: Axis) -> N:
     """The array with new axes of length 1, which are at `axis` of the result, as ``numpy.expand_dims``.
 
     Parameters
@@ -164,10 +176,11 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
         If an axis is named twice; AxisError, a ValueError, if the axis is out of range.
     """
     (x,) = _checked("expand_dims", [x])
-    return x._with_words(shapes.expand_dims(x.words, axis))
+    found: N = x._with_words(shapes.expand_dims(x.words, axis))
+    return found
 
 
-def broadcast_to(x: Any, shape: Any) -> Any:
+def broadcast_to(x: N, shape: Shape) -> N:
     """The array with its axes of length 1, and new ones before all, repeated, as ``numpy.broadcast_to``.
 
     Parameters
@@ -192,10 +205,11 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("broadcast_to", [x], with_lengths=True)
-    return x._with_words(shapes.broadcast_to(x.words, shape))
+    found: N = x._with_words(shapes.broadcast_to(x.words, shape))
+    return found
 
 
-def tile(x: Any, reps: Any) -> Any:
+def tile(x: N, reps: Shape) -> N:
     """The array repeated as a whole along each axis, as ``numpy.tile``.
 
     Parameters
@@ -220,10 +234,17 @@ def tile(x: Any, reps: Any) -> Any:
         If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("tile", [x], with_lengths=True)
-    return x._with_words(shapes.tile(x.words, reps))
+    found: N = x._with_words(shapes.tile(x.words, reps))
+    return found
 
 
-def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+def pad(
+    x: N,
+    pad_width: SupportsIndex | Sequence[Any],
+    mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
+    *,
+    constant_values: SupportsIndex = 0,
+) -> N:
     """The array with one number around it, or with numbers of its own, as ``numpy.pad``.
 
     Parameters
@@ -264,10 +285,11 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     (x,) = in_common_system(x, value)[:1]
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
     bound = x.system.bound
-    return type(x)(words, x.system.with_bound(None if bound is None else max(bound, abs(value))))
+    found: N = type(x)(words, x.system.with_bound(None if bound is None else max(bound, abs(value))))
+    return found
 
 
-def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(x: N, indices_or_sections: Shape, axis: SupportsIndex = 0) -> list[N]:
     """Arrays that make up this one along an axis, as ``numpy.split``.
 
     Parameters
@@ -295,7 +317,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return [x._with_words(words) for words in shapes.split(x.words, indices_or_sections, axis)]
 
 
-def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[NumberArray]:
+def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[Any]:
     """Check that arrays are of one system on one processor, and find their lengths if asked."""
     if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, which may be many
         raise TypeError(f"{function} takes a sequence of arrays, got one {type(arrays).__name__}")
@@ -313,14 +335,20 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
     return numbers
 
 
-def _like(numbers: Sequence[NumberArray], words: Any) -> Any:
+def _like(numbers: Sequence[Any], words: Any) -> Any:
     """Make an array of the joined words of arrays, with the greatest of their bounds if all have one."""
     bounds = [x.system.bound for x in numbers]
     system = common_system(*numbers).with_bound(None if None in bounds else max(bounds))
     return type(numbers[0])(words, system)
 
 
-def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
+@overload
+def count_nonzero(x: N, axis: None = None, *, keepdims: Literal[False] = False) -> Integer: ...
+@overload
+def count_nonzero(x: N, axis: Axis | None = None, *, keepdims: bool = False) -> PlainArray[np.int64]: ...
+def count_nonzero(
+    x: N, axis: Axis | None = None, *, keepdims: bool = False
+) -> Integer | PlainArray[np.int64]:
     """How many numbers are not 0, of all or along axes, as ``numpy.count_nonzero``.
 
     Parameters
@@ -344,23 +372,47 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
     ValueError
         If an axis is wrong.
     """
-    x = _checked_array("count_nonzero", x, NumberArray)
-    axes, is_nonzero = x._axes(axis), x != 0
-    if not axes:
-        return is_nonzero.astype(np.int64)
-    found = is_nonzero.sum(axis=axes, dtype=np.int64, keepdims=keepdims)
-    return found if found.ndim or x._is_lazy else int(found)
+    numbers = _checked_array("count_nonzero", x, NumberArray)
+    axes, is_nonzero = numbers._axes(axis), numbers != 0
+    if axes:
+        counts = is_nonzero.sum(axis=axes, dtype=np.int64, keepdims=keepdims)
+    else:
+        counts = is_nonzero.astype(np.int64)
+    if not counts.ndim and not numbers._is_lazy:
+        counts = int(counts)
+    found: Integer | PlainArray[np.int64] = counts
+    return found
 
 
+@overload
 def diff(
-    x: Any,
+    x: N,
     n: SupportsIndex = 1,
-    axis: int = -1,
-    prepend: Operand | None = None,
-    append: Operand | None = None,
+    axis: SupportsIndex = -1,
+    prepend: N | Integers | None = None,
+    append: N | Integers | None = None,
     *,
-    overflow: str | None = None,
-) -> Any:
+    overflow: Overflow | None = None,
+) -> N: ...
+@overload
+def diff(
+    x: N,
+    n: SupportsIndex = 1,
+    axis: SupportsIndex = -1,
+    prepend: N | Integers | None = None,
+    append: N | Integers | None = None,
+    *,
+    overflow: Flag,
+) -> Flagged[N]: ...
+def diff(
+    x: N,
+    n: SupportsIndex = 1,
+    axis: SupportsIndex = -1,
+    prepend: N | Integers | None = None,
+    append: N | Integers | None = None,
+    *,
+    overflow: Overflow | Flag | None = None,
+) -> N | Flagged[N]:
     """Differences of neighbours along an axis, each number minus the one before it, as ``numpy.diff``.
 
     Parameters
@@ -400,12 +452,13 @@ def diff(
     axis = axis_index(axis, x.ndim)
     if times == 0:
         return x
-    x = _joined(x, axis, prepend, append)
-    x._find_lengths()
-    for _ in range(min(times, max(x.shape[axis], 1))):
-        later, earlier = (x[along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
-        x = functions.subtract(later, earlier, overflow=overflow)
-    return x
+    numbers = _joined(x, axis, prepend, append)
+    numbers._find_lengths()
+    for _ in range(min(times, max(numbers.shape[axis], 1))):
+        later, earlier = (numbers[along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
+        numbers = functions.subtract(later, earlier, overflow=overflow)
+    found: N | Flagged[N] = numbers
+    return found
 
 
 def _joined(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
@@ -419,7 +472,11 @@ def _joined(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
     return x
 
 
-def ptp(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
+@overload
+def ptp(x: N, axis: None = None, *, keepdims: Literal[False] = False) -> Integer: ...
+@overload
+def ptp(x: N, axis: Axis | None = None, *, keepdims: bool = False) -> N: ...
+def ptp(x: N, axis: Axis | None = None, *, keepdims: bool = False) -> Integer | N:
     """Maximum minus minimum of all numbers or along axes, as ``numpy.ptp``.
 
     Parameters
@@ -446,12 +503,17 @@ def ptp(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
     ValueError
         If an axis is wrong, or there are no numbers to choose from.
     """
-    x = _checked_array("ptp", x)
+    numbers = _checked_array("ptp", x)
     options = {"keepdims": True} if keepdims else {}
-    return x.max(axis, **options) - x.min(axis, **options)
+    found: Integer | N = numbers.max(axis, **options) - numbers.min(axis, **options)
+    return found
 
 
-def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
+@overload
+def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def outer(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Product of each number of `a` with each one of `b`, as ``numpy.outer``.
 
     Parameters
@@ -473,8 +535,10 @@ def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an operand is no array, they do not fit one another, or a length is unknown.
     """
-    a, b = (_checked_array("outer", operand, NumberArray).ravel() for operand in with_arrays(a, b))
-    return functions.multiply(a[:, None], b[None], overflow=overflow)
+    x, y = (_checked_array("outer", operand, NumberArray).ravel() for operand in with_arrays(a, b))
+    mode: Any = overflow
+    found: N | Flagged[N] = functions.multiply(x[:, None], y[None], overflow=mode)
+    return found
 
 
 def _checked_array(function: str, x: Any, kind: type[NumberArray] = IntegerArray) -> Any:

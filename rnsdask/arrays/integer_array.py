@@ -1,12 +1,14 @@
 """IntegerArray: what arrays of integers have besides: division, order, bits, powers, reductions, scans."""
 
-from typing import Any, SupportsIndex
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, overload
+
+import numpy as np
 from numpy.typing import DTypeLike
 
-from rnsdask.arrays import reductions
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.protocols import deferring
+from rnsdask.arrays.reductions import Reductions, reduce_in_memory
 from rnsdask.arrays.showing import Plot
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import rows
@@ -22,12 +24,14 @@ from rnsdask.lazy import (
     sort,
     tree,
 )
-from rnsdask.lazy.operands import Operand
-from rnsdask.lazy.tree import SplitEvery
 from rnsdask.positional.system import Positional
+from rnsdask.typing import Flag, Integers, Overflow, PlainArray, Reduced, SplitEvery
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.positional_array import PositionalArray
 
 
-class IntegerArray(NumberArray):
+class IntegerArray(Reductions, NumberArray):
     """An array of integers with ``+ - * // % **``, comparison, reductions, running results and order.
 
     Operands are arrays of the same numbers, or integers of the range. Overflow raises an error, unless
@@ -39,30 +43,30 @@ class IntegerArray(NumberArray):
 
     # ---- operators ----------------------------------------------------------------------------------------
 
-    @deferring
-    def __truediv__(self, divisor: object) -> Any:
+    def __truediv__(self, divisor: object) -> NoReturn:
         """Raise TypeError, which names the way out: a quotient is no integer as a rule."""
         kind = with_article(type(self))
         raise TypeError(f"/ of {kind} is not exact: // gives quotients, % remainders, divmod both")
 
-    def __rtruediv__(self, dividend: object) -> Any:
-        return self / 1
+    def __rtruediv__(self, dividend: object) -> NoReturn:
+        self.__truediv__(dividend)
 
     # ---- element by element -------------------------------------------------------------------------------
 
     bit_length = number_theory.bit_length
     log2 = doubles.log2
 
-    def is_even(self) -> Any:
+    def is_even(self) -> PlainArray[np.bool_]:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
-        return elementwise.apply(rows.is_even, self)
+        even: PlainArray[np.bool_] = elementwise.apply(rows.is_even, self)
+        return even
 
     def clip(
         self,
-        min: Operand | None = None,  # noqa: A002
-        max: Operand | None = None,  # noqa: A002
+        min: Self | Integers | None = None,  # noqa: A002
+        max: Self | Integers | None = None,  # noqa: A002
         out: None = None,
-    ) -> Any:
+    ) -> Self:
         """The numbers limited to the interval from `min` to `max`: :func:`.clip`. NumPy passes `out`."""
         self._check_numpys("clip", out)
         return functions.clip(self, min, max)
@@ -72,7 +76,7 @@ class IntegerArray(NumberArray):
         """Pictures of the numbers, by Matplotlib: ``x.plot.hist()`` and ``x.plot.line()``."""
         return Plot(self)
 
-    def to_positional(self, bits: SupportsIndex, signed: bool | None = None) -> Any:
+    def to_positional(self, bits: SupportsIndex, signed: bool | None = None) -> PositionalArray:
         """The numbers as a PositionalArray; lazy if this array is.
 
         Parameters
@@ -92,18 +96,19 @@ class IntegerArray(NumberArray):
         """
         wanted: Any = self.system.is_signed if signed is None else signed
         system = Positional(as_integer(bits, "bits"), wanted)
-        return system.array_type(convert.words_in(self, system), system)
+        made: PositionalArray = system.array_type(convert.words_in(self, system), system)
+        return made
 
     # ---- order --------------------------------------------------------------------------------------------
 
     def argsort(
         self,
-        axis: int | None = -1,
+        axis: SupportsIndex | None = -1,
         kind: str | None = None,  # noqa: ARG002  (NumPy passes it)
         order: None = None,
         *,
         stable: bool | None = None,
-    ) -> Any:
+    ) -> PlainArray[np.int64]:
         """Indices that sort the array along an axis, as :func:`rnsdask.argsort`.
 
         NumPy passes `kind`, `order` and `stable`: each sort is stable, and numbers have no fields to order
@@ -115,7 +120,7 @@ class IntegerArray(NumberArray):
             )
         return sort.argsort(self, axis, stable=stable)
 
-    def sort(self, *_: Any, **__: Any) -> None:
+    def sort(self, *_: Any, **__: Any) -> NoReturn:
         """Raise TypeError: NumPy's method sorts in place, and numbers here never change.
 
         Raises
@@ -127,16 +132,9 @@ class IntegerArray(NumberArray):
             f"{with_article(type(self))} never changes: use rd.sort(x), which gives a sorted array"
         )
 
-    # ---- reductions ---------------------------------------------------------------------------------------
+    # ---- reductions with how they were found --------------------------------------------------------------
 
-    max, min = reductions.maximum, reductions.minimum
-    argmax, argmin = reductions.argmax, reductions.argmin
-    topk, argtopk = reductions.topk, reductions.argtopk
-    sum, prod = reductions.total, reductions.prod
-    gcd = reductions.common_divisor
-    mean, var, std = reductions.mean, reductions.var, reductions.std
-
-    def reduce(self, operation: str, *, split_every: SplitEvery = None, backend: str = "auto") -> Any:
+    def reduce(self, operation: str, *, split_every: SplitEvery = None, backend: str = "auto") -> Reduced:
         """Reduce all numbers, and return the value with how it was found.
 
         Parameters
@@ -160,11 +158,13 @@ class IntegerArray(NumberArray):
         ValueError
             If a maximum or minimum is asked of an empty array, or an argument is not one of those above.
         """
-        if not self._is_lazy:
-            return reductions.reduce_in_memory(self, operation)
-        return tree.tree_reduce(
-            self._words, self._system, operation, split_every=split_every, backend=backend
-        )
+        if self._is_lazy:
+            how: dict[str, Any] = {"split_every": split_every, "backend": backend}
+            result: Any = tree.tree_reduce(self._words, self._system, operation, **how)
+        else:
+            result = reduce_in_memory(self, operation)
+        found: Reduced = result
+        return found
 
     def measure_bound(self, *, backend: str = "auto") -> int:
         """A tight bound, measured in one pass, for :meth:`.RNSArray.with_bound` with ``trusted=True``.
@@ -186,22 +186,21 @@ class IntegerArray(NumberArray):
             numbers.
         """
         result = self.reduce("bound", backend=backend)
-        if self._is_lazy:
-            with checked_workers():
-                result = result.compute()
-        bound: int = result.value
-        return bound
+        if not self._is_lazy:
+            return result.value
+        with checked_workers():
+            return result.compute().value
 
     # ---- running results ----------------------------------------------------------------------------------
 
     def cumsum(
         self,
-        axis: int | None = None,
+        axis: SupportsIndex | None = None,
         dtype: DTypeLike | None = None,
         out: None = None,
         *,
         backend: str = "auto",
-    ) -> Any:
+    ) -> Self:
         """Exact running sums along an axis.
 
         On Dask, a first pass sums the chunks and a second one computes the result, in the same chunks. The
@@ -226,17 +225,38 @@ class IntegerArray(NumberArray):
             first one in a chunk or the number before that chunk.
         """
         self._check_numpys("cumsum", out, dtype)
-        return scan.running_sums(*self._line(axis), backend)
+        sums: Self = scan.running_sums(*self._line(axis), backend)
+        return sums
 
+    @overload
     def cumprod(
         self,
-        axis: int | None = None,
+        axis: SupportsIndex | None = None,
         dtype: DTypeLike | None = None,
         out: None = None,
         *,
-        overflow: str | None = None,
+        overflow: Overflow | None = None,
         backend: str = "auto",
-    ) -> Any:
+    ) -> Self: ...
+    @overload
+    def cumprod(
+        self,
+        axis: SupportsIndex | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        overflow: Flag,
+        backend: str = "auto",
+    ) -> tuple[Self, PlainArray[np.bool_]]: ...
+    def cumprod(
+        self,
+        axis: SupportsIndex | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        overflow: Overflow | Flag | None = None,
+        backend: str = "auto",
+    ) -> Self | tuple[Self, PlainArray[np.bool_]]:
         """Running products along an axis, in two passes as :meth:`cumsum`.
 
         Parameters
@@ -263,17 +283,21 @@ class IntegerArray(NumberArray):
             If there is no such axis, or a length is unknown.
         """
         self._check_numpys("cumprod", out, dtype)
-        return scan.running_products(*self._line(axis), overflow, backend)
+        found: Self | tuple[Self, PlainArray[np.bool_]]
+        found = scan.running_products(*self._line(axis), overflow, backend)
+        return found
 
-    def cummax(self, axis: int | None = None, *, backend: str = "auto") -> Any:
+    def cummax(self, axis: SupportsIndex | None = None, *, backend: str = "auto") -> Self:
         """Running maxima along an axis, in two passes as :meth:`cumsum`."""
-        return scan.running_extrema(*self._line(axis), False, backend)
+        maxima: Self = scan.running_extrema(*self._line(axis), False, backend)
+        return maxima
 
-    def cummin(self, axis: int | None = None, *, backend: str = "auto") -> Any:
+    def cummin(self, axis: SupportsIndex | None = None, *, backend: str = "auto") -> Self:
         """Running minima along an axis, in two passes as :meth:`cumsum`."""
-        return scan.running_extrema(*self._line(axis), True, backend)
+        minima: Self = scan.running_extrema(*self._line(axis), True, backend)
+        return minima
 
-    def _line(self, axis: int | None) -> tuple[Any, int]:
+    def _line(self, axis: SupportsIndex | None) -> tuple[Self, int]:
         """Return the array and its axis, or with None all numbers along one axis."""
         self._find_lengths()
         if axis is None:

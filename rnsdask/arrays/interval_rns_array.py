@@ -1,10 +1,13 @@
 """IntervalRNSArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from rnsdask.arrays.extending import Extending
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import backend_name
@@ -18,9 +21,10 @@ from rnsdask.lazy.check import checked_residues
 from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import flat_integers
+from rnsdask.typing import PlainArray
 
 
-class IntervalRNSArray(IntegerArray):
+class IntervalRNSArray(Extending, IntegerArray):
     """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
 
     The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
@@ -47,12 +51,18 @@ class IntervalRNSArray(IntegerArray):
 
     system_type = IntervalRNS
 
+    @property
+    def system(self) -> IntervalRNS:
+        """The number system: what the words mean."""
+        system: IntervalRNS = self._system
+        return system
+
     # ---- ways to make one ---------------------------------------------------------------------------------
 
     @classmethod
     def from_ints(
         cls, ints: Iterable[Any], moduli: ModuliSet, chunks: array_layout.Chunks | None = None
-    ) -> "IntervalRNSArray":
+    ) -> IntervalRNSArray:
         """Make an array of exact integers.
 
         Parameters
@@ -77,7 +87,7 @@ class IntervalRNSArray(IntegerArray):
         return array if chunks is None else array.rechunk(chunks)
 
     @classmethod
-    def from_residues(cls, residues: Any, sign: Any, moduli: ModuliSet) -> "IntervalRNSArray":
+    def from_residues(cls, residues: Any, sign: Any, moduli: ModuliSet) -> IntervalRNSArray:
         """Make an array from residues of magnitudes (n, *shape), uint32, and signs (*shape), 0 or 1.
 
         NumPy or CuPy, both on one processor. Intervals are evaluated.
@@ -87,6 +97,7 @@ class IntervalRNSArray(IntegerArray):
         TypeError, ValueError
             If dtype, shape, a residue or a sign is wrong.
         """
+        check_moduli_set(moduli)
         array_layout.check_residue_array(residues, moduli)
         for array, name in ((residues, "residues"), (sign, "signs")):
             if not (isinstance(array, np.ndarray) or backend_name(array) == "cuda") or np.ma.is_masked(array):
@@ -98,7 +109,7 @@ class IntervalRNSArray(IntegerArray):
         return cls(layout.evaluated(residues, moduli, sign != 0), IntervalRNS(moduli))
 
     @classmethod
-    def from_rns(cls, x: RNSArray) -> "IntervalRNSArray":
+    def from_rns(cls, x: RNSArray) -> IntervalRNSArray:
         """Make an array of the numbers of an RNSArray, signed or not; lazy if `x` is."""
         if not isinstance(x, RNSArray):
             raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
@@ -119,7 +130,7 @@ class IntervalRNSArray(IntegerArray):
     # ---- what it is ---------------------------------------------------------------------------------------
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> PlainArray[np.uint32]:
         """Residues and headers, uint32 (n + 6, *shape), as :mod:`rnsdask.interval_rns.layout` defines them.
 
         A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
@@ -127,29 +138,34 @@ class IntervalRNSArray(IntegerArray):
         return self.words
 
     @property
-    def residues(self) -> Any:
+    def residues(self) -> PlainArray[np.uint32]:
         """Residues of the magnitudes, uint32 (n, *shape): a view of the columns, read-only if they are."""
-        return layout.residues_of(self._words, self.moduli)
+        residues: PlainArray[np.uint32] = layout.residues_of(self._words, self.moduli)
+        return residues
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> PlainArray[np.uint8]:
         """Signs, uint8: 1 for numbers below 0, else 0."""
-        return interval_rns.part(self, "sign")
+        sign: PlainArray[np.uint8] = interval_rns.part(self, "sign")
+        return sign
 
     @property
-    def low(self) -> Any:
+    def low(self) -> PlainArray[np.float64]:
         """Lower bounds of the intervals of X/M, float64, before the factor ``2**exponent``."""
-        return interval_rns.part(self, "low")
+        low: PlainArray[np.float64] = interval_rns.part(self, "low")
+        return low
 
     @property
-    def upp(self) -> Any:
+    def upp(self) -> PlainArray[np.float64]:
         """Upper bounds, float64, from 1/2 to less than 1; 0 for 0."""
-        return interval_rns.part(self, "upp")
+        upp: PlainArray[np.float64] = interval_rns.part(self, "upp")
+        return upp
 
     @property
-    def exponent(self) -> Any:
+    def exponent(self) -> PlainArray[np.int32]:
         """Exponents of both bounds, int32."""
-        return interval_rns.part(self, "exponent")
+        exponent: PlainArray[np.int32] = interval_rns.part(self, "exponent")
+        return exponent
 
     def interval(self) -> IntervalEvaluation:
         """The stored intervals of X/M, of the magnitudes."""
@@ -157,12 +173,12 @@ class IntervalRNSArray(IntegerArray):
 
     # ---- operations ---------------------------------------------------------------------------------------
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Self:
         return functions.negative(self, overflow="raise")
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 
-    def extend(self, moduli: ModuliSet) -> "IntervalRNSArray":
+    def extend(self, moduli: ModuliSet) -> Self:
         """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
@@ -182,6 +198,4 @@ class IntervalRNSArray(IntegerArray):
             is computed.
         """
         check_moduli_set(moduli)
-        return IntervalRNSArray(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))
-
-    shrink = RNSArray.shrink
+        return type(self)(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))

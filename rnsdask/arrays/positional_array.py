@@ -1,8 +1,9 @@
 """PositionalArray: an array of integers of a fixed number of bits, as limbs, on NumPy, CuPy or Dask."""
 
-from typing import Any
+from __future__ import annotations
 
 from rnsdask.arrays.integer_array import IntegerArray
+from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.lazy import convert
 from rnsdask.positional.system import Positional
@@ -36,20 +37,25 @@ class PositionalArray(IntegerArray):
 
     system_type = Positional
 
+    @property
+    def system(self) -> Positional:
+        """The number system: what the words mean."""
+        system: Positional = self._system
+        return system
+
     # ---- what it is ---------------------------------------------------------------------------------------
 
     @property
     def bits(self) -> int:
         """Bits of a number."""
-        bits: int = self.system.bits
-        return bits
+        return self.system.bits
 
     @property
     def signed(self) -> bool:
         """Whether numbers may be negative."""
-        return bool(self.system.signed)
+        return self.system.signed
 
-    def to_rns(self, moduli: ModuliSet | None = None, signed: bool | None = None) -> Any:
+    def to_rns(self, moduli: ModuliSet | None = None, signed: bool | None = None) -> RNSArray:
         """The numbers as an RNSArray; lazy if this array is.
 
         Parameters
@@ -73,4 +79,4 @@ class PositionalArray(IntegerArray):
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
         # Residues without negative numbers take limbs without them.
         source = self.to_positional(self.bits, False) if self.signed and not wanted else self
-        return system.array_type(convert.words_in(source, system), system)
+        return RNSArray(convert.words_in(source, system), system)

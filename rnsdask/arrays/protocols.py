@@ -1,4 +1,4 @@
-"""NumPy's protocols, such as ``np.add(x, y)`` and ``np.max(x)`` of arrays of numbers, and binary operators.
+"""NumPy's protocols, such as ``np.add(x, y)`` and ``np.max(x)`` of arrays of numbers.
 
 A function of NumPy is found by its name: as a public function of the package, or as a method of the array.
 What has neither is refused, for NumPy itself would make Python ints of all residues, unasked.
@@ -6,27 +6,23 @@ What has neither is refused, for NumPy itself would make Python ints of all resi
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, wraps
-from importlib import import_module
-from numbers import Number
-from typing import Any, TypeAlias
+from typing import Any
 
 import dask.array as da
 import numpy as np
 
+from rnsdask.arrays.deferring import is_known
 from rnsdask.cluster.limits import check_bytes
 from rnsdask.core import rows
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.errors import abbreviate, brief, with_article
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.public import public_function
 from rnsdask.core.reductions import REDUCTIONS
-from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array, is_true
-
-_Function: TypeAlias = Callable[..., Any]
 
 # ---- ufuncs -----------------------------------------------------------------------------------------------
 
@@ -108,7 +104,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
         return _along(_SCANS, ufunc, name, operands, {"axis": 0, **given})
     if given:
         raise TypeError(f"{name} of an array of numbers takes no {next(iter(given))}")
-    function = _public(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
+    function = public_function(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
     if function is None:
         raise _refusal(name, inputs)
     if method != "outer":
@@ -220,7 +216,7 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     if name in _NUMPYS_OWN | _NUMPYS_SPLITS:  # as subclasses of NumPy's arrays call it
         return np.empty(0).__array_function__(function, (), args, kwargs)
     name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
-    found = _SPECIAL.get(name) or _public(name, function.__module__)
+    found = _SPECIAL.get(name) or public_function(name, function.__module__)
     if found is None and args and is_number_array(args[0]):
         method = getattr(type(args[0]), name, None)
         found = method if callable(method) else None
@@ -315,11 +311,11 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
                 f"numpy.convolve takes operands of one axis, got {operand.words.ndim - 1}; rd.convolve takes "
                 "an axis"
             )
-    return _public("convolve")(a, v, mode)  # type: ignore[misc]
+    return public_function("convolve")(a, v, mode)  # type: ignore[misc]
 
 
 def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    return _public("concatenate")((arr, values), axis)  # type: ignore[misc]
+    return public_function("concatenate")((arr, values), axis)  # type: ignore[misc]
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
@@ -330,7 +326,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
         if mode != "constant" or np.ndim(constant_values) or array._is_lazy:
             raise
         return np.pad(array.astype(object), pad_width, constant_values=constant_values)
-    return _public("pad")(array, pad_width, mode, constant_values=value)  # type: ignore[misc]
+    return public_function("pad")(array, pad_width, mode, constant_values=value)  # type: ignore[misc]
 
 
 def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
@@ -356,7 +352,7 @@ def _sorting(name: str) -> Callable[..., Any]:
             raise TypeError(
                 f"numpy.{name} of {with_article(type(a))} takes no order: its numbers have no fields"
             )
-        return _public(name)(a, axis)  # type: ignore[misc]
+        return public_function(name)(a, axis)  # type: ignore[misc]
 
     return order
 
@@ -374,113 +370,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
-# ---- operators --------------------------------------------------------------------------------------------
-
-_MIRRORED = {
-    **{"__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__"},
-    **{"__eq__": "__eq__", "__ne__": "__ne__"},
-}
-"""The reflected operator of each comparison. Those of other operators are ``__radd__`` and so on."""
-
-_UFUNCS: dict[str, np.ufunc] = {
-    **{"__add__": np.add, "__sub__": np.subtract, "__mul__": np.multiply, "__matmul__": np.matmul},
-    **{"__truediv__": np.true_divide, "__floordiv__": np.floor_divide, "__mod__": np.remainder},
-    **{"__divmod__": np.divmod, "__pow__": np.power},
-    **{"__lshift__": np.left_shift, "__rshift__": np.right_shift},
-    **{"__and__": np.bitwise_and, "__or__": np.bitwise_or, "__xor__": np.bitwise_xor},
-    **{"__lt__": np.less, "__le__": np.less_equal, "__gt__": np.greater, "__ge__": np.greater_equal},
-    **{"__eq__": np.equal, "__ne__": np.not_equal},
-}
-
-
-def both_ways(name: str, function: _Function) -> tuple[_Function, _Function]:
-    """Return the operator of a function of two operands, ``__name__``, and the reflected one."""
-
-    def method(self: Any, other: Any) -> Any:
-        return function(self, other)
-
-    def reflected(self: Any, other: Any) -> Any:
-        return function(other, self)
-
-    method.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
-    method.__doc__ = reflected.__doc__ = function.__doc__
-    return deferring(method), reflected
-
-
-def comparison(name: str, symbol: str) -> _Function:
-    """Return the operator ``__name__`` that compares with another operand as a symbol says."""
-
-    def method(self: Any, other: Any) -> Any:
-        return functions.relate(self, symbol, other)
-
-    method.__name__ = f"__{name}__"
-    method.__doc__ = f"Whether each number is {symbol} an operand, exactly: a Boolean array."
-    return deferring(method)
-
-
-def deferring(operator: _Function) -> _Function:
-    """Make a binary operator leave operands of other libraries to their own operators.
-
-    It returns NotImplemented for an operand of a type that the package does not know, if that has the
-    reflected operator. As in NumPy (NEP 13), one without the operator but with ``__array_ufunc__`` is left to
-    its ufunc, and one with ``__array_ufunc__ = None`` is not taken for an integer. The operator refuses all
-    others itself, by an error that says what it takes.
-    """
-    name = operator.__name__
-    reflected = _MIRRORED.get(name, f"__r{name[2:]}")
-
-    @wraps(operator)
-    def method(self: Any, other: Any, *options: Any) -> Any:
-        if _is_taken(other):
-            return operator(self, other, *options)
-        kind: Any = type(other)
-        if _has(kind, reflected):
-            if name not in ("__eq__", "__ne__"):
-                return NotImplemented
-            # Where both operands decline, Python compares identities, and its False would be no answer.
-            answer = getattr(kind, reflected)(other, self)
-            return operator(self, other, *options) if answer is NotImplemented else answer
-        if not hasattr(kind, "__array_ufunc__"):
-            return operator(self, other, *options)
-        return NotImplemented if kind.__array_ufunc__ is None else _UFUNCS[name](self, other)
-
-    return method
-
-
-def _is_taken(other: Any) -> bool:
-    """Whether an operator takes or refuses an operand without asking which operators that one has."""
-    kind: Any = type(other)
-    if hasattr(kind, "__array_ufunc__"):
-        return is_known(kind)
-    priority = getattr(other, "__array_priority__", None)
-    if priority is not None:
-        return not priority > 0  # that of NumPy's arrays
-    return kind.__module__ == "builtins" or issubclass(kind, Number) or hasattr(kind, "__index__")
-
-
-def _has(kind: type, method: str) -> bool:
-    """Whether a type has a method of its own, not the comparison that every object has."""
-    return any(method in vars(base) for base in kind.__mro__[:-1])  # getattr would find the metaclass's too
-
-
-# ---- both -------------------------------------------------------------------------------------------------
-
-
-def _public(name: str, module: str = "numpy") -> Callable[..., Any] | None:
-    """Return the package's public function of a name, imported late, as it may import arrays itself."""
-    package = import_module(__name__.partition(".")[0])
-    owners = (package.linalg, package) if module == "numpy.linalg" else (package,)
-    found = next((getattr(owner, name) for owner in owners if name in owner.__all__), None)
-    return found if inspect.isfunction(found) else None
-
-
-@cache
-def is_known(kind: type) -> bool:
-    """Whether a type is one of numbers or arrays that operators take; others may have their own operators."""
-    if issubclass(kind, np.ndarray):  # those derived from it have a say by a protocol of their own
-        return kind.__array_ufunc__ is np.ndarray.__array_ufunc__
-    known = (np.generic, da.Array, ScalarInt)
-    return issubclass(kind, known) or hasattr(kind, "system_type") or kind.__module__.startswith("cupy")
+# ---- what is not there -------------------------------------------------------------------------------------
 
 
 def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:

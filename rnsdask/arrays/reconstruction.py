@@ -23,6 +23,7 @@ from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
 from rnsdask.lazy.pieces import kept_blocks
+from rnsdask.typing import PlainArray
 
 
 class Fractions(NamedTuple):
@@ -36,8 +37,8 @@ class Fractions(NamedTuple):
         How many moduli were left over and agree; None where bounds prove the fractions to be the only ones.
     """
 
-    numerators: Any
-    denominators: Any
+    numerators: PlainArray[np.object_]
+    denominators: PlainArray[np.object_]
     confirmed_by: int | None
 
     @property

@@ -1,18 +1,20 @@
-"""Methods that reduce arrays of numbers along axes; the classes of arrays take them from here."""
+"""Reductions: the mixins that have sums, extrema and others, of all numbers of an array or along axes."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Literal, NamedTuple, NoReturn, Self, SupportsIndex, TypeVar, overload
 
 import dask.array as da
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rnsdask.arrays.conversion import Conversion
 from rnsdask.backend import check_backend
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.core.reductions import ReductionResult
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import fields, products, tree
 from rnsdask.lazy import topk as selections
@@ -20,10 +22,10 @@ from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import filled_like
-from rnsdask.lazy.tree import SplitEvery, checked_split
+from rnsdask.lazy.tree import checked_split
+from rnsdask.typing import Axis, Flag, Integer, Overflow, PlainArray, Rational, SplitEvery
 
-Axis: TypeAlias = int | tuple[int, ...]
-Method: TypeAlias = Callable[..., Any]
+Made = TypeVar("Made", bound="Truth")
 
 
 class Asked(NamedTuple):
@@ -37,43 +39,654 @@ class Asked(NamedTuple):
     split_every: SplitEvery
 
 
-def _reduction(name: str, function: Callable[[Any, Asked], Any], text: str | None = None) -> Method:
-    """Make the method of a name; its docstring is that of the function, or `text`."""
+class Truth(Conversion):
+    """Whether numbers are 0, of all or along axes."""
 
-    def method(
-        x: Any,
+    __slots__ = ()
+
+    def any(
+        self,
         axis: Axis | None = None,
         out: None = None,
         *,
         keepdims: bool = False,
         split_every: SplitEvery = None,
-    ) -> Any:
-        return function(x, Asked(name, axis, out, None, keepdims, split_every))
+    ) -> PlainArray[np.bool_]:
+        """Whether some number is not 0, of all or along axes.
 
-    return _named(method, name, text or function.__doc__)
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to reduce; all without it.
+        out : None
+            Must be None; NumPy passes it.
+        keepdims : bool
+            Keep the axes reduced, with length 1.
+        split_every : int or dict, optional
+            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+
+        Returns
+        -------
+        bool or Boolean array
+            Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
+
+        Raises
+        ------
+        ValueError
+            If an axis is wrong.
+        """
+        truth: PlainArray[np.bool_] = _truth(self, Asked("any", axis, out, None, keepdims, split_every))
+        return truth
+
+    def all(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> PlainArray[np.bool_]:
+        """Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."""
+        truth: PlainArray[np.bool_] = _truth(self, Asked("all", axis, out, None, keepdims, split_every))
+        return truth
 
 
-def _sum_like(name: str, function: Callable[[Any, Asked], Any], text: str | None = None) -> Method:
-    """Make a method as :func:`_reduction` does, of those that have a `dtype` in NumPy."""
+class Reductions(Truth):
+    """Extrema, sums, products, means and running results of integers, of all numbers or along axes."""
 
-    def method(
-        x: Any,
+    __slots__ = ()
+
+    # ---- extrema ------------------------------------------------------------------------------------------
+
+    @overload
+    def max(
+        self,
+        axis: None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def max(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Self: ...
+    def max(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | Self:
+        """Maximum of all numbers or along axes, exact.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to reduce; all without it. With ``()`` each number is its own result, as in NumPy.
+        out : None
+            Must be None; NumPy passes it.
+        keepdims : bool
+            Keep the axes reduced, with length 1.
+        split_every : int or dict, optional
+            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+
+        Returns
+        -------
+        int or array like this one
+            For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or
+            with `keepdims`, such an array.
+
+        Raises
+        ------
+        ValueError
+            If an axis is wrong, or there are no numbers to choose from.
+        """
+        return _extremum(self, Asked("max", axis, out, None, keepdims, split_every))
+
+    @overload
+    def min(
+        self,
+        axis: None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def min(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Self: ...
+    def min(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | Self:
+        """Minimum of all numbers or along axes, as :meth:`max`."""
+        return _extremum(self, Asked("min", axis, out, None, keepdims, split_every))
+
+    @overload
+    def argmax(
+        self,
+        axis: None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def argmax(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> PlainArray[np.int64]: ...
+    def argmax(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | PlainArray[np.int64]:
+        """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
+
+        For all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an
+        int64 array.
+        """
+        place: Integer | PlainArray[np.int64]
+        place = _place(self, Asked("argmax", axis, out, None, keepdims, split_every))
+        return place
+
+    @overload
+    def argmin(
+        self,
+        axis: None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def argmin(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> PlainArray[np.int64]: ...
+    def argmin(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | PlainArray[np.int64]:
+        """Smallest index of the minimum, as :meth:`argmax`."""
+        place: Integer | PlainArray[np.int64]
+        place = _place(self, Asked("argmin", axis, out, None, keepdims, split_every))
+        return place
+
+    def topk(
+        self,
+        k: SupportsIndex,
+        axis: SupportsIndex = -1,
+        split_every: SplitEvery = None,
+        *,
+        backend: str = "auto",
+    ) -> PlainArray[np.object_]:
+        """The k greatest numbers along an axis in descending order, as Dask defines it.
+
+        Parameters
+        ----------
+        k : int
+            For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
+        axis : int
+            The axis.
+        split_every : int or dict, optional
+            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+        backend : {"auto", "cpu", "cuda"}
+            Where the chunks of a Dask array of one axis are reduced, as for :meth:`reduce`; those of several
+            axes are reduced where they are.
+
+        Returns
+        -------
+        object array of Python ints
+            In NumPy, with min(abs(k), length) numbers along the axis; for a Dask array lazy.
+
+        Raises
+        ------
+        ValueError
+            If a length is unknown; AxisError, which is one, if there is no such axis.
+        """
+        found: PlainArray[np.object_] = _selection(self, "values", k, axis, split_every, backend)
+        return found
+
+    def argtopk(
+        self,
+        k: SupportsIndex,
+        axis: SupportsIndex = -1,
+        split_every: SplitEvery = None,
+        *,
+        backend: str = "auto",
+    ) -> PlainArray[np.int64]:
+        """Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first."""
+        found: PlainArray[np.int64] = _selection(self, "indices", k, axis, split_every, backend)
+        return found
+
+    # ---- sums, products and means -------------------------------------------------------------------------
+
+    @overload
+    def gcd(
+        self,
+        axis: None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def gcd(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> PlainArray[np.object_]: ...
+    def gcd(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | PlainArray[np.object_]:
+        """Greatest common divisor of all numbers or along axes, as ``numpy.gcd.reduce``: at least 0.
+
+        That of no numbers is 0. Parameters are those of :meth:`max`.
+
+        Returns
+        -------
+        int or object array of Python ints
+            For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or
+            with `keepdims`, an object array: the divisor of the lowest number of a signed range may be beyond
+            it.
+
+        Raises
+        ------
+        ValueError
+            If an axis is wrong.
+        """
+        return _divisor(self, Asked("gcd", axis, out, None, keepdims, split_every))
+
+    @overload
+    def sum(
+        self,
+        axis: None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def sum(
+        self,
         axis: Axis | None = None,
         dtype: DTypeLike | None = None,
         out: None = None,
         *,
         keepdims: bool = False,
         split_every: SplitEvery = None,
-    ) -> Any:
-        return function(x, Asked(name, axis, out, dtype, keepdims, split_every))
+    ) -> PlainArray[np.object_]: ...
+    def sum(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | PlainArray[np.object_]:
+        """Sum of all numbers or along axes, exact also beyond the range.
 
-    return _named(method, name, text or function.__doc__)
+        Parameters are those of :meth:`max`. Sums along axes come as an object array of Python ints: the range
+        might not hold them, and the fewest moduli that do are known only in the end. Without numbers a sum is
+        0. `dtype` is object, if given.
+        """
+        return _sum(self, Asked("sum", axis, out, dtype, keepdims, split_every))
+
+    @overload
+    def mean(
+        self,
+        axis: None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Rational: ...
+    @overload
+    def mean(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> PlainArray[np.object_]: ...
+    def mean(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Rational | PlainArray[np.object_]:
+        """Mean of all numbers or along axes, exact.
+
+        Parameters are those of :meth:`sum`.
+
+        Returns
+        -------
+        fractions.Fraction
+            On Dask a lazy 0-d array that computes to one. Along some axes, or with `keepdims`, an object
+            array of them.
+
+        Raises
+        ------
+        ValueError
+            If an axis is wrong, there are no numbers, or a length is unknown.
+        """
+        return _mean(self, Asked("mean", axis, out, dtype, keepdims, split_every))
+
+    @overload
+    def prod(
+        self,
+        axis: None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        overflow: Overflow | None = None,
+        split_every: SplitEvery = None,
+        backend: str = "auto",
+    ) -> Integer: ...
+    @overload
+    def prod(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        overflow: Overflow | None = None,
+        split_every: SplitEvery = None,
+        backend: str = "auto",
+    ) -> Self: ...
+    @overload
+    def prod(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        overflow: Flag,
+        split_every: SplitEvery = None,
+        backend: str = "auto",
+    ) -> tuple[Integer | Self, PlainArray[np.bool_]]: ...
+    def prod(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        overflow: Overflow | Flag | None = None,
+        split_every: SplitEvery = None,
+        backend: str = "auto",
+    ) -> Integer | Self | tuple[Integer | Self, PlainArray[np.bool_]]:
+        """Product of all numbers or along axes, exact; 1 of no numbers.
+
+        Parameters
+        ----------
+        axis, dtype, out, keepdims
+            Those of :meth:`sum`.
+        overflow : {"raise", "wrap", "flag", "extend"}, optional
+            What happens if it is out of range. By default the mode that :func:`.errstate` set, else
+            ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
+        split_every : int or dict, optional
+            Partial results that one task combines, in all or along each axis, by its number.
+        backend : {"auto", "cpu", "cuda"}
+            Where the chunks of a Dask array are reduced, as for :meth:`reduce`.
+
+        Returns
+        -------
+        int or array like this one
+            Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or
+            with `keepdims`, such an array. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"``
+            a pair, the same and a bool, or Boolean array, that is true where the exact product is out of
+            range.
+
+        Raises
+        ------
+        RNSOverflowError
+            With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask when
+            it is computed.
+        ValueError
+            If an axis is wrong.
+        """
+        asked = Asked("prod", axis, out, dtype, keepdims, split_every)
+        found: Integer | Self | tuple[Integer | Self, PlainArray[np.bool_]] = _prod(
+            self, asked, overflow, backend
+        )
+        return found
+
+    @overload
+    def var(
+        self,
+        axis: None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: SupportsIndex = 0,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Rational: ...
+    @overload
+    def var(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: SupportsIndex = 0,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> PlainArray[np.object_]: ...
+    def var(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: SupportsIndex = 0,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Rational | PlainArray[np.object_]:
+        """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
+
+        Parameters
+        ----------
+        axis, dtype, out, keepdims
+            Those of :meth:`sum`.
+        ddof : int
+            The sum of the squares of the differences from the mean is divided by the count minus this.
+        split_every : int or dict, optional
+            Partial results that one task combines, in all or along each axis, by its number.
+
+        Raises
+        ------
+        TypeError
+            If `ddof` is no integer.
+        ValueError
+            If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
+        """
+        found: Rational | PlainArray[np.object_]
+        found = _var(self, Asked("var", axis, out, dtype, keepdims, split_every), ddof)
+        return found
+
+    def std(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise TypeError: a standard deviation is irrational as a rule.
+
+        Raises
+        ------
+        TypeError
+            Always; it names the way out.
+        """
+        raise TypeError(
+            f"std of {with_article(type(self))} would not be exact: it is the root of the variance, which "
+            "math.sqrt(x.var()) takes to a float"
+        )
+
+    def trace(
+        self,
+        offset: SupportsIndex = 0,
+        axis1: SupportsIndex = 0,
+        axis2: SupportsIndex = 1,
+        out: None = None,
+    ) -> Integer | PlainArray[np.object_]:
+        """Sum of the numbers of a diagonal, as :meth:`diagonal` and :meth:`sum` take and give them."""
+        self._check_numpys("trace", out)
+        return self.diagonal(offset, axis1, axis2).sum(-1)
 
 
-def _named(method: Method, name: str, text: str | None) -> Method:
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = text
-    return method
+class FieldReductions(Truth):
+    """Sums and products of elements of fields, of all elements or along axes."""
+
+    __slots__ = ()
+
+    @overload
+    def sum(
+        self,
+        axis: None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def sum(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Self: ...
+    def sum(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | Self:
+        """Sum of all elements or along axes, in each field; 0 of none.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to reduce; all without it.
+        dtype, out
+            As NumPy passes them: `dtype` object or None, `out` None.
+        keepdims : bool
+            Keep the axes reduced, with length 1.
+        split_every : int or dict, optional
+            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+
+        Returns
+        -------
+        int or FieldArray
+            Of all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
+
+        Raises
+        ------
+        ValueError
+            If an axis is wrong.
+        """
+        return _in_fields(self, Asked("sum", axis, out, dtype, keepdims, split_every))
+
+    @overload
+    def prod(
+        self,
+        axis: None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def prod(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Self: ...
+    def prod(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | Self:
+        """Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."""
+        return _in_fields(self, Asked("prod", axis, out, dtype, keepdims, split_every))
+
+    def trace(
+        self,
+        offset: SupportsIndex = 0,
+        axis1: SupportsIndex = 0,
+        axis2: SupportsIndex = 1,
+        out: None = None,
+    ) -> Integer | Self:
+        """Sum of the elements of a diagonal, as :meth:`diagonal` and :meth:`sum` take and give them."""
+        self._check_numpys("trace", out)
+        return self.diagonal(offset, axis1, axis2).sum(-1)
+
+
+# ---- what the methods share -------------------------------------------------------------------------------
 
 
 def _reduced(
@@ -113,7 +726,7 @@ def _field(x: Any, field: str, operation: str, split_every: SplitEvery = None) -
     return LazyInts.of(found, _range_of_value(x, operation) if field == "value" else None)
 
 
-def reduce_in_memory(x: Any, operation: str) -> ReductionResult:
+def reduce_in_memory(x: Any, operation: str) -> Any:
     """Reduce all numbers of an array in memory."""
     # Keys of signed numbers give their sum whatever the size.
     needs_bound = operation in ("max", "min") or (operation == "sum" and not x._system.is_signed)
@@ -129,33 +742,7 @@ def _range_of_value(x: Any, operation: str) -> tuple[int, int] | None:
     return (low, high) if operation != "sum" else (min(0, low * x.size), max(0, high * x.size))
 
 
-# ---- whether numbers are 0 --------------------------------------------------------------------------------
-
-
 def _truth(x: Any, asked: Asked) -> Any:
-    """Whether some number is not 0, of all or along axes.
-
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        The axes to reduce; all without it.
-    out : None
-        Must be None; NumPy passes it.
-    keepdims : bool
-        Keep the axes reduced, with length 1.
-    split_every : int or dict, optional
-        Partial results that one task combines, in all or along each axis, by its number, on Dask.
-
-    Returns
-    -------
-    bool or Boolean array
-        Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
-
-    Raises
-    ------
-    ValueError
-        If an axis is wrong.
-    """
     x._check_numpys(asked.name, asked.out)
     axes, told = x._axes(asked.axis), checked_split(asked.split_every, x.ndim)
     most = max(2, *x._words.numblocks) if x._is_lazy else 2  # Dask makes lists of as many as it is told
@@ -165,63 +752,24 @@ def _truth(x: Any, asked: Asked) -> Any:
         else min(max(2, told or 2), most ** max(1, x.ndim))
     )
     options = {"split_every": wide} if x._is_lazy and told is not None else {}
-    found = x != 0
+    found: Any = x != 0
     if axes:
         found = getattr(found, asked.name)(axis=axes, keepdims=asked.keepdims, **options)
-    return found if found.ndim or x._is_lazy else bool(found)
+    truth: Any = found if found.ndim or x._is_lazy else bool(found)
+    return truth
 
 
-any_nonzero = _reduction("any", _truth)
-all_nonzero = _reduction(
-    "all", _truth, "Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."
-)
-
-# ---- extrema ----------------------------------------------------------------------------------------------
-
-
-def _extremum(x: Any, asked: Asked) -> Any:
-    """Maximum of all numbers or along axes, exact.
-
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        The axes to reduce; all without it. With ``()`` each number is its own result, as in NumPy.
-    out : None
-        Must be None; NumPy passes it.
-    keepdims : bool
-        Keep the axes reduced, with length 1.
-    split_every : int or dict, optional
-        Partial results that one task combines, in all or along each axis, by its number, on Dask.
-
-    Returns
-    -------
-    int or array like this one
-        For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
-        `keepdims`, such an array.
-
-    Raises
-    ------
-    ValueError
-        If an axis is wrong, or there are no numbers to choose from.
-    """
-    return _reduced(
+def _extremum(x: Made, asked: Asked) -> Integer | Made:
+    found: Integer | Made = _reduced(
         x,
         asked,
         lambda axes: _extrema(x, axes, asked.name, asked.split_every)[0],
         lambda: _field(x, "value", asked.name, asked.split_every),
     )
-
-
-maximum = _reduction("max", _extremum)
-minimum = _reduction("min", _extremum, "Minimum of all numbers or along axes, as :meth:`max`.")
+    return found
 
 
 def _place(x: Any, asked: Asked) -> Any:
-    """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
-
-    For all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an int64
-    array.
-    """
     name, axis, keepdims = asked.name.removeprefix("arg"), asked.axis, asked.keepdims
     x._check_numpys(asked.name, asked.out)
     checked_split(asked.split_every, x.ndim)
@@ -236,10 +784,6 @@ def _place(x: Any, asked: Asked) -> Any:
     x._find_lengths()
     places = _extrema(x, (axis,), name, asked.split_every)[1]
     return places if keepdims else _without_axes(places, (axis,))
-
-
-argmax = _reduction("argmax", _place)
-argmin = _reduction("argmin", _place, "Smallest index of the minimum, as :meth:`argmax`.")
 
 
 def _extrema(x: Any, axes: tuple[int, ...], name: str, split_every: SplitEvery) -> tuple[Any, Any]:
@@ -262,272 +806,86 @@ def _index_block(index: Any, *, ndim: int) -> NDArray[np.int64]:
     return np.full((1,) * (1 + ndim), int(index), dtype=np.int64)
 
 
-def _selection(field: str, name: str, text: str) -> Method:
-    def method(
-        x: Any, k: int, axis: int = -1, split_every: SplitEvery = None, *, backend: str = "auto"
-    ) -> Any:
-        axis = axis_index(axis, x.ndim)
-        k = as_integer(k, "k")
-        x._find_lengths()
-        check_backend(backend)
-        checked_split(split_every, x.ndim)
-        if x.ndim > 1:
-            return selections.along_axis(x._words, x.system, k, axis, field, split_every)
-        if not x._is_lazy:
-            found = selections.select_of_chunk(x._words, x._measured_system(), k)
-            return found.values_array() if field == "values" else found.indices_array()
-        selection = selections.select(x._words, x.system, k, backend, split_every)
-        dtype = np.dtype(object if field == "values" else np.int64)
-        return selections.selected(selection, field, min(abs(k), len(x)), dtype)
-
-    return _named(method, name, text)
+def _selection(
+    x: Any, field: str, k: SupportsIndex, axis: SupportsIndex, split_every: SplitEvery, backend: str
+) -> Any:
+    """Return the k greatest numbers along an axis, or their indices."""
+    axis = axis_index(axis, x.ndim)
+    count = as_integer(k, "k")
+    x._find_lengths()
+    check_backend(backend)
+    checked_split(split_every, x.ndim)
+    if x.ndim > 1:
+        return selections.along_axis(x._words, x.system, count, axis, field, split_every)
+    if not x._is_lazy:
+        found = selections.select_of_chunk(x._words, x._measured_system(), count)
+        return found.values_array() if field == "values" else found.indices_array()
+    selection = selections.select(x._words, x.system, count, backend, split_every)
+    dtype = np.dtype(object if field == "values" else np.int64)
+    return selections.selected(selection, field, min(abs(count), len(x)), dtype)
 
 
-topk = _selection(
-    "values",
-    "topk",
-    """The k greatest numbers along an axis in descending order, as Dask defines it.
-
-    Parameters
-    ----------
-    k : int
-        For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
-    axis : int
-        The axis.
-    split_every : int or dict, optional
-        Partial results that one task combines, in all or along each axis, by its number, on Dask.
-    backend : {"auto", "cpu", "cuda"}
-        Where the chunks of a Dask array of one axis are reduced, as for :meth:`reduce`; those of several axes
-        are reduced where they are.
-
-    Returns
-    -------
-    object array of Python ints
-        In NumPy, with min(abs(k), length) numbers along the axis; for a Dask array lazy.
-
-    Raises
-    ------
-    ValueError
-        If a length is unknown; AxisError, which is one, if there is no such axis.
-    """,
-)
-argtopk = _selection(
-    "indices",
-    "argtopk",
-    "Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first.",
-)
-
-
-# ---- common divisors --------------------------------------------------------------------------------------
-
-
-def _divisor(x: Any, asked: Asked) -> Any:
-    """Greatest common divisor of all numbers or along axes, as ``numpy.gcd.reduce``: at least 0, 0 of none.
-
-    Parameters are those of :meth:`max`.
-
-    Returns
-    -------
-    int or object array of Python ints
-        For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or with
-        `keepdims`, an object array: the divisor of the lowest number of a signed range may be beyond it.
-
-    Raises
-    ------
-    ValueError
-        If an axis is wrong.
-    """
-
+def _divisor(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
     def along(axes: tuple[int, ...]) -> Any:
         return axis_reductions.divisors(x, axes, asked.split_every)
 
-    return _reduced(x, asked, along, lambda: _field(x, "value", "gcd", asked.split_every), lambda: along(()))
+    found: Integer | PlainArray[np.object_] = _reduced(
+        x, asked, along, lambda: _field(x, "value", "gcd", asked.split_every), lambda: along(())
+    )
+    return found
 
 
-common_divisor = _reduction("gcd", _divisor)
-
-# ---- sums, products and means -----------------------------------------------------------------------------
-
-
-def _sum(x: Any, asked: Asked) -> Any:
-    """Sum of all numbers or along axes, exact also beyond the range.
-
-    Parameters are those of :meth:`max`. Sums along axes come as an object array of Python ints: the range
-    might not hold them, and the fewest moduli that do are known only in the end. Without numbers a sum is 0.
-    `dtype` is object, if given.
-    """
-    return _reduced(
+def _sum(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
+    found: Integer | PlainArray[np.object_] = _reduced(
         x,
         asked,
         lambda axes: axis_reductions.sums(x, axes, asked.split_every),
         lambda: _field(x, "value", "sum", asked.split_every),
         lambda: x.astype(object),
     )
+    return found
 
 
-def _in_fields(x: Any, asked: Asked) -> Any:
-    """Sum of all elements or along axes, in each field; 0 of none.
-
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        The axes to reduce; all without it.
-    dtype, out
-        As NumPy passes them: `dtype` object or None, `out` None.
-    keepdims : bool
-        Keep the axes reduced, with length 1.
-    split_every : int or dict, optional
-        Partial results that one task combines, in all or along each axis, by its number, on Dask.
-
-    Returns
-    -------
-    int or FieldArray
-        Of all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
-
-    Raises
-    ------
-    ValueError
-        If an axis is wrong.
-    """
-    return _reduced(x, asked, lambda axes: fields.reduce_along(asked.name, x, axes, asked.split_every))
+def _in_fields(x: Made, asked: Asked) -> Integer | Made:
+    found: Integer | Made = _reduced(
+        x, asked, lambda axes: fields.reduce_along(asked.name, x, axes, asked.split_every)
+    )
+    return found
 
 
-def _mean(x: Any, asked: Asked) -> Any:
-    """Mean of all numbers or along axes, exact.
-
-    Parameters are those of :meth:`sum`.
-
-    Returns
-    -------
-    fractions.Fraction
-        On Dask a lazy 0-d array that computes to one. Along some axes, or with `keepdims`, an object
-        array of them.
-
-    Raises
-    ------
-    ValueError
-        If an axis is wrong, there are no numbers, or a length is unknown.
-    """
+def _mean(x: Any, asked: Asked) -> Rational | PlainArray[np.object_]:
     x._check_numpys("mean", asked.out, asked.dtype)
     count = _count(x, "mean", asked.axis)
     options: dict[str, Any] = {"keepdims": True} if asked.keepdims else {}
-    return axis_reductions.mean(x.sum(asked.axis, split_every=asked.split_every, **options), count)
+    total = x.sum(asked.axis, split_every=asked.split_every, **options)
+    found: Rational | PlainArray[np.object_] = axis_reductions.mean(total, count)
+    return found
 
 
-total, mean = _sum_like("sum", _sum), _sum_like("mean", _mean)
-sum_in_fields = _sum_like("sum", _in_fields)
-prod_in_fields = _sum_like(
-    "prod", _in_fields, "Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."
-)
-
-
-def prod(
-    x: Any,
-    axis: Axis | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    *,
-    keepdims: bool = False,
-    overflow: str | None = None,
-    split_every: SplitEvery = None,
-    backend: str = "auto",
-) -> Any:
-    """Product of all numbers or along axes, exact; 1 of no numbers.
-
-    Parameters
-    ----------
-    axis, dtype, out, keepdims
-        Those of :meth:`sum`.
-    overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens if it is out of range. By default the mode that :func:`.errstate` set, else ``"extend"``
-        for arrays whose range grows, ``"raise"`` for others.
-    split_every : int or dict, optional
-        Partial results that one task combines, in all or along each axis, by its number.
-    backend : {"auto", "cpu", "cuda"}
-        Where the chunks of a Dask array are reduced, as for :meth:`reduce`.
-
-    Returns
-    -------
-    int or array like this one
-        Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or with
-        `keepdims`, such an array. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"`` a pair,
-        the same and a bool, or Boolean array, that is true where the exact product is out of range.
-
-    Raises
-    ------
-    RNSOverflowError
-        With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask when it
-        is computed.
-    ValueError
-        If an axis is wrong.
-    """
-
+def _prod(x: Any, asked: Asked, overflow: str | None, backend: str) -> Any:
     def along(axes: tuple[int, ...]) -> Any:
-        return products.prod_along(x, axes, overflow, split_every)
+        return products.prod_along(x, axes, overflow, asked.split_every)
 
     def whole() -> Any:
-        return products.prod(x, overflow, split_every, backend)
+        return products.prod(x, overflow, asked.split_every, backend)
 
     def each() -> Any:
         mode = "raise" if extends(overflow, x) else overflow_mode(overflow, x.system)
         return (x, filled_like(x._words, 0, np.bool_)) if mode == "flag" else x
 
-    asked = Asked("prod", axis, out, dtype, keepdims, split_every)
     return _reduced(x, asked, along, whole, each)
 
 
-def var(
-    x: Any,
-    axis: Axis | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    *,
-    keepdims: bool = False,
-    split_every: SplitEvery = None,
-) -> Any:
-    """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
-
-    Parameters
-    ----------
-    axis, dtype, out, keepdims
-        Those of :meth:`sum`.
-    ddof : int
-        The sum of the squares of the differences from the mean is divided by the count minus this.
-    split_every : int or dict, optional
-        Partial results that one task combines, in all or along each axis, by its number.
-
-    Raises
-    ------
-    TypeError
-        If `ddof` is no integer.
-    ValueError
-        If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
-    """
-    count = _count(x, "var", axis, ddof)
+def _var(x: Any, asked: Asked, ddof: SupportsIndex) -> Any:
+    count = _count(x, "var", asked.axis, ddof)
 
     def along(axes: tuple[int, ...]) -> Any:
-        return axis_reductions.variance(x, axes, count, as_integer(ddof, "ddof"), split_every)
+        return axis_reductions.variance(x, axes, count, as_integer(ddof, "ddof"), asked.split_every)
 
-    asked = Asked("var", axis, out, dtype, keepdims, split_every)
     return _reduced(x, asked, along, each=lambda: axis_reductions.mean(x.astype(object) * 0, 1))
 
 
-def std(x: Any, *_: Any, **__: Any) -> NoReturn:
-    """Raise TypeError: a standard deviation is irrational as a rule.
-
-    Raises
-    ------
-    TypeError
-        Always; it names the way out.
-    """
-    raise TypeError(
-        f"std of {with_article(type(x))} would not be exact: it is the root of the variance, which "
-        "math.sqrt(x.var()) takes to a float"
-    )
-
-
-def _count(x: Any, function: str, axis: Axis | None, ddof: int = 0) -> int:
+def _count(x: Any, function: str, axis: Axis | None, ddof: SupportsIndex = 0) -> int:
     """Return how many numbers are reduced to one; ValueError if they are too few, or it is unknown."""
     x._find_lengths()
     freedom = as_integer(ddof, "ddof")

@@ -1,9 +1,14 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
-from typing import Any, SupportsIndex
+from __future__ import annotations
 
+from typing import Any, Self, SupportsIndex
+
+import dask.array as da
 import numpy as np
+from numpy.typing import NDArray
 
+from rnsdask.arrays.extending import Extending
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.constants import key_constants
 from rnsdask.core.layout import as_matrix
@@ -18,9 +23,10 @@ from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.foreign import system_of
 from rnsdask.rns.reduce import WORTH_A_GLANCE, looks_small
 from rnsdask.rns.system import RNS
+from rnsdask.typing import PlainArray
 
 
-class RNSArray(IntegerArray):
+class RNSArray(Extending, IntegerArray):
     """An array of exact integers in a residue number system.
 
     It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
@@ -50,10 +56,16 @@ class RNSArray(IntegerArray):
 
     system_type = RNS
 
+    @property
+    def system(self) -> RNS:
+        """The number system: what the words mean."""
+        system: RNS = self._system
+        return system
+
     # ---- what it is ---------------------------------------------------------------------------------------
 
     @property
-    def residues(self) -> Any:
+    def residues(self) -> PlainArray[np.uint32]:
         """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
         A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
@@ -64,18 +76,17 @@ class RNSArray(IntegerArray):
     @property
     def signed(self) -> bool:
         """Whether the range is symmetric around 0."""
-        return bool(self.system.signed)
+        return self.system.signed
 
     @property
     def bound(self) -> int | None:
         """An upper bound of every magnitude, or None if none is known."""
-        bound: int | None = self.system.bound
-        return bound
+        return self.system.bound
 
     def _measured_system(self) -> RNS:
         """The system, with a bound where many numbers in host memory are small beside it: measured once."""
         words = self._words
-        system: RNS = self.system
+        system = self.system
         if system.bound is not None or not isinstance(words, np.ndarray) or words.size < WORTH_A_GLANCE:
             return system
         found: RNS | None = getattr(self, "_measured", None)
@@ -85,7 +96,13 @@ class RNSArray(IntegerArray):
             self._measured = found = (narrowed(system, matrix) if small else None) or system
         return found
 
-    def with_residues(self, residues: Any, bound: int | None = None, *, trusted: bool = False) -> "RNSArray":
+    def with_residues(
+        self,
+        residues: NDArray[Any] | da.Array | PlainArray[Any],
+        bound: int | None = None,
+        *,
+        trusted: bool = False,
+    ) -> RNSArray:
         """Make an array of other residues with this moduli set and range, checked as by `from_residues`.
 
         Parameters
@@ -99,7 +116,7 @@ class RNSArray(IntegerArray):
         """
         return array_of_residues(residues, self.system.with_bound(bound), trusted=trusted)
 
-    def with_bound(self, bound: SupportsIndex | None, *, trusted: bool = False) -> "RNSArray":
+    def with_bound(self, bound: SupportsIndex | None, *, trusted: bool = False) -> RNSArray:
         """Set another bound for the numbers, which are checked.
 
         Parameters
@@ -149,7 +166,7 @@ class RNSArray(IntegerArray):
 
     # ---- other moduli sets --------------------------------------------------------------------------------
 
-    def extend(self, moduli: ModuliSet) -> "RNSArray":
+    def extend(self, moduli: ModuliSet) -> Self:
         """Extend the numbers to another moduli set (base extension), exactly.
 
         Parameters
@@ -173,14 +190,7 @@ class RNSArray(IntegerArray):
         bound, words = self.bound, convert.change_moduli(self, moduli)
         if bound is None and moduli.product > self.moduli.product:
             bound = self.system.greatest_magnitude
-        return RNSArray(words, RNS(moduli, self.signed, bound))
-
-    def shrink(self, moduli: ModuliSet) -> Any:
-        """Bring the numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
-        check_moduli_set(moduli)
-        if len(moduli) > len(self.moduli):
-            raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
-        return self.extend(moduli)
+        return type(self)(words, RNS(moduli, self.signed, bound))
 
 
 def array_of_residues(residues: Any, system: RNS, *, trusted: bool) -> RNSArray:

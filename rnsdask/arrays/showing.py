@@ -4,6 +4,8 @@ The work of text is bounded whatever the size of an array: only numbers that are
 converted, and none that is yet to be computed.
 """
 
+from __future__ import annotations
+
 import math
 import sys
 from bisect import bisect_right
@@ -11,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from html import escape
 from itertools import accumulate, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask
 import dask.array as da
@@ -20,10 +22,14 @@ from dask.array.svg import svg
 from dask.base import compute
 from numpy.typing import NDArray
 
+from rnsdask.arrays.collection import NumberCollection
 from rnsdask.backend import to_backend
 from rnsdask.core.integer_text import brief_decimal, number_text
 from rnsdask.lazy.doubles import log2 as logarithms
 from rnsdask.lazy.histogram import histogram
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_NUMBERS = 36
 """Numbers that are shown at most."""
@@ -56,56 +62,56 @@ _MOST_POINTS = 10**6
 # ---- text of an array -------------------------------------------------------------------------------------
 
 
-def describe(x: Any) -> str:
-    """Return class, shape, system and chunks in one line, then the numbers if they are in memory."""
-    numbers = numbers_text(x._words, x._system)
-    return _summary(x) if numbers is None else f"{_summary(x)}\n{numbers}"
+class Showing(NumberCollection):
+    """Text, tables and pictures of an array in place of Python's representation."""
 
+    __slots__ = ()
 
-def _summary(x: Any) -> str:
-    library = "dask" if x._is_lazy else type(x._words).__module__.partition(".")[0]
-    chunks = f", chunksize={x.chunksize}" if x._is_lazy else ""
-    return f"{type(x).__name__}<{library}: shape={x.shape}, {x._system}{chunks}>"
+    def __repr__(self) -> str:
+        """Return class, shape, system and chunks in one line, then the numbers if they are in memory."""
+        numbers = numbers_text(self._words, self._system)
+        return self._summary() if numbers is None else f"{self._summary()}\n{numbers}"
 
+    def _summary(self) -> str:
+        library = "dask" if self._is_lazy else type(self._words).__module__.partition(".")[0]
+        chunks = f", chunksize={self.chunksize}" if self._is_lazy else ""
+        return f"{type(self).__name__}<{library}: shape={self.shape}, {self._system}{chunks}>"
 
-def describe_inline(x: Any, max_width: int) -> str:
-    """Return the line that xarray shows of a variable."""
-    numbers = inline_text(x._words, x._system, max_width)
-    chunks = f"<chunksize={x.chunksize}>" if x._is_lazy else f"<shape={x.shape}>"
-    return (f"{type(x).__name__}{chunks}" if numbers is None else numbers)[:max_width]
+    def _repr_inline_(self, max_width: int) -> str:
+        """Return the line that xarray shows of a variable."""
+        numbers = inline_text(self._words, self._system, max_width)
+        chunks = f"<chunksize={self.chunksize}>" if self._is_lazy else f"<shape={self.shape}>"
+        return (f"{type(self).__name__}{chunks}" if numbers is None else numbers)[:max_width]
 
+    def _repr_html_(self) -> str:
+        """Return a table of shape, system and chunks, the numbers, and Dask's picture of the chunks."""
+        size = dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown"
+        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size, **self._chunk_details()}
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        table = f"<table><caption>{type(self).__name__}</caption><tbody>{cells}</tbody></table>"
+        numbers = numbers_text(self._words, self._system)
+        shown = "" if numbers is None else f"<pre>{escape(numbers)}</pre>"
+        return table + shown + self._picture()
 
-def describe_as_html(x: Any) -> str:
-    """Return a table of shape, system and chunks, the numbers, and Dask's picture of the chunks."""
-    size = dask.utils.format_bytes(x.nbytes) if x._has_lengths else "unknown"
-    rows = {"Shape": x.shape, **x._system.details(), "Bytes": size, **_chunk_details(x)}
-    cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
-    table = f"<table><caption>{type(x).__name__}</caption><tbody>{cells}</tbody></table>"
-    numbers = numbers_text(x._words, x._system)
-    shown = "" if numbers is None else f"<pre>{escape(numbers)}</pre>"
-    return table + shown + _picture(x)
+    def _chunk_details(self) -> dict[str, str]:
+        """Return what Dask shows of chunks and graph, by name."""
+        if not self._is_lazy:
+            return {}
+        count, layers = self.npartitions, len(getattr(self._words.dask, "layers", ()))
+        return {
+            "Chunk": f"{self.chunksize}, {count} chunk{'' if count == 1 else 's'}",
+            "Dask graph": f"{layers} layer{'' if layers == 1 else 's'}",
+        }
 
-
-def _chunk_details(x: Any) -> dict[str, str]:
-    """Return what Dask shows of chunks and graph, by name."""
-    if not x._is_lazy:
-        return {}
-    count, layers = x.npartitions, len(getattr(x._words.dask, "layers", ()))
-    return {
-        "Chunk": f"{x.chunksize}, {count} chunk{'' if count == 1 else 's'}",
-        "Dask graph": f"{layers} layer{'' if layers == 1 else 's'}",
-    }
-
-
-def _picture(x: Any) -> str:
-    """Return Dask's picture of the chunks along the axes of the numbers, if there is one."""
-    if not x._is_lazy or not x._has_lengths:
-        return ""
-    try:
-        picture: str = svg(x.chunks, size=dask.config.get("array.svg.size", 120))
-    except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
-        return ""
-    return picture
+    def _picture(self) -> str:
+        """Return Dask's picture of the chunks along the axes of the numbers, if there is one."""
+        if not self._is_lazy or not self._has_lengths:
+            return ""
+        try:
+            picture: str = svg(self.chunks, size=dask.config.get("array.svg.size", 120))
+        except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
+            return ""
+        return picture
 
 
 def numbers_text(words: Any, system: Any) -> str | None:
@@ -288,9 +294,9 @@ class Plot:
         *,
         range: Any = None,  # noqa: A002  (as of rd.histogram)
         log2: bool = False,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
-    ) -> Any:
+    ) -> Axes:
         """Draw how many numbers are in each bin, counted exactly.
 
         Parameters
@@ -328,7 +334,7 @@ class Plot:
         axes.set_ylabel("count")
         return axes
 
-    def line(self, *, log2: bool = False, ax: Any = None, **options: Any) -> Any:
+    def line(self, *, log2: bool = False, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the numbers of one axis against their index.
 
         Parameters
@@ -381,7 +387,7 @@ class Plot:
         return flat
 
 
-def _axes(ax: Any) -> Any:
+def _axes(ax: Axes | None) -> Axes:
     """Return the axes to draw on."""
     if ax is not None:
         return ax

@@ -1,5 +1,7 @@
 """Arrays of numbers in Zarr: written to a new place, in place of what is there or at its end, and read."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,13 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal, Self, overload
 
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from dask.delayed import Delayed
 
 from rnsdask import store
+from rnsdask.arrays.collection import NumberCollection
 from rnsdask.backend import Array, WorkersArray, check_backend, has_gpu, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.cluster.workers import checked_workers
@@ -39,108 +43,136 @@ _AT_A_TIME = 8
 # ---- writing ----------------------------------------------------------------------------------------------
 
 
-def to_zarr(
-    array: Any,
-    path: store.StorePath,
-    *,
-    component: str | None = None,
-    chunks: layout.Chunks | None = None,
-    mode: str | None = None,
-    append_dim: int | None = None,
-    overwrite: bool = False,
-    compute: bool = True,
-    storage_options: Mapping[str, Any] | None = None,
-) -> Any:
-    """Write the array to Zarr, chunk by chunk (docs/store-format.md).
+class Storage(NumberCollection):
+    """Arrays written to Zarr: to a new place, in place of what is there, or at its end."""
 
-    Parameters
-    ----------
-    path, component, storage_options
-        The place, as :func:`.open_zarr` takes it. Missing Zarr groups above a component are made.
-    chunks
-        The stored chunks, as :meth:`rechunk` takes them, but alike along each axis. A length may be longer
-        than its axis, for later appends. Without it the store has the array's chunks, or chunks of 64 to 128
-        MiB for an array in memory; if chunks differ along an axis, the longest length is taken, with a
-        warning, as Dask does.
-    mode : {"w-", "w", "a", "r+"}, optional
-        As Zarr's. ``"w-"`` (the default without `append_dim`): the path must be free. ``"w"``: replace an
-        array at the path, and take over one that another job is writing; on a local disk the old one stays
-        until the new one is whole. ``"a"`` (the default with `append_dim`): append to the array at the path,
-        or write a new one. ``"r+"``: append; there must be an array.
-    append_dim : int, optional
-        The axis along which the array is appended to the stored one, which must have the same moduli, range
-        and lengths of the other axes. The stored chunks, codecs and attributes stay, and the bound becomes
-        the greater of both. The old array can be read until the longer one is whole and replaces it
-        (docs/failures.md); readers must reopen it then.
-    overwrite : bool
-        The same as mode ``"w"``.
-    compute : bool
-        With False nothing is computed: the result is a Dask Delayed that writes the chunks, and then
-        declares that the store is complete. Until then there is an incomplete one.
+    __slots__ = ()
 
-    Returns
-    -------
-    None, or without `compute` a Dask Delayed
+    @overload
+    def to_zarr(
+        self,
+        path: store.StorePath,
+        *,
+        component: str | None = None,
+        chunks: layout.Chunks | None = None,
+        mode: str | None = None,
+        append_dim: int | None = None,
+        overwrite: bool = False,
+        compute: Literal[True] = True,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None: ...
+    @overload
+    def to_zarr(
+        self,
+        path: store.StorePath,
+        *,
+        component: str | None = None,
+        chunks: layout.Chunks | None = None,
+        mode: str | None = None,
+        append_dim: int | None = None,
+        overwrite: bool = False,
+        compute: Literal[False],
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Delayed: ...
+    def to_zarr(
+        self,
+        path: store.StorePath,
+        *,
+        component: str | None = None,
+        chunks: layout.Chunks | None = None,
+        mode: str | None = None,
+        append_dim: int | None = None,
+        overwrite: bool = False,
+        compute: bool = True,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Delayed | None:
+        """Write the array to Zarr, chunk by chunk (docs/store-format.md).
 
-    Raises
-    ------
-    TypeError
-        If `overwrite` or `compute` is no bool.
-    ValueError
-        If modes or chunks are wrong, the array cannot be appended to the stored one, or `path` is neither a
-        local path nor a URL that names a store, or a store of Zarr's that is read-only.
-    StoreError
-        If something at `path` must not be replaced, or is not such an array, or `path` is in a Zarr array, or
-        this array is read from the store that it would replace; :class:`.StoreAccessError` if it cannot be
-        written.
-    JobError
-        If it would be computed on a cluster, and a worker does not run this version of rnsdask.
-    """
-    mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
-    root = store.locate_to_write(path, storage_options)
-    location = store.component_of(root, component)
-    if not array._has_lengths:  # which takes as long as to compute the array
-        if mode == "w-" and store.exists(location):
-            raise StoreError(with_ways(f"{location.path}: it exists", REPLACE))
-        store.check_can_write(location)
-        array._find_lengths()
-    if append_dim is not None:
-        store.settle(location)
-    if append_dim is not None and (mode == "r+" or store.exists(location)):
-        return _append(array, location, append_dim, chunks, compute)
-    source, lengths = _storable(array, chunks)
-    check_not_its_own(source, location, mode == "w")
-    with checked_workers() if compute else nullcontext():
-        store.create_parents(root, component)
-        how: dict[str, Any] = {"overwrite": mode == "w", "with_room": chunks is not None}
-        writer = store.create(location, source.system, source.shape, chunks=lengths, **how)
-        return _write(source.words, writer, compute)
+        Parameters
+        ----------
+        path, component, storage_options
+            The place, as :func:`.open_zarr` takes it. Missing Zarr groups above a component are made.
+        chunks
+            The stored chunks, as :meth:`rechunk` takes them, but alike along each axis. A length may be
+            longer than its axis, for later appends. Without it the store has the array's chunks, or chunks of
+            64 to 128 MiB for an array in memory; if chunks differ along an axis, the longest length is taken,
+            with a warning, as Dask does.
+        mode : {"w-", "w", "a", "r+"}, optional
+            As Zarr's. ``"w-"`` (the default without `append_dim`): the path must be free. ``"w"``: replace an
+            array at the path, and take over one that another job is writing; on a local disk the old one
+            stays until the new one is whole. ``"a"`` (the default with `append_dim`): append to the array at
+            the path, or write a new one. ``"r+"``: append; there must be an array.
+        append_dim : int, optional
+            The axis along which the array is appended to the stored one, which must have the same moduli,
+            range and lengths of the other axes. The stored chunks, codecs and attributes stay, and the bound
+            becomes the greater of both. The old array can be read until the longer one is whole and replaces
+            it (docs/failures.md); readers must reopen it then.
+        overwrite : bool
+            The same as mode ``"w"``.
+        compute : bool
+            With False nothing is computed: the result is a Dask Delayed that writes the chunks, and then
+            declares that the store is complete. Until then there is an incomplete one.
 
+        Returns
+        -------
+        None, or without `compute` a Dask Delayed
 
-def create_store(
-    array: Any, path: store.StorePath, *, overwrite: bool = False, job: str | None = None
-) -> store.ArrayWriter:
-    """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
-    location = store.locate(path)
-    check_not_its_own(array, location, overwrite)
-    how: dict[str, Any] = {"overwrite": overwrite, "job": job}
-    return store.create(location, array.system, array.shape, chunks=storable_lengths(array), **how)
+        Raises
+        ------
+        TypeError
+            If `overwrite` or `compute` is no bool.
+        ValueError
+            If modes or chunks are wrong, the array cannot be appended to the stored one, or `path` is neither
+            a local path nor a URL that names a store, or a store of Zarr's that is read-only.
+        StoreError
+            If something at `path` must not be replaced, or is not such an array, or `path` is in a Zarr
+            array, or this array is read from the store that it would replace; :class:`.StoreAccessError` if
+            it cannot be written.
+        JobError
+            If it would be computed on a cluster, and a worker does not run this version of rnsdask.
+        """
+        mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
+        root = store.locate_to_write(path, storage_options)
+        location = store.component_of(root, component)
+        if not self._has_lengths:  # which takes as long as to compute the array
+            if mode == "w-" and store.exists(location):
+                raise StoreError(with_ways(f"{location.path}: it exists", REPLACE))
+            store.check_can_write(location)
+            self._find_lengths()
+        if append_dim is not None:
+            store.settle(location)
+        if append_dim is not None and (mode == "r+" or store.exists(location)):
+            return _append(self, location, append_dim, chunks, compute)
+        source, lengths = _storable(self, chunks)
+        check_not_its_own(source, location, mode == "w")
+        with checked_workers() if compute else nullcontext():
+            store.create_parents(root, component)
+            how: dict[str, Any] = {"overwrite": mode == "w", "with_room": chunks is not None}
+            writer = store.create(location, source.system, source.shape, chunks=lengths, **how)
+            return _write(source.words, writer, compute)
 
+    def create_store(
+        self, path: store.StorePath, *, overwrite: bool = False, job: str | None = None
+    ) -> store.ArrayWriter:
+        """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
+        location = store.locate(path)
+        check_not_its_own(self, location, overwrite)
+        how: dict[str, Any] = {"overwrite": overwrite, "job": job}
+        return store.create(location, self.system, self.shape, chunks=self.storable_lengths(), **how)
 
-def storable_lengths(array: Any) -> tuple[int, ...]:
-    """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""
-    chunks: Any = "auto" if array.size == 0 else array.chunksize
-    return layout.normalize_chunks(chunks, array.shape, array.system.words32)
+    def storable_lengths(self) -> tuple[int, ...]:
+        """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""
+        chunks: Any = "auto" if self.size == 0 else self.chunksize
+        return layout.normalize_chunks(chunks, self.shape, self.system.words32)
 
-
-def with_storable_chunks(array: Any) -> Any:
-    """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
-    array._find_lengths()
-    if not array._is_lazy:
-        return array.rechunk("auto")
-    if layout.are_regular(array.chunks):
-        return array
-    return array.rechunk(layout.storable_chunks(array.chunks, array.shape, array.system.words32))
+    def with_storable_chunks(self) -> Self:
+        """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
+        self._find_lengths()
+        if not self._is_lazy:
+            return self.rechunk("auto")
+        if layout.are_regular(self.chunks):
+            return self
+        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, self.system.words32))
 
 
 def check_not_its_own(array: Any, location: store.Location, overwrite: bool) -> None:
@@ -183,11 +215,12 @@ def _storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int,
     return source, source.storable_lengths()
 
 
-def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Any:
+def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Delayed | None:
     """Write and finish, at once or when what is returned is computed."""
     written = write.write_chunks(words, writer, **how)
     if not compute:
-        return write.finished(written, writer)
+        finish: Delayed = write.finished(written, writer)
+        return finish
     with write.removing_failed(writer.discard):
         write.compute_on_own_threads(written)
         writer.finish()
@@ -200,7 +233,7 @@ def _append(
     append_dim: int,
     chunks: layout.Chunks | None,
     compute: bool,
-) -> Any:
+) -> Delayed | None:
     stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
     array = in_stored_system(array, stored.system)

@@ -1,18 +1,21 @@
 """Numbers as columns of tables: Series and DataFrames of pandas, arrays of Arrow, Parquet files both ways."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, overload
 
 import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
+from rnsdask.arrays.conversion import Conversion
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import InputError, abbreviate, brief
 from rnsdask.core.files import new_file
@@ -25,7 +28,16 @@ from rnsdask.core.ways import must
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
 from rnsdask.store import check_file_outside_arrays
+from rnsdask.typing import SystemOf
 
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from rnsdask.arrays.number_array import NumberArray
+    from rnsdask.arrays.rns_array import RNSArray
+
+A = TypeVar("A", bound="NumberArray")
 _Path: TypeAlias = str | os.PathLike[str]
 
 _MACHINE_TYPES = (np.dtype(np.int64), np.dtype(np.uint64))
@@ -56,68 +68,11 @@ def machine_type(lowest: int, highest: int) -> np.dtype[Any] | None:
 # ---- pandas -----------------------------------------------------------------------------------------------
 
 
-def to_pandas(x: Any) -> Any:
-    """A Series of an array of one axis, a DataFrame of one of two; computes a lazy array.
-
-    It has the type that pandas gives a list of the same ints: int64 where that holds all numbers, else
-    uint64, else object, of Python ints. ``rd.from_ints`` reads a Series. Elements of fields are the
-    integers of :meth:`to_ints`. It needs pandas.
-
-    Raises
-    ------
-    ImportError
-        If there is no pandas.
-    ValueError
-        If the array has no axes, or more than two.
-    """
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("to_pandas needs pandas: pip install 'rnsdask[pandas]'") from None
-    if x.ndim not in (1, 2):
-        raise ValueError(f"pandas has tables of one axis or two, got shape {x.shape}; x.reshape changes it")
-    ints = x.to_ints()
-    kind = machine_type(*_ends(ints.reshape(-1).tolist()))
-    values = ints if kind is None else ints.astype(kind)
-    return pandas.Series(values) if x.ndim == 1 else pandas.DataFrame(values)
-
-
 def _ends(ints: Sequence[int]) -> tuple[int, int]:
     return min(ints, default=0), max(ints, default=0)
 
 
 # ---- Arrow ------------------------------------------------------------------------------------------------
-
-
-def to_arrow(x: Any, type: Any = None) -> Any:  # noqa: A002  (as pyarrow calls it)
-    """The numbers as an array of Arrow; computes a lazy array. ``pa.array(x)`` does the same.
-
-    It has the first of these types that holds all numbers: int64, uint64, decimal128(38, 0),
-    decimal256(76, 0), and large_string, of decimal digits. ``rd.from_ints`` reads each of them. Elements
-    of fields are the integers of :meth:`to_ints`. It needs pyarrow.
-
-    Parameters
-    ----------
-    type : pyarrow.DataType, optional
-        Another type: of integers, decimals without fraction, or text.
-
-    Raises
-    ------
-    ImportError
-        If there is no pyarrow.
-    TypeError
-        If `type` is another one.
-    ValueError
-        If the array has not one axis.
-    OverflowError
-        If a number does not fit into `type`; it names its index.
-    """
-    pyarrow_for("to_arrow")
-    _check_column(x, "Arrow's arrays have")
-    if type is not None:
-        check_arrow_type(type)
-    ints = x.to_ints().tolist()
-    return arrow_array(ints, arrow_type(*_ends(ints)) if type is None else type)
 
 
 def _check_column(x: Any, owner: str) -> None:
@@ -209,63 +164,6 @@ def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callabl
         yield write
 
 
-def to_parquet(
-    x: Any,
-    path: _Path,
-    column: str = "value",
-    *,
-    type: Any = None,  # noqa: A002
-    overwrite: bool = False,
-) -> None:
-    """Write the numbers to a Parquet file of one column, as :func:`.read_parquet` reads it.
-
-    A lazy array is computed some chunks at a time, in order, and each chunk is a row group. What several
-    chunks need is computed again each time, unless it was persisted (:meth:`persist`) or stored before. It
-    needs pyarrow.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A local file, which gets its name when it is whole.
-    column : str
-        The column's name.
-    type : pyarrow.DataType, optional
-        The column's type, as :meth:`to_arrow` takes it. Without it that of an array in memory is the
-        one that it has there. The numbers of a lazy array are not known yet: the type is the first that
-        holds all numbers up to its bound, or, if it has none, all of its number system.
-    overwrite : bool
-        Replace a file that is there.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError, OverflowError
-        As :meth:`to_arrow`; ValueError also if `path` is a URL. No file is written then.
-    JobError
-        If there is a file at `path`, and `overwrite` is false.
-    StoreError
-        If `path` is in a Zarr array.
-    """
-    pyarrow_for("to_parquet")
-    file = local_path(path, "path")
-    if not isinstance(column, str):
-        raise TypeError(must("column", f"be a name, got {brief(column)} of type {column.__class__.__name__}"))
-    overwrite = as_bool(overwrite, "overwrite")
-    _check_column(x, "a column of Parquet has")
-    if type is not None:
-        check_arrow_type(type)
-    check_file_outside_arrays(file)
-    with new_file(file, overwrite=overwrite) as stream:
-        if not x._is_lazy:
-            array = to_arrow(x, type)
-            with parquet_writer(stream, column, array.type) as write:
-                write(array)
-            return
-        kind = arrow_type(*x.system.known_range) if type is None else type
-        with parquet_writer(stream, column, kind) as write:
-            for array in _arrow_chunks(x, kind):
-                write(array)
-
-
 def _arrow_chunks(x: Any, kind: Any) -> Iterator[Any]:
     """Iterate over the chunks of a lazy array of one axis as Arrow arrays, a few in memory at a time."""
     lengths = x.chunks[0]
@@ -296,12 +194,20 @@ class _RowGroup:
     state: tuple[int, int]
 
 
+@overload
+def read_parquet(
+    path: _Path | Iterable[_Path], column: str, moduli: ModuliSet | None = None, signed: bool | None = None
+) -> RNSArray: ...
+@overload
+def read_parquet(
+    path: _Path | Iterable[_Path], column: str, moduli: SystemOf[A], signed: bool | None = None
+) -> A: ...
 def read_parquet(
     path: _Path | Iterable[_Path],
     column: str,
-    moduli: ModuliSet | NumberSystem | None = None,
+    moduli: ModuliSet | SystemOf[A] | None = None,
     signed: bool | None = None,
-) -> Any:
+) -> RNSArray | A:
     """Open a column of Parquet files as a lazy array; it needs pyarrow.
 
     Parameters
@@ -337,7 +243,8 @@ def read_parquet(
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
     described = [_described(str(local_path(one, "path").absolute()), column) for one in paths]
-    system: Any = _system([kind for kind, _ in described], column, moduli, signed)
+    given: Any = moduli
+    system: Any = _system([kind for kind, _ in described], column, given, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
     if not groups:
         words = np.empty((system.rows, 0), dtype=system.word_dtype)
@@ -353,7 +260,8 @@ def read_parquet(
             system=system,
         )
     array = system.array_type(words, system)
-    return array if groups else array.rechunk("auto")
+    found: RNSArray | A = array if groups else array.rechunk("auto")
+    return found
 
 
 def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
@@ -399,3 +307,129 @@ def _read_block(
         return system.encode(flat)
     except (TypeError, ValueError) as error:
         raise InputError(f"{group.path}: row group {group.number}, column {column!r:.80}: {error}") from None
+
+
+# ---- the mixin --------------------------------------------------------------------------------------------
+
+
+class Tables(Conversion):
+    """The numbers as columns of pandas, Arrow and Parquet."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> pandas.Series | pandas.DataFrame:
+        """A Series of an array of one axis, a DataFrame of one of two; computes a lazy array.
+
+        It has the type that pandas gives a list of the same ints: int64 where that holds all numbers, else
+        uint64, else object, of Python ints. ``rd.from_ints`` reads a Series. Elements of fields are the
+        integers of :meth:`to_ints`. It needs pandas.
+
+        Raises
+        ------
+        ImportError
+            If there is no pandas.
+        ValueError
+            If the array has no axes, or more than two.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install 'rnsdask[pandas]'") from None
+        if self.ndim not in (1, 2):
+            raise ValueError(
+                f"pandas has tables of one axis or two, got shape {self.shape}; x.reshape changes it"
+            )
+        ints = self.to_ints()
+        kind = machine_type(*_ends(ints.reshape(-1).tolist()))
+        values = ints if kind is None else ints.astype(kind)
+        return pandas.Series(values) if self.ndim == 1 else pandas.DataFrame(values)
+
+    def to_arrow(self, type: pyarrow.DataType | None = None) -> pyarrow.Array:  # noqa: A002  (as pyarrow calls it)
+        """The numbers as an array of Arrow; computes a lazy array. ``pa.array(x)`` does the same.
+
+        It has the first of these types that holds all numbers: int64, uint64, decimal128(38, 0),
+        decimal256(76, 0), and large_string, of decimal digits. ``rd.from_ints`` reads each of them. Elements
+        of fields are the integers of :meth:`to_ints`. It needs pyarrow.
+
+        Parameters
+        ----------
+        type : pyarrow.DataType, optional
+            Another type: of integers, decimals without fraction, or text.
+
+        Raises
+        ------
+        ImportError
+            If there is no pyarrow.
+        TypeError
+            If `type` is another one.
+        ValueError
+            If the array has not one axis.
+        OverflowError
+            If a number does not fit into `type`; it names its index.
+        """
+        pyarrow_for("to_arrow")
+        _check_column(self, "Arrow's arrays have")
+        if type is not None:
+            check_arrow_type(type)
+        ints = self.to_ints().tolist()
+        return arrow_array(ints, arrow_type(*_ends(ints)) if type is None else type)
+
+    __arrow_array__ = to_arrow
+
+    def to_parquet(
+        self,
+        path: _Path,
+        column: str = "value",
+        *,
+        type: Any = None,  # noqa: A002
+        overwrite: bool = False,
+    ) -> None:
+        """Write the numbers to a Parquet file of one column, as :func:`.read_parquet` reads it.
+
+        A lazy array is computed some chunks at a time, in order, and each chunk is a row group. What several
+        chunks need is computed again each time, unless it was persisted (:meth:`persist`) or stored before.
+        It needs pyarrow.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A local file, which gets its name when it is whole.
+        column : str
+            The column's name.
+        type : pyarrow.DataType, optional
+            The column's type, as :meth:`to_arrow` takes it. Without it that of an array in memory is the
+            one that it has there. The numbers of a lazy array are not known yet: the type is the first that
+            holds all numbers up to its bound, or, if it has none, all of its number system.
+        overwrite : bool
+            Replace a file that is there.
+
+        Raises
+        ------
+        ImportError, TypeError, ValueError, OverflowError
+            As :meth:`to_arrow`; ValueError also if `path` is a URL. No file is written then.
+        JobError
+            If there is a file at `path`, and `overwrite` is false.
+        StoreError
+            If `path` is in a Zarr array.
+        """
+        pyarrow_for("to_parquet")
+        file = local_path(path, "path")
+        if not isinstance(column, str):
+            raise TypeError(
+                must("column", f"be a name, got {brief(column)} of type {column.__class__.__name__}")
+            )
+        overwrite = as_bool(overwrite, "overwrite")
+        _check_column(self, "a column of Parquet has")
+        if type is not None:
+            check_arrow_type(type)
+        check_file_outside_arrays(file)
+        with new_file(file, overwrite=overwrite) as stream:
+            if not self._is_lazy:
+                array = self.to_arrow(type)
+                with parquet_writer(stream, column, array.type) as write:
+                    write(array)
+                return
+            kind = arrow_type(*self.system.known_range) if type is None else type
+            with parquet_writer(stream, column, kind) as write:
+                for array in _arrow_chunks(self, kind):
+                    write(array)

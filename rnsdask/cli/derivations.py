@@ -258,7 +258,8 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 
         for store, array in ((a, x), (b, y)):
             check_overflow(store, array.system, overflow)
-        return convolution.convolve(x, y, kind, axis, overflow=overflow)
+        given: Any = overflow
+        return convolution.convolve(x, y, kind, axis, overflow=given)
 
     def waiting(x: Any, y: Any) -> int:
         from rnsdask.lazy import convolve as convolution

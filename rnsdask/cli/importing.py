@@ -272,7 +272,7 @@ def _import_residues(
         return
     with fitting(work), measured() as cost:
         done = job.import_residues(array, found, source, output, progress=progress)
-    used = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
+    used: dict[str, Any] = {"n_moduli": len(array.moduli), "bits": array.moduli.bits}
     _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
 

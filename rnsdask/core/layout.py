@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 
 from rnsdask.core.errors import JobError, abbreviate, brief
-from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
+from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.ways import Message, Way, must
 
 RESIDUE_AXIS = 0
@@ -194,7 +194,6 @@ def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
     A NumPy, CuPy or Dask array is right if its dtype is ``uint32`` and its shape ``(n, *shape)`` with at
     least one axis in `shape`, where n is the number of moduli, and no element is masked.
     """
-    check_moduli_set(moduli)
     try:
         dtype, shape, ndim = residues.dtype, residues.shape, residues.ndim
     except AttributeError:

@@ -166,11 +166,11 @@ class NumberSystem(ABC):
         """The lowest and the highest number that the array may hold, by its range and bound."""
         return self.value_range
 
-    def with_bound(self, bound: int | None) -> Any:  # noqa: ARG002  (for systems that know one)
+    def with_bound(self, bound: int | None) -> Self:  # noqa: ARG002  (for systems that know one)
         """Return the same system with another bound, or without; itself if it knows none."""
         return self
 
-    def holding(self, *ranges: tuple[int, int]) -> Any:
+    def holding(self, *ranges: tuple[int, int]) -> Self:
         """Return the same system with the bound that ranges of numbers give, if it knows one."""
         if not self.extends:
             return self

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 
@@ -27,7 +28,7 @@ class Operation:
         """Number of operands."""
         return sum(len(factors) for _, factors in self.terms)
 
-    @property
+    @cached_property
     def is_sum(self) -> bool:
         """Whether no operands are multiplied."""
         return all(len(factors) == 1 for _, factors in self.terms)

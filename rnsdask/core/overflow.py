@@ -1,6 +1,6 @@
 """Overflow mode for a block of code, set as NumPy's ``errstate`` does."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -12,6 +12,9 @@ OVERFLOW_MODES = ("raise", "wrap", "flag", "extend")
 """An error; the result modulo M; the same with a mask of those that overflowed; or more moduli."""
 
 _mode: ContextVar[str | None] = ContextVar("rnsdask_overflow", default=None)
+
+set_overflow: Callable[[], str | None] = _mode.get
+"""Return the mode that :func:`errstate` has set, or None."""
 
 
 @contextmanager
@@ -47,11 +50,6 @@ def overflow_set(overflow: str | None) -> Iterator[None]:
         yield
     finally:
         _mode.reset(token)
-
-
-def set_overflow() -> str | None:
-    """Return the mode that :func:`errstate` has set, or None."""
-    return _mode.get()
 
 
 def chosen_mode(overflow: str | None, *systems: NumberSystem) -> str:

@@ -69,9 +69,14 @@ def clip(a: Range, low: Range, high: Range) -> Range:
     return minimum(maximum(a, low), high)
 
 
-def where(_condition: Range, a: Range, b: Range) -> Range:
+def hull(a: Range, b: Range) -> Range:
     """One or the other."""
-    return _hull(*a, *b)
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def where(_condition: Range, a: Range, b: Range) -> Range:
+    """One or the other, by a condition."""
+    return hull(a, b)
 
 
 def floor_divide(a: Range, b: Range) -> Range:
@@ -107,9 +112,17 @@ def power(a: Range, exponent: Range, modulus: Range | None = None) -> Range:
         raise ValueError("the exponent of a power must not be negative")
     if max(map(abs, a)) > 1:
         check_bits(k * max(end.bit_length() for end in a))
-    ends = sorted(end**k for end in a)
+    return power_by(a, k)
+
+
+def power_by(a: Range, exponent: int) -> Range:
+    """Powers by an integer that is not negative."""
+    if exponent and max(map(abs, a)) < 2:  # of -1, 0 and 1
+        exponent = 2 - exponent % 2
+    ends = sorted(end**exponent for end in a)
     # An even power of a range around 0 has its least value there.
-    return (0 if k and k % 2 == 0 and a[0] <= 0 <= a[1] else ends[0]), ends[1]
+    is_even = exponent > 0 and exponent % 2 == 0
+    return (0 if is_even and a[0] <= 0 <= a[1] else ends[0]), ends[1]
 
 
 def left_shift(a: Range, shift: Range) -> Range:

@@ -53,45 +53,42 @@ class Entry:
         def call(*blocks: Any, system: Any, **options: Any) -> Any:
             for name in names:
                 options[name] = system if name == "system" else getattr(system, name)
-            for name in not_taken:
-                options.pop(name, None)
+            for name in not_taken.intersection(options):
+                del options[name]
             return function(*blocks, **options)
 
         return call
 
-    def takes(self, option: str) -> bool:
-        """Whether the function has an option of the row."""
-        return option in self._taken
-
     @cached_property
     def overflows(self) -> bool:
         """Whether results may be out of range."""
-        return "mode" in self._taken
+        return "mode" in self.taken
 
     @cached_property
     def located(self) -> bool:
         """Whether errors name the place of a number."""
-        return "locate" in self._taken
+        return "locate" in self.taken
 
     @cached_property
     def ranged(self) -> bool:
         """Whether ranges of the operands are of use."""
-        return "ranges" in self._taken
+        return "ranges" in self.taken
 
     @cached_property
-    def _taken(self) -> frozenset[str]:
+    def taken(self) -> frozenset[str]:
+        """Names of the function's parameters, but for what a partial function has been given."""
         given = self.function.keywords if isinstance(self.function, partial) else {}
         return frozenset(inspect.signature(self.function).parameters) - set(given)
 
     @cached_property
     def _not_taken(self) -> frozenset[str]:
         # Elementwise operations ask which of the options it takes: modes, places and ranges.
-        return frozenset() if self.row.kind == "numbers" else self.row.offered - self._taken
+        return frozenset() if self.row.kind == "numbers" else self.row.offered - self.taken
 
     @cached_property
     def _of_system(self) -> tuple[str, ...]:
         options = self.row.signature.parameters
-        return tuple(name for name in OF_SYSTEMS if name in self._taken and name not in options)
+        return tuple(name for name in OF_SYSTEMS if name in self.taken and name not in options)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def divide_by(words: Array, divisor: int, system: FiniteFields) -> Array:
 
 def check_divisor(system: FiniteFields, divisor: int) -> None:
     """Raise ZeroDivisionError for a divisor whose element is 0 in a field."""
-    system.reciprocal(divisor)
+    system.check_divisor(divisor)
 
 
 def multiply_sparse(x: Array, matrix: Any, moduli: ModuliSet) -> Array:

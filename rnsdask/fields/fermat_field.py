@@ -125,10 +125,14 @@ class FermatField(FiniteFields):
         """Bits of the prime."""
         return self.modulus.bit_length()
 
-    def reciprocal(self, value: int) -> int:
-        """The inverse modulo p of an integer; ZeroDivisionError if p divides it."""
+    def check_divisor(self, value: int) -> None:
+        """Raise ZeroDivisionError if p divides an integer."""
         if value % self.modulus == 0:
             raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {self}")
+
+    def reciprocal(self, value: int) -> int:
+        """The inverse of an integer modulo p; an error as of :meth:`check_divisor`."""
+        self.check_divisor(value)
         return int(gmpy2.invert(value, self.modulus))
 
     # ---- roots of unity -----------------------------------------------------------------------------------

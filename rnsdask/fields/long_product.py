@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias, overload
 
 import gmpy2
 import numpy as np
@@ -51,7 +51,11 @@ PARALLEL_BITS = 2**22
 BLOCK = 2**13
 
 
-def long_multiply(a: Any, b: Any) -> Any:
+@overload
+def long_multiply(a: int, b: int) -> int: ...
+@overload
+def long_multiply(a: SupportsIndex, b: SupportsIndex) -> gmpy2.mpz: ...
+def long_multiply(a: SupportsIndex, b: SupportsIndex) -> int | gmpy2.mpz:
     """Exact product of two integers, which may have billions of bits.
 
     The integers are polynomials with digits of 128 to 256 bits as coefficients. These are multiplied modulo

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import gmpy2
 import numpy as np
@@ -33,6 +33,9 @@ from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, r
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
+
 
 class FiniteFields(NumberSystem):
     """Elements of one finite field or of several at once: :class:`.PrimeFields` or :class:`.FermatField`.
@@ -40,6 +43,7 @@ class FiniteFields(NumberSystem):
     Every integer stands for an element, and every result is an element: nothing is out of range.
     """
 
+    array_type: ClassVar[type["FieldArray"]]
     lacks: ClassVar[str] = "elements of fields have no order, sign or size"
     ways_out: ClassVar[Mapping[str, Message]] = {
         RNS_TABLE: Message(Way.INTEGERS, " makes integers, which have"),
@@ -63,6 +67,10 @@ class FiniteFields(NumberSystem):
             f"operands are of different fields: {self!r} and {other!r}",
             Conversions((self.conversions[self.table_name],)),
         )
+
+    @abstractmethod
+    def check_divisor(self, value: int) -> None:
+        """Raise ZeroDivisionError if the element that an integer stands for is 0 in a field."""
 
     @abstractmethod
     def reciprocal(self, value: int) -> int:
@@ -126,11 +134,15 @@ class PrimeFields(FiniteFields):
             Conversions((Conversion.FIELDS_OF_ELEMENTS,)),
         )
 
-    def reciprocal(self, value: int) -> int:
-        """The inverse modulo M; ZeroDivisionError names a prime that divides the integer."""
+    def check_divisor(self, value: int) -> None:
+        """Raise ZeroDivisionError if a prime divides an integer, naming the first."""
         for p in self.moduli:
             if value % p == 0:
                 raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {p}")
+
+    def reciprocal(self, value: int) -> int:
+        """The inverse of an integer modulo M; an error as of :meth:`check_divisor`."""
+        self.check_divisor(value)
         return int(gmpy2.invert(value, self.moduli.product))
 
     @property

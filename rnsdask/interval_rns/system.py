@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from rnsdask.interval_rns.wide_system import wide_system
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.system import RNS
 
+if TYPE_CHECKING:
+    from rnsdask.arrays.interval_rns_array import IntervalRNSArray
+
 
 @dataclass(frozen=True, repr=False)
 class IntervalRNS(NumberSystem):
@@ -48,6 +51,7 @@ class IntervalRNS(NumberSystem):
         If `moduli` is no ModuliSet, or `source` no WideModuli.
     """
 
+    array_type: ClassVar[type["IntervalRNSArray"]]
     table_name: ClassVar[str] = INTERVAL_RNS_TABLE
     stored_as: ClassVar[str] = "interval-rns"
     required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")

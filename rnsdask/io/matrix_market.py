@@ -57,7 +57,7 @@ def is_matrix_market(begin: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Head:
-    """What a file says before its entries.
+    """Head of a file, which comes before its entries.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Head:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """What the line of an entry has."""
+        """Words in the line of an entry."""
         places = ("a row", "a column") if self.sparse else ()
         return places if self.field == PATTERN else (*places, "an integer")
 

@@ -23,7 +23,7 @@ from rnsdask.core.messages import size_text
 from rnsdask.core.moduli import to_text
 from rnsdask.core.places import local_path
 from rnsdask.core.reductions import ReductionResult
-from rnsdask.store import StoreInfo, fingerprint
+from rnsdask.store import StoreInfo, full_version
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 
 FORMAT = 1
@@ -128,13 +128,13 @@ ARRAYS = Kind(_write_array, _read_array)
 """NumPy arrays of integers, also of Python's."""
 
 
-def job_of_pieces(identity: str, operation: str, pieces: int, cut: str) -> dict[str, Any]:
-    """Describe a job, so that the same one is known again, by an identity of operands and parameters.
+def job_of_pieces(job: str, operation: str, pieces: int, cut: str) -> dict[str, Any]:
+    """Describe a job, so that the same one is known again, by the hash of operands and parameters.
 
     `cut` describes the pieces: on another processor, as many may be of other primes.
     """
-    job = {"format": FORMAT, "operation": operation, "pieces": pieces, "input": identity}
-    return {**job, "cut": _digest({"cut": cut})}
+    fields = {"format": FORMAT, "operation": operation, "pieces": pieces, "input": job}
+    return {**fields, "cut": _digest({"cut": cut})}
 
 
 def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -
         "shape": list(info.shape),
         "chunks": list(info.chunks),
         "pieces": len(groups),
-        "input": fingerprint(info),
+        "input": full_version(info),
     }
 
 

@@ -80,7 +80,9 @@ def prepare(
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     job = job_hash(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
-    nbytes = bytes_read([array.words], [one.words for one in opened.values()]) if array.size else 0
+    made_of: list[Any] = [one.words for one in opened.values()]
+    words: Any = array.words
+    nbytes = bytes_read([words], made_of) if array.size else 0
     nbytes *= passes(*arrays)
     return Derivation(operation, array, once, nbytes, work, job)
 

@@ -195,6 +195,7 @@ class _Target:
             decision = store.Decision.BEGIN
         is_resumed = decision is store.Decision.GO_ON
         writer: store.ArrayWriter
+        blocks: Any
         if isinstance(source, NumberArray):
             writer, blocks = writing.open_store(source, of_values, decision), source.words
         else:

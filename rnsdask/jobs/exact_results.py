@@ -26,7 +26,9 @@ from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import FOOTPRINTS
+from rnsdask.core.rows import divide_by
 from rnsdask.core.ways import Message
 from rnsdask.fields.p_adic import Plan, is_quicker
 from rnsdask.fields.polynomial_determinants import VALUES_WORDS
@@ -58,10 +60,22 @@ took 0.06 s, and of characteristic polynomials 1024 rows 3.2 s; results of integ
 def computing(operation: str, array: Any) -> float:
     """How much a GPU computes with an array of whole matrices, as :attr:`.Footprint.passes` has it."""
     # Images modulo primes are computed apart from one another; a matrix of elements of fields is one task.
-    if not array.system.extends and math.prod(array.words.numblocks) == 1:
+    of_integers = _has_integer_results(array.system)
+    if not of_integers and math.prod(array.words.numblocks) == 1:
         return 0
-    side = _SIDE_OF_INTEGERS if array.system.extends else _SIDE
+    side = _SIDE_OF_INTEGERS if of_integers else _SIDE
     return float(array.words.chunksize[-1] / (_SIDE_OF_CHARPOLY if operation == "charpoly" else side))
+
+
+def _has_integer_results(system: NumberSystem) -> bool:
+    """Whether results are Python ints of any size, as of all numbers but elements of fields."""
+    return divide_by.name not in system.table
+
+
+def _greatest(arrays: Sequence[Any]) -> int:
+    """The greatest magnitude that a number of some arrays may have."""
+    greatest: int = max(abs(end) for array in arrays for end in array.system.known_range)
+    return greatest
 
 
 @dataclass(frozen=True)
@@ -126,10 +140,10 @@ def _work(
     words, each = _COPIES * images * len(arrays), 0
     if operation == "rank":
         each = _RANK_BYTES
-    elif largest.system.extends:
+    elif _has_integer_results(largest.system):
         # A result is a sum of products of as many numbers as a row and a column have.
         factors = sum(sum(array.shape[-axes:]) for array in arrays)
-        nbytes = factors * (2 + max(array.system.known_magnitude.bit_length() for array in arrays) // 8)
+        nbytes = factors * (2 + _greatest(arrays).bit_length() // 8)
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * nbytes
         words += 2 * _lifted(operation, arrays, 8 * nbytes) if axes == 2 else 0
     direct = all(source.info.has_chunk_files for source in sources)
@@ -151,7 +165,7 @@ def _lifted(operation: str, arrays: Sequence[Any], bits: int) -> int:
     rows = int(matrices.shape[-1])
     of_vectors = [b for b in right if b.ndim > 1]
     columns = of_vectors[0].shape[-1] if of_vectors else 1
-    magnitude = max(array.system.known_magnitude for array in arrays)
+    magnitude = _greatest(arrays)
     if operation not in ("det", "solve") or not is_quicker(
         meta_from_array(matrices.words), rows, columns, magnitude
     ):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rnsdask.core.places import is_url, read_place
-from rnsdask.store import PlainInfo, StoreInfo, fingerprint, locate
+from rnsdask.store import PlainInfo, StoreInfo, full_version, locate
 
 
 def job_hash(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **parameters: Any) -> str:
@@ -17,7 +17,7 @@ def job_hash(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **para
     metadata, and of any chunk's size or time of modification, change the hash. `parameters` are what else the
     result depends on, number systems among it; JSON can write it.
     """
-    stores = {name: [info.path, fingerprint(info)] for name, info in inputs.items()}
+    stores = {name: [info.path, full_version(info)] for name, info in inputs.items()}
     return _hash({"operation": operation, "inputs": stores, "parameters": parameters})
 
 

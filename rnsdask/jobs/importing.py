@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import layout
-from rnsdask.core import rows as table_rows
 from rnsdask.core.errors import InputError, JobError, brief
 from rnsdask.core.file_formats import (
     FIRST_BYTES,
@@ -32,6 +31,7 @@ from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.places import is_url, read_place
+from rnsdask.core.rows import compare
 from rnsdask.core.ways import REPLACE, Message, Way, must, with_ways
 from rnsdask.io.integer_reading import BinaryReader, ByteOrder, IntegerReader, Readable, TextReader
 from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
@@ -271,7 +271,7 @@ class RecordForm(_BinaryForm):
 
 def _of_elements(system: NumberSystem) -> bool:
     """Whether numbers of a system have no order, for any integer stands for one of them."""
-    return table_rows.compare.name not in system.table
+    return compare.name not in system.table
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:

@@ -31,7 +31,7 @@ def reduce(
     The folder `checkpoint` keeps finished partial results; those that it holds already are not computed
     again. JobError if they are of another job, or the input has changed; or if the cluster has gone.
     """
-    words = array.words
+    words: Any = array.words
     groups = groups_of(words.npartitions)
     kept = None
     if checkpoint is not None and info is not None:

@@ -165,7 +165,7 @@ def write_transform(
     with nullcontext() if resumed else removing_failed(writer.discard, clear):
         if not resumed:  # the output is this job's now, and all that other ones left is of no use
             clear()
-        words = _in_passes(transform, path, client, progress) if transform.steps else result.words
+        words: Any = _in_passes(transform, path, client, progress) if transform.steps else result.words
         kept, damaged = check_written([(writer, words)], client) if resumed else (set(), set())
         missing = [index for index in writer.indices() if index not in kept]
         # All chunks of a line together, as they are made.
@@ -211,5 +211,6 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
 
 
 def _words_at(place: store.Location) -> da.Array:
-    words: da.Array = open_words(store.open_info(place, store.all_systems)).words
-    return words
+    words: Any = open_words(store.open_info(place, store.all_systems)).words
+    lazy: da.Array = words
+    return lazy

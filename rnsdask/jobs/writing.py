@@ -80,18 +80,19 @@ def write_array(
     if decision is store.Decision.DONE:
         return Transfer(array.size, 0, array.nbytes, math.prod(source.numblocks))
     resumed = decision is store.Decision.GO_ON
+    words: Any = source.words
     kept: set[Index] = set()
     damaged: set[Index] = set()
     writer = open_store(source, output, decision, any_job=compare_all)
     with nullcontext() if resumed else removing_failed(writer.discard):
         begun()
         if resumed:
-            kept, damaged = check_written([(writer, source.words)], client)
+            kept, damaged = check_written([(writer, words)], client)
             if compare_all:
-                compute(counts(source.words, _Comparison(writer), sorted(kept)), client)
+                compute(counts(words, _Comparison(writer), sorted(kept)), client)
         missing = [index for index in writer.indices() if index not in kept]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        write(source.words, writer, missing, client, progress=progress, label=label, **amount)
+        write(words, writer, missing, client, progress=progress, label=label, **amount)
     return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
 
 
@@ -104,7 +105,11 @@ def open_store(
             output.path, overwrite=output.overwrite, job=output.job
         )
         return begun
-    facts = {"shape": source.shape, "chunks": source.storable_lengths(), "system": source.system}
+    facts: dict[str, Any] = {
+        "shape": source.shape,
+        "chunks": source.storable_lengths(),
+        "system": source.system,
+    }
     return resume_store(output, any_job, **facts)
 
 

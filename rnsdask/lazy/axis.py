@@ -15,8 +15,9 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
-from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
+from rnsdask.lazy.tree import check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
+from rnsdask.typing import SplitEvery
 
 
 @by_table(rows.extrema)

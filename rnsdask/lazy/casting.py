@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import dask.array as da
 import numpy as np
@@ -21,8 +21,9 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks, map_values, nameable
 from rnsdask.lazy.number_chunks import numbers_of, words_of
-from rnsdask.lazy.operands import Numbers, is_number_array
+from rnsdask.lazy.operands import N, Numbers, is_number_array
 from rnsdask.lazy.promotion import in_grown_system
+from rnsdask.typing import PlainArray
 
 
 def to_machine_integers(x: Numbers, dtype: np.dtype[Any]) -> Any:
@@ -62,8 +63,24 @@ def without_bound(system: Any) -> Any:
     return system.with_bound(None)
 
 
+@overload
 def map_blocks(
-    x: Any,
+    x: N,
+    function: Callable[..., Any],
+    *args: Any,
+    name: str | None = None,
+    token: str | None = None,
+    dtype: None = None,
+    chunks: Any = None,
+    drop_axis: Any = None,
+    new_axis: Any = None,
+    enforce_ndim: bool = False,
+    meta: None = None,
+    **options: Any,
+) -> N: ...
+@overload
+def map_blocks(
+    x: Numbers,
     function: Callable[..., Any],
     *args: Any,
     name: str | None = None,
@@ -75,7 +92,21 @@ def map_blocks(
     enforce_ndim: bool = False,
     meta: Any = None,
     **options: Any,
-) -> Any:
+) -> PlainArray[Any]: ...
+def map_blocks(
+    x: N,
+    function: Callable[..., Any],
+    *args: Any,
+    name: str | None = None,
+    token: str | None = None,
+    dtype: DTypeLike | None = None,
+    chunks: Any = None,
+    drop_axis: Any = None,
+    new_axis: Any = None,
+    enforce_ndim: bool = False,
+    meta: Any = None,
+    **options: Any,
+) -> N | PlainArray[Any]:
     """Apply a function to each chunk, by Dask's ``map_blocks``; of an array in memory, to it as a whole.
 
     Parameters
@@ -112,8 +143,9 @@ def map_blocks(
     if dtype is None and meta is not None:
         dtype = meta.dtype
     kind = None if dtype is None else np.dtype(dtype)
-    lazy = x if isinstance(x.words, da.Array) else x.rechunk(-1)
-    make, system, like = type(x), x.system, meta_from_array(lazy.words)
+    numbers: Any = x
+    lazy = x if isinstance(x.words, da.Array) else numbers.rechunk(-1)
+    make, system, like = type(numbers), x.system, meta_from_array(lazy.words)
     arrays = [_chunks_of(other) for other in (lazy, *args)]
     collections = {key: value for key, value in options.items() if is_dask_collection(value)}
     plain = {key: value for key, value in options.items() if key not in collections}
@@ -138,7 +170,8 @@ def map_blocks(
         made = map_values(_of_its_shape, made, dtype=kind, located=True, like=meta_from_array(made))
     if lazy is not x and not any(isinstance(array, da.Array) for array in arrays[1:]):
         made = made.compute(scheduler="sync")
-    return made if kind is not None else make(made, without_bound(system))
+    found: N | PlainArray[Any] = made if kind is not None else make(made, without_bound(system))
+    return found
 
 
 def _chunks_of(value: Any) -> Any:

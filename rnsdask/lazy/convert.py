@@ -1,5 +1,7 @@
 """Numbers of an array read as other things, lazy on Dask: integers, residues of other moduli, and bounds."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import dask.array as da
@@ -19,6 +21,7 @@ from rnsdask.rns import evaluation as evaluations
 from rnsdask.rns import extend
 from rnsdask.rns.evaluation import FixedPointInterval, IntervalEvaluation
 from rnsdask.rns.system import RNS
+from rnsdask.typing import PlainArray
 
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
 
@@ -64,7 +67,9 @@ def _packed_interval(block: Array, *, system: RNS, accuracy: float) -> NDArray[n
     return packed
 
 
-def mixed_radix_digits(x: Any, moduli: ModuliSet | None = None) -> Any:
+def mixed_radix_digits(
+    x: Numbers | NDArray[np.uint32] | PlainArray[np.uint32], moduli: ModuliSet | None = None
+) -> PlainArray[np.uint32]:
     """Mixed-radix digits of each number X modulo M, least significant first, in the set's own order.
 
     Parameters
@@ -86,11 +91,17 @@ def mixed_radix_digits(x: Any, moduli: ModuliSet | None = None) -> Any:
         If there is no moduli set for residues, or another one than the array's.
     """
     words, moduli = _residues_and_moduli("mixed_radix_digits", x, moduli)
-    return map_chunks(evaluations.mixed_radix_digits, words, rows=len(moduli), moduli=moduli)
+    found: PlainArray[np.uint32] = map_chunks(
+        evaluations.mixed_radix_digits, words, rows=len(moduli), moduli=moduli
+    )
+    return found
 
 
 def fixed_point_interval(
-    x: Any, moduli: ModuliSet | None = None, bits: int | None = None, scale: int = 0
+    x: Numbers | NDArray[np.uint32] | PlainArray[np.uint32],
+    moduli: ModuliSet | None = None,
+    bits: int | None = None,
+    scale: int = 0,
 ) -> FixedPointInterval:
     """Evaluate the interval of ``2**scale * X/M`` modulo 1 in fixed point.
 
@@ -116,15 +127,18 @@ def fixed_point_interval(
         If residues do not fit the set, there is none or another than the array's, `bits` is another number
         or `scale` is negative.
     """
+    found: FixedPointInterval
     words, moduli = _residues_and_moduli("fixed_point_interval", x, moduli)
     if not isinstance(words, da.Array):
-        return evaluations.fixed_point_interval(words, moduli, bits, scale)
+        found = evaluations.fixed_point_interval(words, moduli, bits, scale)
+        return found
     # One number is evaluated at once: it tells the bits, and refuses what cannot be.
     bits = evaluations.fixed_point_interval(np.zeros((len(moduli), 1), np.uint32), moduli, bits, scale).bits
     count = bits // 32
     options: dict[str, Any] = {"moduli": moduli, "bits": bits, "scale": scale}
     both = map_chunks(_packed_fixed_point, words, rows=2 * count, **options)
-    return FixedPointInterval(both[:count], both[count:], bits, scale)
+    found = FixedPointInterval(both[:count], both[count:], bits, scale)
+    return found
 
 
 def _packed_fixed_point(block: Array, *, moduli: ModuliSet, bits: int, scale: int) -> Array:

@@ -1,9 +1,11 @@
 """Convolution along an axis, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.fields.convolution`)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import dask.array as da
 import numpy as np
@@ -27,6 +29,7 @@ from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
+    N,
     Numbers,
     Operand,
     broadcast_shape,
@@ -45,6 +48,7 @@ from rnsdask.lazy.widening import Residues, apply_to_arrays
 from rnsdask.rns import matmul as products
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
+from rnsdask.typing import Flag, Flagged, Integers, Overflow
 
 MODES = ("full", "same", "valid", "cyclic", "negacyclic")
 
@@ -52,9 +56,27 @@ Window = tuple[int, int]
 """Which numbers of the full convolution are wanted: the first, and the one after the last."""
 
 
+@overload
 def convolve(
-    a: Operand, b: Operand, mode: str = "full", axis: SupportsIndex = -1, *, overflow: str | None = None
-) -> Any:
+    a: N | Integers,
+    b: N | Integers,
+    mode: str = "full",
+    axis: SupportsIndex = -1,
+    *,
+    overflow: Overflow | None = None,
+) -> N: ...
+@overload
+def convolve(
+    a: N | Integers, b: N | Integers, mode: str = "full", axis: SupportsIndex = -1, *, overflow: Flag
+) -> Flagged[N]: ...
+def convolve(
+    a: N | Integers,
+    b: N | Integers,
+    mode: str = "full",
+    axis: SupportsIndex = -1,
+    *,
+    overflow: Overflow | Flag | None = None,
+) -> N | Flagged[N]:
     """Convolution along an axis, exact: number k is the sum of all products ``a_i b_j`` with i + j = k.
 
     Parameters
@@ -106,7 +128,8 @@ def convolve(
     if not extends(overflow, x, y):
         x, y = made_alike(x, y)
     how: dict[str, Any] = {"mode": mode, "axis": axis, "overflow": overflow}
-    return apply_to_arrays("convolve", rows.convolve, x, y, **how)
+    found: N | Flagged[N] = apply_to_arrays("convolve", rows.convolve, x, y, **how)
+    return found
 
 
 def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> int:

@@ -8,12 +8,12 @@ from rnsdask.core import ranges, rows
 from rnsdask.core.errors import abbreviate, bits_text, brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Part, Row
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.core.ways import Message, Way, must
-from rnsdask.lazy.elementwise import apply, entry_of, finished, has, holding, mapped, ranges_of
+from rnsdask.lazy import plan
+from rnsdask.lazy.elementwise import align, apply, entry_of, finish, has, mapped, plan_operation
 from rnsdask.lazy.growing import check_shift, extends, grown, grows
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_values
@@ -25,7 +25,6 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     is_number_array,
     made_like,
-    prepare,
     scalar,
     with_machine_integers,
 )
@@ -43,36 +42,23 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     result is computed; its index is the first in its chunk.
     """
     dividend, divisor = with_arrays(dividend, divisor)
-    by_array = is_number_array(divisor)
+    by_array, name = is_number_array(divisor), name or _NAMES.get(parts, "divmod")
     row = rows.floor_divide if by_array else rows.floor_divide_by
-    entry = entry_of(row, dividend, divisor, name=name or _NAMES.get(parts, "divmod"))
     if grows(*filter(is_number_array, (dividend, divisor))):
         dividend, divisor = _extended(dividend, divisor, parts)
+    values = (dividend, divisor) if by_array else (dividend,)
+    found = plan_operation(row, values, "raise", name)
     options: dict[str, Any] = {"parts": parts}
-    if by_array:
-        operands = prepare(dividend, divisor)
-        system, blocks = operands.system, operands.blocks
-        known = ranges_of((dividend, divisor), system)
-        system = system.holding(*known)
-        if entry.ranged:
-            options["ranges"] = known
-    else:
-        system, blocks = dividend.system, (dividend.words,)
-        known = system.known_range, _range_of_divisor(divisor, system)
+    known = found.ranges if by_array else (*found.ranges, _range_of_divisor(divisor, dividend.system))
+    if not by_array:
         lazy = is_lazy_integer(divisor)
         options |= {"integer": ("divisor", divisor)} if lazy else {"divisor": scalar(divisor)}
-    n = system.rows
-    words = mapped(row, blocks, system, count=len(parts), **options)
-    return [
-        finished(
-            (dividend, divisor),
-            words[i * n : (i + 1) * n],
-            holding(system, _RESULTS[part], *known),
-            "raise",
-            entry,
-        )
-        for i, part in enumerate(parts)
-    ]
+    elif found.entry.ranged:
+        options["ranges"] = known
+    system = found.system
+    words, n = mapped(row, align(found, values), system, count=len(parts), **options), system.rows
+    systems = [plan.result_system(found.meeting, _RESULTS[part], known) for part in parts]
+    return [finish(found, values, words[i * n : (i + 1) * n], made) for i, made in enumerate(systems)]
 
 
 def _extended(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tuple[Operand, Operand]:
@@ -139,7 +125,7 @@ def right_shift(x: Operand, bits: Any) -> Any:
     """Quotients by powers of two, rounded down, as :func:`.functions.right_shift` says."""
     check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) >>")
     if has(rows.right_shift, x) and is_number_array(x):
-        return _shifted(rows.right_shift, x, bits, None)
+        return _shifted(rows.right_shift, x, bits, "raise")
     _check_shifts(rows.right_shift, x)
     # No number is longer than the range, so that all further shifts give the same.
     most = max(end.bit_length() for end in x.system.value_range)
@@ -153,7 +139,7 @@ def _check_shifts(row: Row[..., Any], x: Operand) -> None:
 
 
 def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:
-    entry, mode, system, integer = x.system.table[row.name], overflow_mode(overflow), x.system, None
+    found, integer = plan_operation(row, (x,), overflow), None
     blocks: tuple[Any, ...] = (x.words,)
     if is_lazy_integer(bits):
         integer = ("counts", bits)
@@ -164,8 +150,7 @@ def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) ->
         blocks = (x.words, np.full((1,) * x.words.ndim, min(value, LONGEST_SHIFT), dtype=np.int64))
     else:
         blocks = with_machine_integers(x, bits, "numbers of bits")
-    words = mapped(row, blocks, system, mode=mode, integer=integer)
-    return finished((x,), words, system, mode if entry.overflows else "raise", entry)
+    return finish(found, (x,), mapped(row, blocks, found.system, mode=found.mode, integer=integer))
 
 
 def _shift(bits: Any) -> int:

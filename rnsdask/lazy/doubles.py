@@ -1,5 +1,7 @@
 """Numbers as doubles: rounded, and their logarithms, by their leading limbs; lazy on Dask."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +17,7 @@ from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.rns.evaluation import leading_limbs
+from rnsdask.typing import PlainArray
 
 # Words of numbers whose limbs are in memory at one time.
 BLOCK_WORDS = 2**22
@@ -104,7 +107,7 @@ def _rounded(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
     return np.where(negative != 0, -floats, floats)
 
 
-def log2(x: Any) -> Any:
+def log2(x: Numbers) -> PlainArray[np.float64]:
     """Logarithm to the base 2 of each number, as ``numpy.log2``, also of numbers beyond the range of doubles.
 
     Parameters
@@ -124,7 +127,8 @@ def log2(x: Any) -> Any:
         If `x` is not an array of numbers that have a size.
     """
     entry_of(rows.bit_length, x, name="log2")
-    return map_chunks(_log2_block, x.words, dtype=np.float64, system=x.system)
+    found: PlainArray[np.float64] = map_chunks(_log2_block, x.words, dtype=np.float64, system=x.system)
+    return found
 
 
 def _log2_block(block: Array, *, system: NumberSystem) -> Array:

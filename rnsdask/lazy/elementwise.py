@@ -1,41 +1,38 @@
-"""Element-wise operations of any number system: an entry of its table, mapped over chunks."""
+"""Element-wise operations of any number system: an entry of its table, mapped over chunks by a plan."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
+import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core import ranges, rows
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.operations import OPERATIONS
-from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.overflow import overflow_mode, set_overflow
 from rnsdask.core.place import ALONE, Place
-from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Row
-from rnsdask.core.table import Entry, table_at
-from rnsdask.core.ways import Conversion, Conversions, Kind, Message, with_ways
+from rnsdask.core.table import Entry
+from rnsdask.lazy import plan
 from rnsdask.lazy.chunks import as_lazy
-from rnsdask.lazy.growing import grown
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
-    broadcast_shape,
+    blocks_of,
+    brought,
     filled_like,
-    find_lengths,
     integer_of,
     is_lazy_integer,
     is_number_array,
+    is_number_type,
+    known_of,
     made_like,
-    on_one_processor,
     prepare,
     scalar,
-    with_axes,
 )
+from rnsdask.lazy.plan import Plan
 from rnsdask.lazy.promotion import fitted
 from rnsdask.rns.compare import RELATIONS, choose
 
@@ -54,9 +51,7 @@ def entry_of(row: Row[..., Any], *operands: Operand, name: str | None = None) ->
         raise TypeError(
             f"{name or row.name} takes at least one array of numbers, got {kinds}; rd.from_ints makes one"
         )
-    check_one_kind(*arrays, row=row)
-    entry = arrays[0].system.table.get(row.name)
-    return refuse(name or row.name, arrays[0], row) if entry is None else entry
+    return plan.entry_in(row, [array.system for array in arrays], name)
 
 
 def has(row: Row[..., Any], *operands: Operand) -> bool:
@@ -66,33 +61,12 @@ def has(row: Row[..., Any], *operands: Operand) -> bool:
 
 def refuse(name: str, x: Numbers, row: Row[..., Any]) -> NoReturn:
     """Raise the TypeError of an operation that a number system lacks, for its table has no such row."""
-    raise TypeError(Message(f"{name} takes ", Kind.of(type(x), "no"), ": ", x.system.lacking(row)))
+    plan.refuse(name, x.system, row)
 
 
 def check_one_kind(first: Numbers, *others: Numbers, row: Row[..., Any] | None = None) -> None:
     """Raise TypeError if arrays are of several kinds of number systems; the way out is one that has a row."""
-    for other in others:
-        if type(other.system) is not type(first.system):
-            kinds: list[Any] = sorted((Kind.of(type(array), "s") for array in (first, other)), key=str)[::-1]
-            if kinds[0] == kinds[1]:
-                kinds = [f"elements of {array.system!r}" for array in (first, other)]
-            ways = _conversions(first.system, other.system, row)
-            what = Message(kinds[0], " and ", kinds[1], " do not mix")
-            raise TypeError(with_ways(what, *([Conversions(ways)] if ways else [])))
-
-
-def _conversions(a: NumberSystem, b: NumberSystem, row: Row[..., Any] | None) -> tuple[Conversion, ...]:
-    """Conversions of which each brings numbers of two systems to one that has a row; of both, to a third."""
-
-    def has_row(table: str) -> bool:
-        return row is None or row.name in table_at(table)
-
-    pairs = [(x.conversions, y.table_name) for x, y in ((a, b), (b, a)) if has_row(y.table_name)]
-    found = {known[table] for known, table in pairs if table in known}
-    if not found:
-        third = next((table for table in a.conversions if table in b.conversions and has_row(table)), None)
-        found = {a.conversions[third], b.conversions[third]} if third else set()
-    return tuple(sorted(found, key=lambda conversion: conversion.value))
+    plan.check_one_kind([array.system for array in (first, *others)], row)
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------
@@ -122,18 +96,18 @@ def _choose_greater(a: Array, b: Array, *, system: NumberSystem, sign: int) -> A
     return choose(sign * order >= 0, a, b)
 
 
-def _relate(a: Array, b: Array, *, relation: str, system: NumberSystem) -> Array:
-    if relation in ("==", "!=") and rows.differ.name in system.table:
-        different: Array = system.apply(rows.differ, a, b)
-        return (different if relation == "!=" else ~different)[None]
-    return RELATIONS[relation](system.apply(rows.compare, a, b), 0)[None]
+def _relate(a: Array, b: Array, *, relation: str, operation: str, system: NumberSystem) -> Array:
+    found: Array = system.table[operation].call(a, b, system=system)
+    if operation == rows.differ.name:
+        return (found if relation == "!=" else ~found)[None]
+    return RELATIONS[relation](found, 0)[None]
 
 
-def _relate_integer(a: Array, integer: Any, *, relation: str, system: NumberSystem) -> Array:
+def _relate_integer(a: Array, integer: Any, *, relation: str, operation: str, system: NumberSystem) -> Array:
     value = integer_of(integer)
     if side := _side_of(value, system):
         return np.full_like(a[:1], RELATIONS[relation](0, side), dtype=np.bool_)
-    return _relate(a, system.column(value, a.ndim - 1), relation=relation, system=system)
+    return _relate(a, system.column(value, a.ndim - 1), relation=relation, operation=operation, system=system)
 
 
 # ---- arrays -----------------------------------------------------------------------------------------------
@@ -164,6 +138,10 @@ def mapped(
         blocks = (*map(as_lazy, blocks), lazy)
     elif entry.check is not None:
         entry.check(system, **options)
+    if not any(isinstance(block, da.Array) for block in blocks):  # there are no tasks
+        if entry.located:
+            options["locate"] = ALONE.flat_index
+        return entry.call(*blocks, system=system, **options)
     words = count * (result or system).rows + (entry.overflows and mode == "flag")
     return map_chunks(
         run_entry,
@@ -183,114 +161,77 @@ def apply(row: Row[..., Any], *values: Operand, overflow: str | None = None, **o
     The operands are extended for all results where their systems are to grow. What is known of their sizes
     may show that no result is out of range, and gives the result its bound.
     """
-    values = with_arrays(*values)
-    entry = entry_of(row, *values)
-    given = values  # a sign that operands get does not widen what is known of them
-    if entry.overflows and row.result is not None:
-        values, overflow = grown(row.result, overflow, *values)
-    operands = prepare(*values)
-    system, wanted = operands.system, overflow_mode(overflow, operands.system)
-    known = ranges_of(given, system) if system.extends or entry.ranged else ()
-    mode, system, result = _plan(entry, system, known, wanted, options)
-    if entry.ranged and mode != "wrap":
-        if not OPERATIONS[row.name].is_sum:  # keys decide sums, without bounds
-            known = measured_ranges(given, system)
-            mode, *_ = _plan(entry, system, known, wanted, options)
-        options["ranges"] = known
-    words = mapped(row, operands.blocks, system, mode=mode, **options)
-    return words if row.gives is not None else finished(values, words, result, wanted, entry)
-
-
-def finished(values: Sequence[Operand], words: Any, system: Any, mode: str, entry: Entry) -> Any:
-    """The array of some words like the operands; with the mode ``"flag"`` a pair of it and the flags."""
-    result = made_like(values, words, system, mode if entry.overflows else "raise")
-    if mode == "flag":
-        return result if entry.overflows else (result, filled_like(words, 0, np.bool_))
-    return result if entry.row.name in OPERATIONS or not system.grows else fitted(result)
-
-
-def holding(system: Any, result: Callable[..., Range], *known: Range) -> Any:
-    """The system of the results of operands of known ranges, with a bound of them if it knows bounds."""
-    return system.holding(result(*known)) if system.extends else system
-
-
-def ranges_of(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
-    """Least and greatest number of each operand in a system."""
-    return tuple([range_of(value, system) for value in values])
-
-
-def measured_ranges(values: Sequence[Operand], system: NumberSystem) -> tuple[Range, ...]:
-    """Ranges as :func:`ranges_of`, also of arrays in memory that have no bound: they are measured once."""
-    return tuple(
-        [v._measured_system().known_range if is_number_array(v) else range_of(v, system) for v in values]
-    )
-
-
-def range_of(value: Operand, system: NumberSystem) -> Range:
-    """Least and greatest number of an operand beside arrays in a system."""
-    if is_number_array(value):
-        known: Range = value.system.known_range
-        return known
-    if not is_lazy_integer(value):
-        return (scalar(value),) * 2
-    low, high = system.value_range
-    ends = getattr(value, "known_range", None) or (low, high)
-    return max(ends[0], low), min(ends[1], high)
-
-
-def _plan(
-    entry: Entry,
-    system: Any,
-    known: tuple[Range, ...],
-    mode: str,
-    options: dict[str, Any],
-) -> tuple[str, Any, Any]:
-    """The mode of overflow that chunks need, and the systems of the operands and of the results."""
-    if not system.extends:
-        return mode, system, system
-    if entry.plan is None:
-        return _plan_by_ranges(entry.row, entry.ranged, system, known, mode)
-    system = system.holding(*known)
-    mode, bound = entry.plan(system, known, mode, **options)
-    return mode, system, _with_result(system, bound)
-
-
-@lru_cache(CACHED_SETS)
-def _plan_by_ranges(
-    row: Row[..., Any], is_ranged: bool, system: Any, known: tuple[Range, ...], mode: str
-) -> tuple[str, Any, Any]:
-    """Plan an operation by the range of its results, if that follows from the ranges of its operands."""
-    system = system.with_bound(None) if is_ranged else system.holding(*known)
-    if row.result is None:
-        return mode, system, system.with_bound(None)
-    (low, high), (lowest, highest) = row.result(*known), system.value_range
-    is_safe = lowest <= low and high <= highest
-    # Where a result out of range raises, a bound of the others holds for every result.
-    held = mode == "raise" or is_safe
-    bound = max(abs(max(low, lowest)), abs(min(high, highest))) if held else None
-    return "wrap" if is_safe and mode == "raise" else mode, system, _with_result(system, bound)
-
-
-def _with_result(system: Any, bound: int | None) -> Any:
-    """The system with a bound of results, if it says more than the range."""
-    return system.with_bound(None if bound is None or bound >= system.value_range[1] else bound)
+    if not all(kind is int or is_number_type(kind) for kind in map(type, values)):
+        values = with_arrays(*values)
+    return apply_plan(plan_operation(row, values, overflow), values, **options)
 
 
 def apply_exactly(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None) -> Any:
     """Sums, differences or products in as many bits as hold each: arrays may differ in bits and signs."""
-    a, b = with_arrays(a, b)
-    entry, arrays = entry_of(row, a, b), [value for value in (a, b) if is_number_array(value)]
-    if len(arrays) < 2 or a.system.same_numbers(b.system):
-        operands = prepare(a, b)
-        blocks, given = operands.blocks, (operands.system,) * 2
-    else:
-        find_lengths(*arrays)
-        found = on_one_processor([array.words for array in arrays])
-        shape = broadcast_shape([tuple(words.shape[1:]) for words in found])
-        blocks, given = tuple(with_axes(words, len(shape)) for words in found), (a.system, b.system)
-    system, mode = given[0].exact_system(row, given[1]), overflow_mode(overflow)
-    words = mapped(row, blocks, system, mode=mode, given=given)
-    return finished((a, b), words, system, mode, entry)
+    values = with_arrays(a, b)
+    return apply_plan(plan_operation(row, values, overflow, make=plan.plan_exactly), values)
+
+
+def apply_plan(found: Plan, values: Sequence[Operand], **options: Any) -> Any:
+    """Apply an operation by its plan to the operands of which that knows."""
+    row, entry = found.row, found.entry
+    if entry.plan is not None:
+        found = found.by_options(options)
+    blocks = align(found, values)
+    if found.may_measure:
+        found = measure(found, values)
+    if entry.ranged and found.mode != "wrap":
+        options["ranges"] = found.ranges
+    if found.given is not None:
+        options["given"] = found.given
+    words = mapped(row, blocks, found.system, mode=found.mode, **options)
+    return words if row.gives is not None else finish(found, values, words)
+
+
+def finish(found: Plan, values: Sequence[Operand], words: Any, system: Any = None) -> Any:
+    """Make the array of a result's words, in another system than the plan's if one is given.
+
+    With the mode ``"flag"`` it is a pair of the array and the flags.
+    """
+    overflows, is_flagged = found.entry.overflows, found.wanted == "flag"
+    mode = "flag" if is_flagged and overflows else "raise"
+    result = made_like(values, words, found.result if system is None else system, mode)
+    if is_flagged:
+        return result if overflows else (result, filled_like(words, 0, np.bool_))
+    return fitted(result) if found.is_fitted else result
+
+
+def plan_operation(
+    row: Row[..., Any],
+    values: Sequence[Operand],
+    overflow: str | None = None,
+    name: str | None = None,
+    make: Callable[..., Plan] = plan.plan_of,
+) -> Plan:
+    """Plan an operation on operands; errors call it `name`, or else as the row."""
+    try:
+        known = tuple([value.system if is_number_type(type(value)) else known_of(value) for value in values])
+    except TypeError:
+        entry_of(row, *values, name=name)  # whose errors come first
+        raise
+    if not any(map(is_number_type, map(type, values))):
+        entry_of(row, *values, name=name)
+    return make(row, known, overflow, set_overflow(), name)
+
+
+def measure(found: Plan, values: Sequence[Operand]) -> Plan:
+    """Return the plan by what arrays in memory without a bound turn out to hold; they are measured once."""
+    if not found.ranges:
+        return found
+    pairs = zip(values, found.ranges, strict=True)
+    return found.beside(
+        tuple([v._measured_system().known_range if is_number_type(type(v)) else own for v, own in pairs])
+    )
+
+
+def align(found: Plan, values: Sequence[Operand]) -> tuple[Any, ...]:
+    """Return the blocks of a plan's operands."""
+    return blocks_of(values if found.is_alike else brought(values, found.meeting), found.meeting)
 
 
 def absolute(x: Operand, overflow: str | None) -> Any:
@@ -304,53 +245,50 @@ def absolute(x: Operand, overflow: str | None) -> Any:
 
 def choose_greater(name: str, a: Operand, b: Operand) -> Any:
     """The greater of two numbers at each place for the name ``"maximum"``, for ``"minimum"`` the lesser."""
-    result = {"maximum": ranges.maximum, "minimum": ranges.minimum}[name]
-    sign = 1 if name == "maximum" else -1
-    a, b = with_arrays(a, b)
-    entry = entry_of(rows.compare, a, b, name=name)
-    operands = prepare(a, b)
-    known = ranges_of((a, b), operands.system)
-    system = operands.system.holding(*measured_ranges((a, b), operands.system))
-    words = map_chunks(_choose_greater, *operands.blocks, rows=system.rows, system=system, sign=sign)
-    return finished((a, b), words, system.holding(result(*known)), "raise", entry)
+    values = with_arrays(a, b)
+    found = plan_operation(rows.compare, values, name=name)
+    sign, result = (1, ranges.maximum) if name == "maximum" else (-1, ranges.minimum)
+    system = measure(found, values).system
+    words = map_chunks(_choose_greater, *align(found, values), rows=system.rows, system=system, sign=sign)
+    return finish(found, values, words, plan.result_system(found.meeting, result, found.ranges))
 
 
 def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
     """The number of `a` where a condition holds, elsewhere that of `b`."""
-    a, b = with_arrays(a, b)
-    arrays = list(filter(is_number_array, (a, b)))
-    if arrays:
+    values = with_arrays(a, b)
+    if arrays := list(filter(is_number_array, values)):
         check_one_kind(*arrays)
-    operands = prepare(a, b, masks=(condition,))
-    system = operands.system
-    words = map_chunks(choose, *operands.blocks, rows=system.rows, dtype=system.word_dtype)
-    return made_like((a, b), words, system.holding(*ranges_of((a, b), system)), "raise")
+    blocks, system = prepare(*values, masks=(condition,))
+    words = map_chunks(choose, *blocks, rows=system.rows, dtype=system.word_dtype)
+    known = plan.ranges_of(tuple(map(known_of, values)), system)
+    return made_like(values, words, plan.result_system(system, ranges.hull, known), "raise")
 
 
 def relate(a: Numbers, relation: str, b: Operand) -> Any:
     """Compare an array with an array or any integer: a Boolean array, true where ``a relation b`` holds."""
-    is_equality = relation in ("==", "!=")
-    entry_of(rows.differ if is_equality and has(rows.differ, a, b) else rows.compare, a, b, name=relation)
-    if has(rows.compare, a):
+    is_equality, table = relation in ("==", "!="), a.system.table
+    row: Row[..., Any] = rows.differ if is_equality and rows.differ.name in table else rows.compare
+    how: dict[str, Any] = {"dtype": np.bool_, "relation": relation, "operation": row.name}
+    if not is_number_array(b) and rows.compare.name in table:
         if is_lazy_integer(b):
-            how: dict[str, Any] = {"dtype": np.bool_, "relation": relation, "system": a.system}
-            return map_chunks(_relate_integer, as_lazy(a.words), b, **how)
-        if not is_number_array(b) and (side := _side_of(scalar(b), a.system)):
+            return map_chunks(_relate_integer, as_lazy(a.words), b, system=a.system, **how)
+        if side := _side_of(scalar(b), a.system):
             return filled_like(a.words, RELATIONS[relation](0, side), np.bool_)
-    operands = prepare(a, b)
-    known = (ranges_of if is_equality else measured_ranges)((a, b), operands.system)
-    system = operands.system.holding(*known)
-    return map_chunks(_relate, *operands.blocks, dtype=np.bool_, relation=relation, system=system)
+    values = (a, b)
+    found = plan_operation(row, values, name=relation)
+    system = found.system if is_equality else measure(found, values).system
+    return map_chunks(_relate, *align(found, values), system=system, **how)
 
 
 def compare(a: Numbers, b: Operand, name: str = "compare") -> Any:
     """Order of the numbers of an array and an array or any integer: int8 of -1, 0 and +1."""
-    entry_of(rows.compare, a, b, name=name)
-    if not is_number_array(b) and not is_lazy_integer(b) and (side := _side_of(scalar(b), a.system)):
-        return filled_like(a.words, -side, np.int8)
-    operands = prepare(a, b)
-    system = operands.system.holding(*measured_ranges((a, b), operands.system))
-    return mapped(rows.compare, operands.blocks, system)
+    if not is_number_array(b) and not is_lazy_integer(b):
+        entry_of(rows.compare, a, name=name)
+        if side := _side_of(scalar(b), a.system):
+            return filled_like(a.words, -side, np.int8)
+    values = (a, b)
+    found = plan_operation(rows.compare, values, name=name)
+    return mapped(rows.compare, align(found, values), measure(found, values).system)
 
 
 def _side_of(value: int, system: NumberSystem) -> int:

@@ -3,28 +3,37 @@
 Chunks are computed by :mod:`rnsdask.fields.elimination` and :mod:`rnsdask.fields.echelon`.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dask.array as da
 import numpy as np
 
 from rnsdask.fields import echelon, elimination, polynomial_determinants
 from rnsdask.lazy.matrices import checked, common_rank, joined_words, map_matrices, numbers_like, square
+from rnsdask.typing import PlainArray
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
 
 
 class LU(NamedTuple):
     """Factors of matrices ``A = P @ L @ U``, as ``scipy.linalg.lu`` names them."""
 
-    P: Any
-    L: Any
-    U: Any
+    P: FieldArray
+    L: FieldArray
+    U: FieldArray
 
 
 class RREF(NamedTuple):
     """Reduced row echelon forms over fields, and the columns of their pivots."""
 
-    matrix: Any
-    pivots: Any
+    matrix: FieldArray
+    pivots: PlainArray[np.int64]
 
 
 def det(x: Any, *, variables: int = 0) -> Any:

@@ -4,6 +4,8 @@ Chunks are computed by :mod:`rnsdask.fields.exact_elimination`, `exact_solutions
 Python ints; with `moduli`, residues of them.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ from rnsdask.lazy.pieces import join_blocks, kept_blocks
 from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.system import RNS
+from rnsdask.typing import PlainArray
 
 # Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
 STEPS = {"cpu": 2**31, "cuda": 2**37}
@@ -39,9 +42,9 @@ STEPS = {"cpu": 2**31, "cuda": 2**37}
 class RationalRREF(NamedTuple):
     """Reduced row echelon forms over the rationals, and the columns of their pivots."""
 
-    numerators: Any
-    denominators: Any
-    pivots: Any
+    numerators: PlainArray[np.object_]
+    denominators: PlainArray[np.object_]
+    pivots: PlainArray[np.int64]
 
 
 def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:

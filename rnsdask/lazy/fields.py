@@ -17,12 +17,13 @@ from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import apply, has
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array, made_like
-from rnsdask.lazy.tree import SplitEvery, check_sizes, combine_tree
+from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.typing import SplitEvery
 
 
 def check_elements(name: str, value: Any) -> None:
     """Raise the TypeError of a function of elements of fields, unless a value is an array of what divides."""
-    if not is_number_array(value) or not has(rows.divide_by, value):
+    if not is_number_array(value) or rows.divide_by.name not in value.system.table:
         way = Way.FIELDS if is_number_array(value) else "rd.from_ints(x, fields)"
         got = Kind.of(type(value)) if is_number_array(value) else type(value).__name__
         what = Message(f"{name} takes ", Kind("FieldArray", "a"), ", got ", got)

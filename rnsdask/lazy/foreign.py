@@ -1,12 +1,14 @@
 """Numbers in the forms of other programs, lazy on Dask: residues under wide moduli, limbs, bytes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
 
 import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
@@ -24,6 +26,11 @@ from rnsdask.lazy.operands import Numbers
 from rnsdask.rns import foreign
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import flat_integers
+from rnsdask.typing import PlainArray
+
+Kind = TypeVar("Kind", bound=np.generic)
+
+Words: TypeAlias = "NDArray[np.uint32 | np.uint64] | da.Array | PlainArray[np.uint32 | np.uint64]"
 
 _LIMB_TYPES = {32: np.uint32, 64: np.uint64}
 
@@ -38,7 +45,9 @@ def encoded(block: Any, *, system: NumberSystem) -> Any:
 # ---- residues ---------------------------------------------------------------------------------------------
 
 
-def residues_first(residues: Any, moduli: ModuliSet | WideModuli, axis: int, chunks: Any = None) -> Any:
+def residues_first(
+    residues: Any, moduli: ModuliSet | WideModuli, axis: SupportsIndex, chunks: Any = None
+) -> Any:
     """An array of residues of any integer type with its axis of residues in front, (n, *shape).
 
     An array that is read by slices makes a lazy one, as a NumPy file that is mapped into memory does if there
@@ -73,13 +82,13 @@ def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS
 
 
 def to_residues(
-    x: Any,
+    x: Numbers,
     moduli: ModuliSet | Iterable[SupportsIndex],
     *,
-    axis: int = 0,
+    axis: SupportsIndex = 0,
     dtype: DTypeLike | None = None,
-    overflow: str = "raise",
-) -> Any:
+    overflow: Literal["raise", "wrap"] = "raise",
+) -> PlainArray[np.generic]:
     """Residues of the numbers under any moduli up to 2**64, as :func:`.from_residues` reads them.
 
     Parameters
@@ -107,18 +116,19 @@ def to_residues(
         If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
         array when it is computed.
     """
-    found = moduli_of_residues(moduli)
+    others = moduli_of_residues(moduli)
     if overflow not in ("raise", "wrap"):
         raise ValueError(must("overflow", f"be 'raise' or 'wrap', got {brief(overflow)}"))
-    smallest = np.uint32 if isinstance(found, ModuliSet) else np.uint64
+    smallest = np.uint32 if isinstance(others, ModuliSet) else np.uint64
     wanted = np.dtype(smallest if dtype is None else dtype)
-    greatest = max(found) - 1
+    greatest = max(others) - 1
     if wanted.kind not in "iu" or greatest > np.iinfo(wanted).max:
         raise ValueError(f"dtype must be an integer type that holds residues up to {greatest}, got {wanted}")
-    options: dict[str, Any] = {"system": x.system, "moduli": found, "wrap": overflow == "wrap"}
-    how: dict[str, Any] = {"rows": len(found), "dtype": wanted, "located": True}
-    axis = _axis_of(x, axis)
-    return _placed(map_chunks(_residues_block, x.words, **how, **options, wanted=wanted), axis)
+    options: dict[str, Any] = {"system": x.system, "moduli": others, "wrap": overflow == "wrap"}
+    how: dict[str, Any] = {"rows": len(others), "dtype": wanted, "located": True}
+    place = _axis_of(x, axis)
+    first: PlainArray[np.generic] = map_chunks(_residues_block, x.words, **how, **options, wanted=wanted)
+    return _placed(first, place)
 
 
 def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any:
@@ -135,7 +145,7 @@ def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) ->
     return map_chunks(foreign.words_of_limbs, limbs, rows=system.rows, located=True, **options)
 
 
-def checked_limbs(limbs: Any, axis: int) -> tuple[Any, int]:
+def checked_limbs(limbs: Any, axis: SupportsIndex) -> tuple[Any, int]:
     """Check an array of limbs, of any library; returns it with their axis."""
     check_dense(limbs, "limbs")
     limbs = of_any_library(limbs)
@@ -164,7 +174,9 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
     return data if little else data[..., ::-1]
 
 
-def to_limbs(x: Any, bits: int = 32, *, count: int | None = None, axis: int = -1) -> Any:
+def to_limbs(
+    x: Numbers, bits: int = 32, *, count: int | None = None, axis: SupportsIndex = -1
+) -> PlainArray[np.uint32 | np.uint64]:
     """The numbers as machine words, the least significant first, as :func:`.from_limbs` reads them.
 
     In two's complement if the range has negative numbers.
@@ -193,10 +205,13 @@ def to_limbs(x: Any, bits: int = 32, *, count: int | None = None, axis: int = -1
         raise ValueError(must("bits", f"be 32 or 64, got {brief(bits)}"))
     dtype = np.dtype(_LIMB_TYPES[bits])
     axis = _axis_of(x, axis)
-    return _placed(_limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis)
+    found: PlainArray[np.uint32 | np.uint64] = _placed(
+        _limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis
+    )
+    return found
 
 
-def to_bytes(x: Any, length: int | None = None, byteorder: str = "little") -> Any:
+def to_bytes(x: Numbers, length: int | None = None, byteorder: str = "little") -> PlainArray[np.uint8]:
     """The numbers as bytes, uint8 of shape (*shape, length), as :func:`.from_bytes` reads them.
 
     In two's complement if the range has negative numbers. ``x.to_bytes(8).tobytes()`` is a buffer.
@@ -214,9 +229,10 @@ def to_bytes(x: Any, length: int | None = None, byteorder: str = "little") -> An
         As :meth:`to_limbs`.
     """
     reverse = not _is_little(byteorder)
-    return _placed(
+    found: PlainArray[np.uint8] = _placed(
         _limbs(x, _count(x, length, 8, "length"), np.dtype(np.uint8), reverse=reverse), x.words.ndim - 1
     )
+    return found
 
 
 def _limbs(x: Numbers, count: int, dtype: np.dtype[Any], *, reverse: bool) -> Any:
@@ -263,7 +279,7 @@ def _check_array(array: Any, what: str, kinds: str, wanted: str, sizes: tuple[in
         raise ValueError(f"{what} are masked; fill them first")
 
 
-def _checked_axis(array: Any, axis: int, length: int | None, what: str) -> int:
+def _checked_axis(array: Any, axis: SupportsIndex, length: int | None, what: str) -> int:
     """Check that an array has an axis of residues, limbs or bytes, and one of numbers; returns the former."""
     if array.ndim < 2:
         raise ValueError(
@@ -286,18 +302,20 @@ def _in_front(array: Any, axis: int) -> Any:
     return rechunked(da.moveaxis(array, axis, 0), {0: -1})
 
 
-def _axis_of(x: Numbers, axis: int) -> int:
+def _axis_of(x: Numbers, axis: SupportsIndex) -> int:
     """Check the place of a new axis among those of the numbers."""
     return axis_index(axis, x.words.ndim)
 
 
-def _placed(array: Any, axis: int) -> Any:
+def _placed(array: PlainArray[Kind], axis: int) -> PlainArray[Kind]:
     """An array with its first axis moved to another place."""
-    move = da.moveaxis if isinstance(array, da.Array) else np.moveaxis
-    return array if axis == 0 else move(array, 0, axis)
+    given: Any = array
+    move = da.moveaxis if isinstance(given, da.Array) else np.moveaxis
+    placed: PlainArray[Kind] = given if axis == 0 else move(given, 0, axis)
+    return placed
 
 
-def to_interleaved(numbers: Any) -> Any:
+def to_interleaved(numbers: Words) -> PlainArray[np.uint32 | np.uint64]:
     """Words of numbers, each number's side by side, as arrays of numbers here hold them: word by word.
 
     Parameters
@@ -318,15 +336,21 @@ def to_interleaved(numbers: Any) -> Any:
     ValueError
         If it has not an axis of numbers and one of words.
     """
-    return _permuted("to_interleaved", interleaved, numbers, numbers_first=True)
+    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+        "to_interleaved", interleaved, numbers, numbers_first=True
+    )
+    return found
 
 
-def from_interleaved(words: Any) -> Any:
+def from_interleaved(words: Words) -> PlainArray[np.uint32 | np.uint64]:
     """Words (k, *shape), such as those of an array of numbers, as (*shape, k).
 
     The inverse of :func:`to_interleaved`; arguments, results and errors are like its.
     """
-    return _permuted("from_interleaved", separated, words, numbers_first=False)
+    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+        "from_interleaved", separated, words, numbers_first=False
+    )
+    return found
 
 
 def _permuted(name: str, function: Callable[[Any], Any], array: Any, *, numbers_first: bool) -> Any:

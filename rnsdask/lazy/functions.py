@@ -1,7 +1,11 @@
 """The element-wise functions of arrays of numbers, whatever their number system."""
 
+from __future__ import annotations
+
 import builtins
-from typing import Any
+from typing import Any, Literal, overload
+
+import numpy as np
 
 from rnsdask.core import rows
 from rnsdask.core.errors import brief
@@ -12,9 +16,10 @@ from rnsdask.lazy import divide as division
 from rnsdask.lazy import elementwise
 from rnsdask.lazy.elementwise import apply, entry_of, has
 from rnsdask.lazy.integer_operands import are_integers, sides_of, with_arrays
-from rnsdask.lazy.operands import Operand, ends_of, is_lazy_integer, is_number_array
+from rnsdask.lazy.operands import N, Numbers, Operand, ends_of, is_lazy_integer, is_number_array
 from rnsdask.lazy.promotion import fitted
 from rnsdask.rns.compare import RELATIONS
+from rnsdask.typing import Condition, Flag, Flagged, Integers, Overflow, PlainArray
 
 
 def _of_bits(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None, bits: str | None) -> Any:
@@ -30,7 +35,25 @@ def _of_bits(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None, b
     return elementwise.apply_exactly(row, a, b, overflow)
 
 
-def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
+@overload
+def add(
+    a: N | Integers,
+    b: N | Integers,
+    *,
+    overflow: Overflow | None = None,
+    bits: Literal["exact"] | None = None,
+) -> N: ...
+@overload
+def add(
+    a: N | Integers, b: N | Integers, *, overflow: Flag, bits: Literal["exact"] | None = None
+) -> Flagged[N]: ...
+def add(
+    a: N | Integers,
+    b: N | Integers,
+    *,
+    overflow: Overflow | Flag | None = None,
+    bits: Literal["exact"] | None = None,
+) -> N | Flagged[N]:
     """Sum ``a + b``, element by element.
 
     FieldArrays never overflow: they take no `overflow`, and integers of any size.
@@ -66,40 +89,97 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None
         If operands do not fit one another, an item of a list is not an integer or out of range (the message
         names its position), or `overflow` is not a mode.
     """
-    return _of_bits(rows.add, a, b, overflow, bits)
+    found: N | Flagged[N] = _of_bits(rows.add, a, b, overflow, bits)
+    return found
 
 
-def subtract(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
+@overload
+def subtract(
+    a: N | Integers,
+    b: N | Integers,
+    *,
+    overflow: Overflow | None = None,
+    bits: Literal["exact"] | None = None,
+) -> N: ...
+@overload
+def subtract(
+    a: N | Integers, b: N | Integers, *, overflow: Flag, bits: Literal["exact"] | None = None
+) -> Flagged[N]: ...
+def subtract(
+    a: N | Integers,
+    b: N | Integers,
+    *,
+    overflow: Overflow | Flag | None = None,
+    bits: Literal["exact"] | None = None,
+) -> N | Flagged[N]:
     """Difference ``a - b``, as :func:`add`; of unsigned arrays a result below 0 is an overflow.
 
     With ``bits="exact"`` the result is signed.
     """
-    return _of_bits(rows.subtract, a, b, overflow, bits)
+    found: N | Flagged[N] = _of_bits(rows.subtract, a, b, overflow, bits)
+    return found
 
 
-def multiply(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
+@overload
+def multiply(
+    a: N | Integers,
+    b: N | Integers,
+    *,
+    overflow: Overflow | None = None,
+    bits: Literal["exact"] | None = None,
+) -> N: ...
+@overload
+def multiply(
+    a: N | Integers, b: N | Integers, *, overflow: Flag, bits: Literal["exact"] | None = None
+) -> Flagged[N]: ...
+def multiply(
+    a: N | Integers,
+    b: N | Integers,
+    *,
+    overflow: Overflow | Flag | None = None,
+    bits: Literal["exact"] | None = None,
+) -> N | Flagged[N]:
     """Product ``a * b``, as :func:`add`; with ``bits="exact"`` in the sum of the operands' bits."""
-    return _of_bits(rows.multiply, a, b, overflow, bits)
+    found: N | Flagged[N] = _of_bits(rows.multiply, a, b, overflow, bits)
+    return found
 
 
-def negative(a: Operand, *, overflow: str | None = None) -> Any:
+@overload
+def negative(a: N, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def negative(a: N, *, overflow: Flag) -> Flagged[N]: ...
+def negative(a: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Opposite number ``-a``, as :func:`add`; in an unsigned array only 0 has one."""
+    found: N | Flagged[N]
     if has(rows.negative, a):
-        return apply(rows.negative, a, overflow=overflow)
-    return apply(rows.subtract, 0, a, overflow=overflow)
+        found = apply(rows.negative, a, overflow=overflow)
+        return found
+    found = apply(rows.subtract, 0, a, overflow=overflow)
+    return found
 
 
-def square(a: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
+@overload
+def square(a: N, *, overflow: Overflow | None = None, bits: Literal["exact"] | None = None) -> N: ...
+@overload
+def square(a: N, *, overflow: Flag, bits: Literal["exact"] | None = None) -> Flagged[N]: ...
+def square(
+    a: N, *, overflow: Overflow | Flag | None = None, bits: Literal["exact"] | None = None
+) -> N | Flagged[N]:
     """Square ``a * a``, as :func:`multiply`."""
     return multiply(a, a, overflow=overflow, bits=bits)
 
 
-def absolute(x: Operand, *, overflow: str | None = None) -> Any:
+@overload
+def absolute(x: N, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def absolute(x: N, *, overflow: Flag) -> Flagged[N]: ...
+def absolute(x: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Absolute value ``abs(x)``, as :func:`add`; only the lowest signed number's can be out of range."""
-    return elementwise.absolute(x, overflow)
+    found: N | Flagged[N] = elementwise.absolute(x, overflow)
+    return found
 
 
-def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:  # noqa: A002
+def clip(x: N, min: N | Integers | None = None, max: N | Integers | None = None) -> N:  # noqa: A002
     """The numbers of an array limited to the interval from `min` to `max`, as ``numpy.clip``.
 
     Parameters
@@ -123,18 +203,20 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     if not is_number_array(x):
         raise TypeError(f"clip takes an array of numbers, got {type(x).__name__}")
     entry_of(rows.compare, x, name="clip")
-    x, min, max = with_arrays(x, min, max)  # noqa: A001
-    low, high = _range_of(x, x.system)
-    for end, name, farther in ((min, "maximum", builtins.max), (max, "minimum", builtins.min)):
+    numbers, *limits = with_arrays(x, min, max)
+    low, high = _range_of(numbers, numbers.system)
+    sides = (("maximum", builtins.max), ("minimum", builtins.min))
+    for end, (name, farther) in zip(limits, sides, strict=True):
         if end is None:
             continue
-        ends = _range_of(end, x.system)
+        ends = _range_of(end, numbers.system)
         after = farther(low, ends[0]), farther(high, ends[1])
         # Only an integer is passed over: an array may be of a greater shape, and its calculation may fail.
         if is_number_array(end) or is_lazy_integer(end) or after != (low, high):
-            x = elementwise.choose_greater(name, x, end)
+            numbers = elementwise.choose_greater(name, numbers, end)
         low, high = after
-    return fitted(type(x)(x.words, x.system.holding((low, high))))
+    limited: N = fitted(type(numbers)(numbers.words, numbers.system.holding((low, high))))
+    return limited
 
 
 def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
@@ -146,22 +228,61 @@ def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
     return ends[0], ends[-1]
 
 
-def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> Any:
+@overload
+def fma(a: N | Integers, b: N | Integers, c: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def fma(a: N | Integers, b: N | Integers, c: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def fma(
+    a: N | Integers, b: N | Integers, c: N | Integers, *, overflow: Overflow | Flag | None = None
+) -> N | Flagged[N]:
     """``a * b + c`` in one pass, as :func:`add`; only the final result must be in range."""
-    return apply(rows.fma, a, b, c, overflow=overflow)
+    found: N | Flagged[N] = apply(rows.fma, a, b, c, overflow=overflow)
+    return found
 
 
-def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
+@overload
+def mulsub(
+    a: N | Integers, b: N | Integers, c: N | Integers, d: N | Integers, *, overflow: Overflow | None = None
+) -> N: ...
+@overload
+def mulsub(
+    a: N | Integers, b: N | Integers, c: N | Integers, d: N | Integers, *, overflow: Flag
+) -> Flagged[N]: ...
+def mulsub(
+    a: N | Integers,
+    b: N | Integers,
+    c: N | Integers,
+    d: N | Integers,
+    *,
+    overflow: Overflow | Flag | None = None,
+) -> N | Flagged[N]:
     """``a * b - c * d`` in one pass, as :func:`add`; only the final result must be in range."""
-    return apply(rows.mulsub, a, b, c, d, overflow=overflow)
+    found: N | Flagged[N] = apply(rows.mulsub, a, b, c, d, overflow=overflow)
+    return found
 
 
-def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
+@overload
+def muladd(
+    a: N | Integers, b: N | Integers, c: N | Integers, d: N | Integers, *, overflow: Overflow | None = None
+) -> N: ...
+@overload
+def muladd(
+    a: N | Integers, b: N | Integers, c: N | Integers, d: N | Integers, *, overflow: Flag
+) -> Flagged[N]: ...
+def muladd(
+    a: N | Integers,
+    b: N | Integers,
+    c: N | Integers,
+    d: N | Integers,
+    *,
+    overflow: Overflow | Flag | None = None,
+) -> N | Flagged[N]:
     """``a * b + c * d`` in one pass, as :func:`add`; only the final result must be in range."""
-    return apply(rows.muladd, a, b, c, d, overflow=overflow)
+    found: N | Flagged[N] = apply(rows.muladd, a, b, c, d, overflow=overflow)
+    return found
 
 
-def sign(x: Operand) -> Any:
+def sign(x: Numbers) -> PlainArray[np.int8]:
     """Sign of each number: -1, 0 or +1.
 
     Parameters
@@ -179,10 +300,11 @@ def sign(x: Operand) -> Any:
     TypeError
         If `x` is not an array of numbers.
     """
-    return apply(rows.sign, x)
+    found: PlainArray[np.int8] = apply(rows.sign, x)
+    return found
 
 
-def maximum(a: Operand, b: Operand) -> Any:
+def maximum(a: N | Integers, b: N | Integers) -> N:
     """The greater of two numbers, element by element.
 
     Parameters
@@ -201,15 +323,17 @@ def maximum(a: Operand, b: Operand) -> Any:
     TypeError, ValueError
         If the operands do not fit one another: systems, moduli sets, ranges, shapes, processors.
     """
-    return elementwise.choose_greater("maximum", a, b)
+    found: N = elementwise.choose_greater("maximum", a, b)
+    return found
 
 
-def minimum(a: Operand, b: Operand) -> Any:
+def minimum(a: N | Integers, b: N | Integers) -> N:
     """The lesser of two numbers, element by element, as :func:`maximum`."""
-    return elementwise.choose_greater("minimum", a, b)
+    found: N = elementwise.choose_greater("minimum", a, b)
+    return found
 
 
-def where(condition: Any, a: Operand, b: Operand) -> Any:
+def where(condition: Condition, a: N | Integers, b: N | Integers) -> N:
     """The number of `a` where a condition holds, elsewhere that of `b`.
 
     Parameters
@@ -230,28 +354,33 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
     TypeError, ValueError
         If the condition is not Boolean, or the operands do not fit one another.
     """
-    return elementwise.choose_by(condition, a, b)
+    found: N = elementwise.choose_by(condition, a, b)
+    return found
 
 
-def divide(a: Operand, b: Operand) -> Any:
+def divide(a: N | Integers, b: N | Integers) -> N:
     """Quotient ``a / b`` of arrays of field elements, and integers as :func:`add` takes them."""
-    return division.divide(a, b)
+    found: N = division.divide(a, b)
+    return found
 
 
-def relate(a: Any, relation: str, b: Operand) -> Any:
+def relate(a: Any, relation: str, b: Operand) -> PlainArray[np.bool_]:
     """Compare by a relation such as ``"<"``: a Boolean array of where it holds, lazy if an operand is.
 
     Integers, also those of lists and of arrays in memory, may be of any size.
     """
+    found: PlainArray[np.bool_]
     sides = sides_of(b, a) if are_integers(b) and has(rows.compare, a) else None
-    if sides is not None:  # which integers alone may be out of range
-        found = relate(a, relation, sides[0])
-        return (found & (sides[1] == 0)) | ((sides[1] != 0) & RELATIONS[relation](0, sides[1]))
-    a, b = with_arrays(a, b)
-    return elementwise.relate(a, relation, b)
+    if sides is None:
+        a, b = with_arrays(a, b)
+        found = elementwise.relate(a, relation, b)
+    else:  # integers out of range decide by their side of it
+        within, side = sides
+        found = (relate(a, relation, within) & (side == 0)) | ((side != 0) & RELATIONS[relation](0, side))
+    return found
 
 
-def divided(dividend: Operand, divisor: Operand, *parts: Part) -> list[Any]:
+def divided(dividend: N | Integers, divisor: N | Integers, *parts: Part) -> list[N]:
     """The `parts` of floor division, each an array: ``"quotient"`` and ``"remainder"``."""
     results: list[Any] = division.divided(dividend, divisor, parts)
     return results
@@ -260,7 +389,7 @@ def divided(dividend: Operand, divisor: Operand, *parts: Part) -> list[Any]:
 # ---- bits -------------------------------------------------------------------------------------------------
 
 
-def bitwise_and(a: Operand, b: Operand) -> Any:
+def bitwise_and(a: N | Integers, b: N | Integers) -> N:
     """Bits that are 1 in both numbers, element by element, as Python's and NumPy's ``&``.
 
     Parameters
@@ -280,28 +409,32 @@ def bitwise_and(a: Operand, b: Operand) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or are of another type.
     """
-    return apply(rows.bitwise_and, a, b)
+    found: N = apply(rows.bitwise_and, a, b)
+    return found
 
 
-def bitwise_or(a: Operand, b: Operand) -> Any:
+def bitwise_or(a: N | Integers, b: N | Integers) -> N:
     """Bits that are 1 in one of two numbers or both, as :func:`bitwise_and`."""
-    return apply(rows.bitwise_or, a, b)
+    found: N = apply(rows.bitwise_or, a, b)
+    return found
 
 
-def bitwise_xor(a: Operand, b: Operand) -> Any:
+def bitwise_xor(a: N | Integers, b: N | Integers) -> N:
     """Bits that are 1 in one of two numbers alone, as :func:`bitwise_and`."""
-    return apply(rows.bitwise_xor, a, b)
+    found: N = apply(rows.bitwise_xor, a, b)
+    return found
 
 
-def invert(x: Operand) -> Any:
+def invert(x: N) -> N:
     """All bits of each number of a PositionalArray inverted: ``-1 - x``; ``2**bits - 1 - x`` if unsigned.
 
     Returns an array like `x`. Raises TypeError if `x` is no PositionalArray.
     """
-    return apply(rows.invert, x)
+    found: N = apply(rows.invert, x)
+    return found
 
 
-def bitwise_count(x: Operand) -> Any:
+def bitwise_count(x: Numbers) -> PlainArray[np.int64]:
     """How many bits of each magnitude are 1, as ``numpy.bitwise_count``, of a PositionalArray.
 
     Returns
@@ -314,10 +447,15 @@ def bitwise_count(x: Operand) -> Any:
     TypeError
         If `x` is no PositionalArray.
     """
-    return apply(rows.bitwise_count, x)
+    found: PlainArray[np.int64] = apply(rows.bitwise_count, x)
+    return found
 
 
-def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:
+@overload
+def left_shift(x: N, bits: Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def left_shift(x: N, bits: Integers, *, overflow: Flag) -> Flagged[N]: ...
+def left_shift(x: N, bits: Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Product ``x * 2**bits``.
 
     Parameters
@@ -342,9 +480,11 @@ def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an argument is not of these types, or a number of bits is negative, naming the index of the first.
     """
-    return division.left_shift(x, bits, overflow)
+    found: N | Flagged[N] = division.left_shift(x, bits, overflow)
+    return found
 
 
-def right_shift(x: Operand, bits: Any) -> Any:
+def right_shift(x: N, bits: Integers) -> N:
     """Quotient ``x // 2**bits``, rounded down, as :func:`left_shift`; nothing overflows."""
-    return division.right_shift(x, bits)
+    found: N = division.right_shift(x, bits)
+    return found

@@ -4,22 +4,22 @@ Bounds alone decide: the range of the results follows from the known ranges of t
 The operands take the fewest moduli that hold it, and the operation then has nothing to check.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
 
 from rnsdask.core import ranges
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.number_system import NumberSystem, with_source_of
-from rnsdask.core.overflow import chosen_mode
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ranges import Range
+from rnsdask.lazy import plan
 from rnsdask.lazy.inputs import is_on_disk, of_any_library
-from rnsdask.lazy.operands import Operand, ends_of, is_lazy_integer, is_number_array, scalar
-from rnsdask.lazy.promotion import in_system
-from rnsdask.rns.promotion import common_system, extended_system
-from rnsdask.rns.system import RNS, check_length
+from rnsdask.lazy.operands import Numbers, Operand, brought, is_lazy_integer, known_of
+from rnsdask.rns.system import check_length
 
 
 def grown(
@@ -30,50 +30,18 @@ def grown(
     `result` tells the range of the results from those of the operands. RNSOverflowError if they may be longer
     than any moduli set holds.
     """
-    arrays = [operand for operand in operands if is_number_array(operand)]
-    if not extends(overflow, *arrays):
-        return operands, overflow
-    systems: list[RNS] = [array.system for array in arrays]
-    known = known_ranges(systems, operands)
-    found = result(*known)
-    low, high = min(found[0], *(low for low, _ in known)), max(found[1], *(high for _, high in known))
-    lowest, highest = systems[0].value_range
-    if lowest <= low and high <= highest and all(map(systems[0].same_numbers, systems[1:])):
-        return operands, "raise"
-    system = extended_system(systems, low, high)
-    once = {id(array): array for array in arrays}
-    made = {key: in_system(array, system) for key, array in once.items()}
-    return tuple(made.get(id(operand), operand) for operand in operands), "raise"
+    system, mode = plan.extended(result, overflow, tuple(map(known_of, operands)))
+    return operands if system is None else brought(operands, system), mode
 
 
 def extends(overflow: str | None, *arrays: Any) -> bool:
     """Whether results of an operation on arrays of numbers take more moduli where they need them."""
-    systems: list[NumberSystem] = [array.system for array in arrays]
-    if not systems or not all(system.extends for system in systems):
-        return False
-    return chosen_mode(overflow, *systems) == "extend"
+    return plan.extends(overflow, *(array.system for array in arrays))
 
 
 def grows(*arrays: Any) -> bool:
     """Whether results of an operation that takes no mode of overflow take more moduli: those of all grow."""
-    return all(array.system.grows for array in arrays) and extends(None, *arrays)
-
-
-def known_ranges(systems: Sequence[RNS], operands: Sequence[Operand]) -> list[Range]:
-    """The lowest and the highest number that each operand may be.
-
-    A lazy integer is one of the range in which the arrays meet, which is checked when it is computed.
-    """
-    known: list[Range] = []
-    for operand in operands:
-        if is_number_array(operand):
-            known.append(operand.system.known_range)
-        elif is_lazy_integer(operand):
-            known.append(getattr(operand, "known_range", None) or common_system(systems).value_range)
-        else:
-            value = scalar(operand)
-            known.append((value, value))
-    return known
+    return plan.grow(*(array.system for array in arrays))
 
 
 # ---- ranges of results ------------------------------------------------------------------------------------
@@ -101,15 +69,11 @@ def of_powers(base: Range, most: int) -> Range:
 
 
 def of_power(base: Range, exponent: int) -> Range:
-    """Range of powers by one exponent."""
+    """Range of powers by one exponent, of bounded length."""
     magnitude = max(map(abs, base))
     if magnitude > 1:
         check_length(exponent * (magnitude.bit_length() - 1) + 1)
-    elif exponent:  # of -1, 0 and 1
-        exponent = 2 - exponent % 2
-    ends = sorted(end**exponent for end in base)
-    is_even = exponent > 0 and exponent % 2 == 0
-    return (0 if is_even and base[0] <= 0 <= base[1] else ends[0]), ends[1]
+    return ranges.power_by(base, exponent)
 
 
 def greatest_exponent(exponents: Any) -> int:
@@ -143,7 +107,7 @@ def _bits(a: Range) -> int:
 # ---- systems of operands ----------------------------------------------------------------------------------
 
 
-def result_system(*operands: Any) -> Any:
+def result_system(*operands: Numbers | NumberSystem | SupportsIndex) -> NumberSystem:
     """The number system in which operands meet, as ``numpy.result_type`` tells a common type.
 
     Parameters
@@ -172,30 +136,15 @@ def result_system(*operands: Any) -> Any:
     ValueError
         If there is no such system, or an integer is out of the range of one that does not grow.
     """
-    systems: list[Any] = []
-    integers: list[Any] = []
-    for operand in operands:
-        if isinstance(operand, NumberSystem):
-            systems.append(operand)
-        elif is_number_array(operand):
-            systems.append(operand.system)
-        else:
-            integers.append(operand)
-    ends = [end for integer in integers for end in ends_of(integer)]
+    known = tuple([x if isinstance(x, NumberSystem) else known_of(x) for x in operands])
+    systems = plan.systems_of(known)
     if not systems:
         raise TypeError("result_system takes at least one array of numbers or number system, got none")
-    first = systems[0]
     kinds = sorted({type(system).__name__ for system in systems})
     if len(kinds) > 1:
         raise TypeError(f"numbers of {' and '.join(kinds)} do not mix")
-    if first.extends:
-        found = common_system(systems, ends)
-    else:
-        found = with_source_of(*systems)
-        for other in systems:
-            if not first.same_numbers(other):
-                raise ValueError(f"operands are of different number systems: {first!r} and {other!r}")
-    for integer in integers:
-        if not is_lazy_integer(integer):  # which is checked when it is computed
-            found.column(scalar(integer))
+    found: NumberSystem = plan.common_system(known).with_bound(None)
+    for integer in known:
+        if isinstance(integer, int):  # one that is lazy is checked when it is computed
+            found.column(integer)
     return found

@@ -1,8 +1,11 @@
 """Histograms of exact numbers between exact edges."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Any, Literal, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -20,22 +23,23 @@ from rnsdask.core.ways import must
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.operands import integer_of
+from rnsdask.lazy.operands import Numbers, integer_of
 from rnsdask.lazy.ranks import places
 from rnsdask.lazy.tree import reduce_words, tree_reduce
 from rnsdask.rns.convert import flat_values
+from rnsdask.typing import PlainArray
 
 _BIN_BYTES = 64
 """Bytes that each bin takes, at least: an edge as a Python int, and a count."""
 
 
 def histogram(
-    a: Any,
-    bins: Any = 10,
-    range: Any = None,  # noqa: A002  (NumPy's name)
-    density: Any = None,
-    weights: Any = None,
-) -> tuple[Any, Any]:
+    a: Numbers,
+    bins: SupportsIndex | Sequence[SupportsIndex] | NDArray[Any] = 10,
+    range: Sequence[SupportsIndex] | None = None,  # noqa: A002  (NumPy's name)
+    density: Literal[False] | None = None,
+    weights: None = None,
+) -> tuple[PlainArray[np.int64], PlainArray[np.object_]]:
     """How many numbers are in each bin, as ``numpy.histogram``, with edges that are integers of any size.
 
     A bin has its left edge and not its right one, but the last bin has both.
@@ -73,10 +77,11 @@ def histogram(
         if value is not None and value is not False:
             raise TypeError(f"histogram gives exact counts and takes no {name}; divide the counts by hand")
     words, system = a.words, a.system
-    if not hasattr(bins, "__index__") or np.ndim(bins):
+    given: Any = bins
+    if not hasattr(given, "__index__") or np.ndim(given):
         if range is not None:
             raise TypeError("histogram takes a range with a number of bins only, and bins are edges here")
-        edges = _given_edges(bins)
+        edges = _given_edges(given)
         return _counts(words, system, edges), _as_array(edges)
     count = as_integer(bins, "bins")
     if count < 1:
@@ -132,7 +137,7 @@ def _ends(given: Any) -> tuple[int, int]:
     return low, high
 
 
-def _as_array(edges: list[int]) -> NDArray[np.object_]:
+def _as_array(edges: list[int]) -> Any:
     array = np.empty(len(edges), dtype=object)
     array[:] = edges
     return array
@@ -147,7 +152,7 @@ def _counts(words: Any, system: NumberSystem, edges: list[int], closed: bool = T
     return _summed(words, len(edges) - 1, **options)
 
 
-def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[da.Array, Any]:
+def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[Any, Any]:
     """Counts and edges of so many bins from the minimum to the maximum."""
     ends = [tree_reduce(words, system, name, field="value") for name in ("min", "max")]
     found = da.from_delayed(
@@ -163,7 +168,7 @@ def _edges_between(lowest: Any, highest: Any, count: int) -> Any:
     return box
 
 
-def _edges_block(box: Any) -> NDArray[np.object_]:
+def _edges_block(box: Any) -> Any:
     return _as_array(list(box.item()))
 
 

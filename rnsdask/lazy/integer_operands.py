@@ -17,7 +17,7 @@ from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
-from rnsdask.lazy.promotion import with_integers
+from rnsdask.lazy.plan import with_integers
 from rnsdask.rns.convert import as_python_ints, flat_values
 
 
@@ -80,13 +80,15 @@ def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
     The former is an object array with 0 in the place of those out of range; the latter an int8 array, on the
     array's processor, of -1 for those below the range, 1 for those above, else 0. None if all are inside.
     """
-    if isinstance(values, da.Array) or x.system.grows:
+    if isinstance(values, da.Array):
         return None
     _check_kind(values)
     flat, shape = flat_values(values)
     integers = as_python_ints(flat if isinstance(flat, list) else flat.tolist(), shape)
-    lowest, highest = x.system.value_range
-    if not integers or (lowest <= min(integers) and max(integers) <= highest):
+    if not integers:
+        return None
+    lowest, highest = x.system.for_range(min(integers), max(integers)).value_range
+    if lowest <= min(integers) and max(integers) <= highest:
         return None
     sides = np.array([(value > highest) - (value < lowest) for value in integers], dtype=np.int8)
     inside = np.array(integers, dtype=object)

@@ -1,8 +1,10 @@
 """Products of vectors and matrices, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.matmul`)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import dask.array as da
 import numpy as np
@@ -18,6 +20,7 @@ from rnsdask.lazy.growing import grown, of_products, of_sums
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_chunks, unified
 from rnsdask.lazy.operands import (
+    N,
     Numbers,
     common_system,
     find_lengths,
@@ -30,6 +33,7 @@ from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import apply_to_arrays
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
+from rnsdask.typing import Flag, Flagged, Integers, Overflow
 
 Systems: TypeAlias = tuple[Any, Any]
 """The systems of two operands, both RNS, which differ by their bounds alone, or both the same fields."""
@@ -41,7 +45,11 @@ Add: TypeAlias = Callable[[Sequence[Product], Any], Product]
 _SPLIT_EVERY = 4
 
 
-def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+@overload
+def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def matmul(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Product ``a @ b`` of matrices or vectors, or of stacks of matrices, as NumPy's.
 
     Parameters
@@ -68,8 +76,8 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or `overflow` is no mode.
     """
-    a, b = with_arrays(a, b)
-    for operand in (a, b):
+    x, y = with_arrays(a, b)
+    for operand in (x, y):
         if not is_number_array(operand):
             raise TypeError(
                 Message(
@@ -78,17 +86,21 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
                     f", got {type(operand).__name__} (* multiplies by a number)",
                 )
             )
-    entry_of(rows.matmul, a, b)
-    find_lengths(a, b)
-    if not a.words.ndim == b.words.ndim == 2:
-        return apply_to_arrays("matmul", rows.matmul, a, b, overflow=overflow)
-    _as_matrices(a, b)  # for its errors, which name the shapes of the vectors
-    row = made_like((a,), a.words[:, None], a.system, "raise")
-    product = apply_to_arrays("matmul", rows.matmul, row, b, overflow=overflow)
+    entry_of(rows.matmul, x, y)
+    find_lengths(x, y)
+    found: N | Flagged[N]
+    if not x.words.ndim == y.words.ndim == 2:
+        found = apply_to_arrays("matmul", rows.matmul, x, y, overflow=overflow)
+        return found
+    _as_matrices(x, y)  # for its errors, which name the shapes of the vectors
+    row = made_like((x,), x.words[:, None], x.system, "raise")
+    product: Any = apply_to_arrays("matmul", rows.matmul, row, y, overflow=overflow)
     if not isinstance(product, tuple):
-        return product[0]
+        found = product[0]
+        return found
     result, mask = product
-    return result[0], mask[0] if isinstance(mask, da.Array) else bool(mask[0])
+    flags: Any = mask[0] if isinstance(mask, da.Array) else bool(mask[0])
+    return result[0], flags
 
 
 def product_of_residues(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
@@ -122,7 +134,11 @@ def _sum_of_elements(parts: Sequence[Product], system: Any) -> Product:
     return Product(reduce(partial(system.apply, rows.add), (part.residues for part in parts)), 0)
 
 
-def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+@overload
+def dot(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def dot(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def dot(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Dot product of matrices or vectors, which for one or two axes is :func:`matmul`.
 
     Arguments, results and errors are those of :func:`matmul`; more axes are a ValueError.
@@ -133,7 +149,9 @@ def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
                 f"operands of dot have one or two axes, got {operand.words.ndim - 1}; matmul takes stacks of "
                 "matrices"
             )
-    return matmul(a, b, overflow=overflow)
+    mode: Any = overflow
+    found: N | Flagged[N] = matmul(a, b, overflow=mode)
+    return found
 
 
 def identity_like(x: Numbers) -> Any:

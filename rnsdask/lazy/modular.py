@@ -1,5 +1,7 @@
 """Arithmetic of positional numbers modulo one integer, or one for each number, lazy on Dask."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from rnsdask.core import rows
@@ -9,6 +11,7 @@ from rnsdask.core.rows import Row
 from rnsdask.lazy.elementwise import entry_of, mapped
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import (
+    N,
     Operand,
     blocks_with_integers,
     find_lengths,
@@ -19,9 +22,10 @@ from rnsdask.lazy.operands import (
     prepare,
     scalar,
 )
+from rnsdask.typing import Integers
 
 
-def mod_add(a: Operand, b: Operand, m: Operand) -> Any:
+def mod_add(a: N | Integers, b: N | Integers, m: N | Integers) -> N:
     """Sum ``(a + b) % m``, element by element.
 
     Parameters
@@ -45,20 +49,23 @@ def mod_add(a: Operand, b: Operand, m: Operand) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or a modulus is negative.
     """
-    return _apply(rows.mod_add, (a, b), m)
+    found: N = _apply(rows.mod_add, (a, b), m)
+    return found
 
 
-def mod_subtract(a: Operand, b: Operand, m: Operand) -> Any:
+def mod_subtract(a: N | Integers, b: N | Integers, m: N | Integers) -> N:
     """Difference ``(a - b) % m``, as :func:`mod_add`."""
-    return _apply(rows.mod_subtract, (a, b), m)
+    found: N = _apply(rows.mod_subtract, (a, b), m)
+    return found
 
 
-def mod_multiply(a: Operand, b: Operand, m: Operand) -> Any:
+def mod_multiply(a: N | Integers, b: N | Integers, m: N | Integers) -> N:
     """Product ``(a * b) % m``, as :func:`mod_add`."""
-    return _apply(rows.mod_multiply, (a, b), m)
+    found: N = _apply(rows.mod_multiply, (a, b), m)
+    return found
 
 
-def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
+def mod_power(a: N | Integers, exponent: N | Integers, m: N | Integers) -> N:
     """Power ``pow(a, exponent, m)``, as :func:`mod_add`.
 
     Parameters
@@ -77,14 +84,18 @@ def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
     ValueError
         If one of several exponents in a PositionalArray is negative, naming its index.
     """
+    found: N
     if is_number_array(exponent):
-        return _apply(rows.mod_power, (a, exponent), m)
+        found = _apply(rows.mod_power, (a, exponent), m)
+        return found
     if is_array(exponent):
-        return _apply(rows.mod_power_by_array, (a,), m, exponents=exponent)
-    return _apply(rows.mod_power_by_integer, (a,), m, exponent=as_integer(exponent, "exponent"))
+        found = _apply(rows.mod_power_by_array, (a,), m, exponents=exponent)
+        return found
+    found = _apply(rows.mod_power_by_integer, (a,), m, exponent=as_integer(exponent, "exponent"))
+    return found
 
 
-def mod_inverse(a: Operand, m: Operand) -> Any:
+def mod_inverse(a: N | Integers, m: N | Integers) -> N:
     """Inverse of each number modulo m, as :func:`mod_add`.
 
     Raises
@@ -92,7 +103,8 @@ def mod_inverse(a: Operand, m: Operand) -> Any:
     ZeroDivisionError
         If a number and its modulus have a common factor, naming the index of the first such number.
     """
-    return _apply(rows.mod_inverse, (a,), m)
+    found: N = _apply(rows.mod_inverse, (a,), m)
+    return found
 
 
 def _apply(

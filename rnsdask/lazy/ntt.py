@@ -5,6 +5,8 @@ gives a part to every other one: Dask's ``rechunk`` does it, of arrays (n, *batc
 rows and become columns.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
@@ -20,7 +22,7 @@ from rnsdask.lazy.chunks import by_tasks, rechunked
 from rnsdask.lazy.elementwise import mapped
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import find_lengths, made_like
+from rnsdask.lazy.operands import N, find_lengths, made_like
 
 
 def chunk_length(length: int, longest: int) -> int:
@@ -90,7 +92,7 @@ def _order(words: Array, *, steps: FourStep) -> Array:
     return steps.ordered(words)
 
 
-def ntt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
+def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
     """Number-theoretic transform along an axis: ``X_j``, the sum of ``x_i w**(i j)``, in each field.
 
     Products of transforms, element by element, are the transforms of cyclic convolutions, or with
@@ -121,15 +123,17 @@ def ntt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
         If the length is no power of two, or does not divide p - 1 for each prime p, with `negacyclic` twice
         the length (the message names the first); AxisError, a ValueError, if the axis is out of range.
     """
-    return _transformed("ntt", f, axis, negacyclic, inverse=False)
+    found: N = _transformed("ntt", f, axis, negacyclic, inverse=False)
+    return found
 
 
-def intt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
+def intt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
     """Inverse of :func:`ntt`: ``x_i``, the sum of ``X_j w**(-i j)`` divided by N, in each field.
 
     With `negacyclic` it is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
     """
-    return _transformed("intt", f, axis, negacyclic, inverse=True)
+    found: N = _transformed("intt", f, axis, negacyclic, inverse=True)
+    return found
 
 
 def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) -> int:

@@ -1,13 +1,22 @@
 """Common divisors, multiples, square roots and lengths in bits, lazy on Dask (:mod:`.rns.number_theory`)."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
 
 from rnsdask.core import rows
 from rnsdask.lazy.elementwise import apply
-from rnsdask.lazy.operands import Operand
+from rnsdask.lazy.operands import N, Numbers
+from rnsdask.typing import Flag, Flagged, Integers, Overflow, PlainArray
 
 
-def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+@overload
+def gcd(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def gcd(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def gcd(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Greatest common divisor of two numbers, element by element, as ``numpy.gcd``.
 
     Parameters
@@ -31,15 +40,21 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or `overflow` is no mode.
     """
-    return apply(rows.gcd, a, b, overflow=overflow)
+    found: N | Flagged[N] = apply(rows.gcd, a, b, overflow=overflow)
+    return found
 
 
-def lcm(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+@overload
+def lcm(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def lcm(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
+def lcm(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Least common multiple of two numbers, as :func:`gcd` and ``numpy.lcm``: at least 0, and 0 of a 0."""
-    return apply(rows.lcm, a, b, overflow=overflow)
+    found: N | Flagged[N] = apply(rows.lcm, a, b, overflow=overflow)
+    return found
 
 
-def isqrt(x: Operand) -> Any:
+def isqrt(x: N) -> N:
     """Floor of the square root of each number, as ``math.isqrt``.
 
     Parameters
@@ -60,10 +75,11 @@ def isqrt(x: Operand) -> Any:
         If a number is negative, naming the flat index of the first, in its chunk; for a Dask array when it is
         computed.
     """
-    return apply(rows.isqrt, x)
+    found: N = apply(rows.isqrt, x)
+    return found
 
 
-def bit_length(x: Operand) -> Any:
+def bit_length(x: Numbers) -> PlainArray[np.int64]:
     """Bits of each number's magnitude, as Python's ``int.bit_length``: 0 of 0.
 
     Parameters
@@ -81,4 +97,5 @@ def bit_length(x: Operand) -> Any:
     TypeError
         If `x` is not an array of numbers.
     """
-    return apply(rows.bit_length, x)
+    found: PlainArray[np.int64] = apply(rows.bit_length, x)
+    return found

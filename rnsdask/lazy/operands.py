@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -19,13 +19,15 @@ from rnsdask.backend import Array, backend_beside, to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.number_system import with_source_of
+from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.ways import Kind, Message
+from rnsdask.lazy import plan
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
 from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.promotion import in_common
+from rnsdask.lazy.plan import Known
+from rnsdask.lazy.promotion import in_system
 
 
 class Numbers(Protocol):
@@ -45,6 +47,9 @@ class Numbers(Protocol):
     def compute_chunk_sizes(self) -> Any:
         """Find out unknown chunk sizes, in place."""
 
+
+N = TypeVar("N", bound=Numbers)
+"""The class of arrays of numbers that are operands and result of a function."""
 
 # Integers also of gmpy2 and NumPy: anything with __index__ but bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
@@ -67,15 +72,18 @@ class Operands(NamedTuple):
     system: Any
 
 
-def is_number_array(operand: Operand) -> TypeGuard[Numbers]:
-    """Whether an operand is an array of numbers, not a single one."""
-    return _is_number_type(type(operand))  # type: ignore[arg-type]  # mypy: types have no hash
-
-
-@cache
-def _is_number_type(kind: type) -> bool:
+def _has_words_and_system(kind: Any) -> bool:
     # Asked of the type: of the array itself, `words` would make a copy.
     return hasattr(kind, "words") and hasattr(kind, "system")
+
+
+is_number_type: Callable[[Any], bool] = cache(_has_words_and_system)
+"""Whether a type is of arrays of numbers."""
+
+
+def is_number_array(operand: Operand) -> TypeGuard[Numbers]:
+    """Whether an operand is an array of numbers, not a single one."""
+    return is_number_type(type(operand))
 
 
 def scalar(operand: Operand) -> int:
@@ -128,6 +136,16 @@ def integer_of(block: Any) -> int:
     return as_integer(block.item() if hasattr(block, "item") else block, "a lazy operand")
 
 
+def known_of(operand: Operand) -> Known:
+    """Return what a plan knows of an operand; TypeError unless it is an array of numbers or an integer."""
+    if is_number_type(type(operand)):
+        system: NumberSystem = operand.system
+        return system
+    if type(operand) is int:
+        return operand
+    return getattr(operand, "known_range", None) or () if is_lazy_integer(operand) else scalar(operand)
+
+
 def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     """Check operands, at least one an array, against one another, and broadcast their shapes.
 
@@ -135,21 +153,35 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     broadcast with the operands. TypeError for anything else, and for arrays on different processors;
     ValueError if moduli sets, ranges or shapes disagree, or an integer is out of range.
     """
-    arrays = [operand for operand in operands if is_number_array(operand)]
-    if not arrays:
+    if not any(map(is_number_type, map(type, operands))):
         raise TypeError(
             Message("at least one operand must be ", Kind("RNSArray", "a"), ", got integers only")
         )
-    if not masks and len(arrays) == len(operands) and _are_alike(arrays):
-        return Operands(tuple([array.words for array in arrays]), common_system(*arrays))
-    operands = in_common_system(*operands)
-    arrays = [operand for operand in operands if is_number_array(operand)]
-    system = common_system(*arrays)
+    system, is_alike = plan.meeting_of(list(map(known_of, operands)))
+    return Operands(blocks_of(operands if is_alike else brought(operands, system), system, masks), system)
+
+
+def blocks_of(operands: Sequence[Operand], system: Any, masks: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """Blocks, as :class:`Operands` has them, of arrays whose systems fit, and of integers of a system.
+
+    TypeError for arrays on different processors; ValueError if shapes disagree or an integer is out of range.
+    """
+    words = [operand.words for operand in operands if is_number_type(type(operand))]
+    if not masks and _fit(words):
+        if len(words) == len(operands):
+            return tuple(words)
+        if all(type(operand) is int or is_number_type(type(operand)) for operand in operands):
+            left, ndim = iter(words), words[0].ndim - 1
+            return tuple(
+                [system.column(value, ndim) if type(value) is int else next(left) for value in operands]
+            )
     masks = [as_mask(mask) for mask in masks]
-    if len(arrays) + len(masks) > 1:
+    if len(words) + len(masks) > 1:
         masks = [of_known_lengths(mask) for mask in masks]
+        arrays = list(filter(is_number_array, operands))
         find_lengths(*arrays)
-    moved = on_one_processor([*masks, *(array.words for array in arrays)])
+        words = [array.words for array in arrays]
+    moved = on_one_processor([*masks, *words])
     masks, words = moved[: len(masks)], moved[len(masks) :]
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
@@ -161,19 +193,16 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
             blocks.append(lazy_column(operand, system, len(shape)))
         else:
             blocks.append(system.column(scalar(operand), len(shape)))
-    return Operands(tuple(blocks), system)
+    return tuple(blocks)
 
 
-def _are_alike(arrays: Sequence[Numbers]) -> bool:
-    """Whether arrays are in memory, and of the same numbers, shape and processor: there is nothing to do."""
-    first, system = arrays[0].words, arrays[0].system
+def _fit(words: Sequence[Any]) -> bool:
+    """Whether words are in memory, and of the same shape and processor: there is nothing to do."""
+    first = words[0]
     if isinstance(first, da.Array):
         return False
-    for array in arrays[1:]:
-        words = array.words
-        if type(words) is not type(first) or words.shape != first.shape:
-            return False
-        if not system.same_numbers(array.system):
+    for other in words[1:]:
+        if type(other) is not type(first) or other.shape[1:] != first.shape[1:]:
             return False
     return True
 
@@ -195,6 +224,8 @@ def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
     ValueError if they have none, or differ in their system; TypeError if they are on different processors.
     """
     given = [array.words for array in arrays]
+    if all(type(words) is np.ndarray for words in given):  # as most small ones, which need not be moved
+        return in_common_system(*arrays)
     moved = [
         array if found is words else made_like((array,), found, array.system, "raise")
         for array, words, found in zip(arrays, given, on_one_processor(given), strict=True)
@@ -204,28 +235,20 @@ def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
 
 def in_common_system(*operands: Operand) -> tuple[Any, ...]:
     """Operands of which the arrays, of one kind, are in one system, as :func:`made_alike`."""
-    arrays = [operand for operand in operands if is_number_array(operand)]
-    if not all(array.system.extends for array in arrays):
-        _check_same_numbers(*arrays)
-        return operands
-    if len(arrays) == 1 and not arrays[0].system.grows:
-        return operands
-    integers = [end for operand in operands if not is_number_array(operand) for end in ends_of(operand)]
-    alike = iter(in_common(arrays, integers))
-    return tuple(next(alike) if is_number_array(operand) else operand for operand in operands)
+    system, is_alike = plan.meeting_of(list(map(known_of, operands)))
+    return operands if is_alike else brought(operands, system)
+
+
+def brought(operands: Sequence[Operand], system: Any) -> tuple[Any, ...]:
+    """Operands of which the arrays are in a system, each that stands there twice brought once."""
+    arrays = {id(operand): operand for operand in operands if is_number_array(operand)}
+    made = {key: in_system(array, system) for key, array in arrays.items()}
+    return tuple([made.get(id(operand), operand) for operand in operands])
 
 
 def ends_of(integer: Operand) -> tuple[int, ...]:
     """Integers between which an operand is that is one, also a lazy one; none if nothing is known of it."""
     return getattr(integer, "known_range", None) or () if is_lazy_integer(integer) else (scalar(integer),)
-
-
-def _check_same_numbers(*arrays: Numbers) -> None:
-    """Raise ValueError if arrays differ in their system."""
-    first = arrays[0].system
-    for other in (array.system for array in arrays[1:]):
-        if not first.same_numbers(other):
-            raise ValueError(first.mismatch(other))
 
 
 def common_system(*arrays: Numbers) -> Any:
@@ -295,6 +318,8 @@ def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
 
     Beside chunks that are on the GPU of each process that has one, NumPy's are moved there by tasks.
     """
+    if all(type(array) is np.ndarray for array in arrays):
+        return list(arrays)
     metas = [meta_from_array(array) if isinstance(array, da.Array) else array for array in arrays]
     places = [backend_beside(meta) for meta in metas]
     if "auto" not in places:
@@ -337,7 +362,7 @@ def with_axes(array: Any, ndim: int) -> Any:
 
 def made_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -> Any:
     """An array of the operands' kind; with the mode ``"flag"``, a pair of it and the mask in the last row."""
-    array_type: Callable[..., Any] = type(next(filter(is_number_array, operands)))
+    array_type: Any = next(type(operand) for operand in operands if is_number_type(type(operand)))
     if mode == "flag":
         return array_type(words[:-1], system), words[-1] != 0
     return array_type(words, system)

@@ -1,6 +1,10 @@
 """Power series, and powers and compositions of polynomials, of any system whose table has them."""
 
-from typing import Any, SupportsIndex
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+import numpy as np
 
 from rnsdask.cluster.limits import check_bytes
 from rnsdask.core import rows
@@ -8,11 +12,21 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.rows import Row
 from rnsdask.lazy import functions
+from rnsdask.lazy.operands import N
 from rnsdask.lazy.polynomials import polynomials_alike
 from rnsdask.lazy.widening import apply_to_arrays
+from rnsdask.typing import Flag, Flagged, Integers, Overflow, PlainArray
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.field_array import FieldArray
+    from rnsdask.arrays.integer_array import IntegerArray
 
 
-def derivative(f: Any, *, overflow: str | None = None) -> Any:
+@overload
+def derivative(f: N, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def derivative(f: N, *, overflow: Flag) -> Flagged[N]: ...
+def derivative(f: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Derivatives of polynomials.
 
     Parameters
@@ -32,14 +46,21 @@ def derivative(f: Any, *, overflow: str | None = None) -> Any:
     RNSOverflowError, TypeError, ValueError
         As in :func:`.multiply`; ValueError if there are no coefficients.
     """
-    (f,) = polynomials_alike("derivative", f)
-    length = f.shape[-1]
+    (coefficients,) = polynomials_alike("derivative", f)
+    mode: Any = overflow
+    length = coefficients.shape[-1]
     if length == 1:
-        return functions.multiply(f, 0, overflow=overflow)
-    return functions.multiply(f[..., 1:], list(range(1, length)), overflow=overflow)
+        return functions.multiply(coefficients, 0, overflow=mode)
+    return functions.multiply(coefficients[..., 1:], list(range(1, length)), overflow=mode)
 
 
-def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def inverse_series(f: FieldArray, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def inverse_series(f: IntegerArray, length: SupportsIndex | None = None) -> PlainArray[np.object_]: ...
+def inverse_series(
+    f: FieldArray | IntegerArray, length: SupportsIndex | None = None
+) -> FieldArray | PlainArray[np.object_]:
     """Inverses of power series: the first coefficients of 1 / f.
 
     Parameters
@@ -75,7 +96,15 @@ def inverse_series(f: Any, length: SupportsIndex | None = None) -> Any:
     return _of_series(rows.inverse_series, f, length)
 
 
-def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def log_series(f: FieldArray, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def log_series(
+    f: IntegerArray, length: SupportsIndex | None = None
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+def log_series(
+    f: FieldArray | IntegerArray, length: SupportsIndex | None = None
+) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
     """Logarithms of power series whose constant term is 1: the first coefficients.
 
     Parameters
@@ -102,7 +131,15 @@ def log_series(f: Any, length: SupportsIndex | None = None) -> Any:
     return _of_series(rows.log_series, f, length)
 
 
-def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def exp_series(f: FieldArray, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def exp_series(
+    f: IntegerArray, length: SupportsIndex | None = None
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+def exp_series(
+    f: FieldArray | IntegerArray, length: SupportsIndex | None = None
+) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
     """Exponentials of power series whose constant term is 0: the first coefficients.
 
     Parameters
@@ -127,7 +164,15 @@ def exp_series(f: Any, length: SupportsIndex | None = None) -> Any:
     return _of_series(rows.exp_series, f, length)
 
 
-def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
+@overload
+def compose(f: FieldArray, g: FieldArray | Integers, length: SupportsIndex | None = None) -> FieldArray: ...
+@overload
+def compose(
+    f: IntegerArray, g: IntegerArray | Integers, length: SupportsIndex | None = None
+) -> PlainArray[np.object_]: ...
+def compose(
+    f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers, length: SupportsIndex | None = None
+) -> FieldArray | PlainArray[np.object_]:
     """Compositions f(g(x)) of polynomials.
 
     Parameters
@@ -147,12 +192,34 @@ def compose(f: Any, g: Any, length: SupportsIndex | None = None) -> Any:
     TypeError, ValueError
         As in :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
     """
-    f, g = polynomials_alike("compose", f, g)
-    full = (f.words.shape[-1] - 1) * (g.words.shape[-1] - 1) + 1
-    return apply_to_arrays("compose", rows.compose, f, g, length=_checked_length(length, full))
+    x, y = polynomials_alike("compose", f, g)
+    full = (x.words.shape[-1] - 1) * (y.words.shape[-1] - 1) + 1
+    return apply_to_arrays("compose", rows.compose, x, y, length=_checked_length(length, full))
 
 
-def power_mod(f: Any, exponent: SupportsIndex, g: Any = None, *, length: SupportsIndex | None = None) -> Any:
+@overload
+def power_mod(
+    f: FieldArray,
+    exponent: SupportsIndex,
+    g: FieldArray | Integers | None = None,
+    *,
+    length: SupportsIndex | None = None,
+) -> FieldArray: ...
+@overload
+def power_mod(
+    f: IntegerArray,
+    exponent: SupportsIndex,
+    g: IntegerArray | Integers | None = None,
+    *,
+    length: SupportsIndex | None = None,
+) -> PlainArray[np.object_]: ...
+def power_mod(
+    f: FieldArray | IntegerArray,
+    exponent: SupportsIndex,
+    g: FieldArray | IntegerArray | Integers | None = None,
+    *,
+    length: SupportsIndex | None = None,
+) -> FieldArray | PlainArray[np.object_]:
     """Powers of polynomials, modulo polynomials or as power series.
 
     Parameters

@@ -1,15 +1,17 @@
 """Powers and inverses of all numbers of an array, lazy on Dask (:mod:`rnsdask.rns.powers`)."""
 
-from typing import Any, SupportsIndex
+from __future__ import annotations
+
+from typing import Any, SupportsIndex, overload
 
 from rnsdask.core import rows
 from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import as_integer
-from rnsdask.core.overflow import overflow_mode
-from rnsdask.lazy.elementwise import apply, entry_of, has, mapped
+from rnsdask.lazy.elementwise import apply, entry_of, finish, has, mapped, plan_operation
 from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_power, of_powers
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
+    N,
     Numbers,
     check_machine_integers,
     is_array,
@@ -20,9 +22,14 @@ from rnsdask.lazy.operands import (
 from rnsdask.lazy.promotion import fitted
 from rnsdask.lazy.widening import by_table
 from rnsdask.rns import powers
+from rnsdask.typing import Flag, Flagged, Integers, Overflow
 
 
-def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
+@overload
+def power(x: N, exponent: Integers, *, overflow: Overflow | None = None) -> N: ...
+@overload
+def power(x: N, exponent: Integers, *, overflow: Flag) -> Flagged[N]: ...
+def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
     """Power ``x**exponent`` of each number; ``0**0`` is 1.
 
     Parameters
@@ -50,18 +57,22 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an argument is not of these types, or an exponent is negative; of a lazy one when it is computed.
     """
+    found: N | Flagged[N]
     check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
     entry_of(rows.power, x)
-    x, overflow = _extended(x, exponent, overflow)
+    x, mode_given = _extended(x, exponent, overflow)
     if not is_lazy_integer(exponent) and not is_array(exponent):
-        return apply(rows.power, x, overflow=overflow, exponent=as_integer(exponent, "exponent"))
-    mode, system = overflow_mode(overflow, x.system), x.system
+        found = apply(rows.power, x, overflow=mode_given, exponent=as_integer(exponent, "exponent"))
+        return found
+    row = rows.power_by_array if is_array(exponent) else rows.power
+    planned, integer = plan_operation(row, (x,), mode_given), None
+    blocks: tuple[Any, ...] = (x.words,)
     if is_array(exponent):
         blocks = with_machine_integers(x, exponent, "exponents")
-        words = mapped(rows.power_by_array, blocks, system, mode=mode)
     else:
-        words = mapped(rows.power, (x.words,), system, mode=mode, integer=("exponent", exponent))
-    return made_like((x,), words, system.with_bound(None), mode)
+        integer = ("exponent", exponent)
+    found = finish(planned, (x,), mapped(row, blocks, planned.system, mode=planned.mode, integer=integer))
+    return found
 
 
 def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:
@@ -83,7 +94,7 @@ def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str
     return x, overflow
 
 
-def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
+def power_modulo(x: N, exponent: Integers, modulus: SupportsIndex) -> N:
     """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.
 
     Parameters
@@ -110,10 +121,13 @@ def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
         If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
         first number of its chunk. With an array of exponents, the first one of an exponent.
     """
+    found: N
     if has(rows.mod_power, x):
-        return mod_power(x, exponent, modulus)
+        found = mod_power(x, exponent, modulus)
+        return found
     check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
-    return _power_modulo(x, exponent, as_integer(modulus, "modulus"))
+    found = _power_modulo(x, exponent, as_integer(modulus, "modulus"))
+    return found
 
 
 @by_table(rows.power_modulo)
@@ -131,7 +145,7 @@ def _power_modulo(x: Numbers, exponent: Any, m: int) -> Any:
     return fitted(made_like((x,), words, system.with_bound(abs(m) - 1), "raise"))
 
 
-def inverse(x: Numbers) -> Any:
+def inverse(x: N) -> N:
     """Inverse modulo M of each number: the number y of the range with ``x y`` = 1 modulo M, of two x's sign.
 
     In a FieldArray, of each element; one that is 0 in a field is a ZeroDivisionError, with its index.
@@ -157,4 +171,5 @@ def inverse(x: Numbers) -> Any:
         If a number has a common factor with a modulus, naming both; for a Dask array when it is computed,
         and then the first number of its chunk.
     """
-    return apply(rows.inverse, x)
+    found: N = apply(rows.inverse, x)
+    return found

@@ -25,8 +25,9 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.shape import along
-from rnsdask.lazy.tree import SplitEvery, boxed, check_sizes, combine_tree
+from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.rns.system import check_length
+from rnsdask.typing import SplitEvery
 
 
 def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str = "auto") -> Any:

@@ -1,6 +1,8 @@
 """Searching sorted numbers, and membership: `searchsorted` and `isin`, exact."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, Literal, SupportsIndex, overload
 
 import dask.array as da
 import numpy as np
@@ -17,6 +19,7 @@ from rnsdask.lazy.functions import relate
 from rnsdask.lazy.integer_operands import meta_of
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
+    N,
     find_lengths,
     integer_of,
     is_lazy_integer,
@@ -27,12 +30,23 @@ from rnsdask.lazy.ranks import places
 from rnsdask.lazy.sort import sorted_along
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.sort import taken
+from rnsdask.typing import Integer, Integers, PlainArray
 
 # What the row behind the words of a number that is looked for says of it.
 _INSIDE, _BELOW, _ABOVE = 0, 1, 2
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+@overload
+def searchsorted(  # type: ignore[overload-overlap]  # one integer is not several
+    a: N, v: SupportsIndex, side: Literal["left", "right"] = "left", sorter: Integers | None = None
+) -> Integer: ...
+@overload
+def searchsorted(
+    a: N, v: N | Integers, side: Literal["left", "right"] = "left", sorter: Integers | None = None
+) -> PlainArray[np.int64]: ...
+def searchsorted(
+    a: N, v: N | Integers, side: Literal["left", "right"] = "left", sorter: Integers | None = None
+) -> Integer | PlainArray[np.int64]:
     """Positions at which numbers keep a sorted array sorted, as ``numpy.searchsorted``.
 
     Parameters
@@ -72,13 +86,14 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         a, v = made_alike(a, v)
     words = a.words if sorter is None else _in_order(a.words, sorter)
     wanted, lengths, system = _wanted(v, a)
-    found = _over_chunks(words, wanted, system, side)
+    places = _over_chunks(words, wanted, system, side)
     if lengths is None:
-        return found[0] if isinstance(found, da.Array) else int(found[0])
-    return shaped(found, lengths)
+        places = places[0] if isinstance(places, da.Array) else int(places[0])
+    found: Integer | PlainArray[np.int64] = places if lengths is None else shaped(places, lengths)
+    return found
 
 
-def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
+def isin(x: N, values: N | Integers, *, invert: bool = False) -> PlainArray[np.bool_]:
     """Mark the numbers that are among some values, as ``numpy.isin``.
 
     Parameters
@@ -100,6 +115,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     TypeError, ValueError
         As :func:`searchsorted`.
     """
+    found: PlainArray[np.bool_]
     entry_of(rows.ordering, x, name="isin")
     if is_number_array(values):
         find_lengths(values)
@@ -108,12 +124,14 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     looked_for, *_ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
-        return relate(x, "!=" if invert else "==", values)
+        found = relate(x, "!=" if invert else "==", values)
+        return found
     if not is_number_array(values):
         wanted = wanted[:, wanted[-1] == _INSIDE]  # no number of the array equals another integer
     ordered = sorted_along(wanted[:-1], system, 0)
     found = shaped(_over_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
-    return ~found if invert else found
+    found = ~found if invert else found
+    return found
 
 
 def shaped(flat: Any, lengths: tuple[Any, ...]) -> Any:

@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -59,7 +59,7 @@ def transpose(words: Any, axes: tuple[Any, ...]) -> Any:
     return words.transpose((0, *(axis + 1 for axis in order)))
 
 
-def swapaxes(words: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(words: Any, axis1: SupportsIndex, axis2: SupportsIndex) -> Any:
     """Swap two axes, as ``numpy.swapaxes``."""
     order = list(range(words.ndim - 1))
     first = axis_index(axis1, len(order), "axis1")
@@ -122,7 +122,7 @@ def roll(words: Any, shift: Any, axis: Any) -> Any:
     return function(words, tuple(shifts.values()), tuple(k + 1 for k in shifts))
 
 
-def take(words: Any, indices: Any, axis: int | None) -> Any:
+def take(words: Any, indices: Any, axis: SupportsIndex | None) -> Any:
     """Take numbers by indices, as ``numpy.take``; Booleans count as 0 and 1."""
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
     axis = axis_index(axis, words.ndim - 1)
@@ -134,7 +134,7 @@ def take(words: Any, indices: Any, axis: int | None) -> Any:
     return indexing.select(words, (*(_WHOLE,) * axis, array))
 
 
-def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
+def repeat(words: Any, repeats: Any, axis: SupportsIndex | None) -> Any:
     """Repeat numbers, as ``numpy.repeat``; TypeError if a count is no integer."""
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
     axis = axis_index(axis, words.ndim - 1)
@@ -298,7 +298,7 @@ def filled_chunks(words: da.Array, column: Any, shape: tuple[int, ...], chunks: 
     return filled
 
 
-def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
+def split(words: Any, indices_or_sections: Any, axis: SupportsIndex) -> list[Any]:
     """Split into parts along an axis, as ``numpy.split``."""
     np.split(model(words.shape[1:]), indices_or_sections, axis)
     axis = axis_index(axis, words.ndim - 1)

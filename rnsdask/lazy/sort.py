@@ -1,8 +1,10 @@
 """Sorting arrays of numbers: `sort`, `argsort` and `median`, exact and stable."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, SupportsIndex, overload
 
 import dask.array as da
 import numpy as np
@@ -18,12 +20,13 @@ from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.convert import to_ints
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.operands import find_lengths, made_like
+from rnsdask.lazy.operands import N, Numbers, find_lengths, made_like
 from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.rns.sort import positions, taken
+from rnsdask.typing import Axis, PlainArray, Rational
 
 
-def sort(x: Any, axis: int | None = -1) -> Any:
+def sort(x: N, axis: SupportsIndex | None = -1) -> N:
     """Sort along an axis, the least number first, as ``numpy.sort``.
 
     Parameters
@@ -47,10 +50,16 @@ def sort(x: Any, axis: int | None = -1) -> Any:
         AxisError, a ValueError, if the axis is out of range.
     """
     words, axis = _along("sort", x, axis)
-    return made_like((x,), sorted_along(words, x._measured_system(), axis), x.system, "raise")
+    found: N = made_like((x,), sorted_along(words, x._measured_system(), axis), x.system, "raise")
+    return found
 
 
-def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:  # noqa: ARG001
+def argsort(
+    x: Numbers,
+    axis: SupportsIndex | None = -1,
+    *,
+    stable: bool | None = None,  # noqa: ARG001
+) -> PlainArray[np.int64]:
     """Indices that sort an array along an axis, as ``numpy.argsort``; equal numbers keep their order.
 
     Parameters
@@ -71,7 +80,8 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
         As :func:`sort`.
     """
     words, axis = _along("argsort", x, axis)
-    return sorted_along(words, x._measured_system(), axis, indices=True)
+    found: PlainArray[np.int64] = sorted_along(words, x._measured_system(), axis, indices=True)
+    return found
 
 
 def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
@@ -84,7 +94,7 @@ def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
     return 1 + (math.ceil(count / together) if together < count else 0), parts
 
 
-def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
+def _along(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
     """The words to sort, and the axis of the numbers to sort along, from 0."""
     entry_of(rows.ordering, x, name=function)
     find_lengths(x)
@@ -128,7 +138,13 @@ def _argsort_block(block: Array, *, system: NumberSystem, axis: int) -> Array:
 # ---- median ------------------------------------------------------------------------------------------------
 
 
-def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
+@overload
+def median(x: Numbers, axis: None = None, *, keepdims: Literal[False] = False) -> Rational: ...
+@overload
+def median(x: Numbers, axis: Axis | None = None, *, keepdims: bool = False) -> PlainArray[np.object_]: ...
+def median(
+    x: Numbers, axis: Axis | None = None, *, keepdims: bool = False
+) -> Rational | PlainArray[np.object_]:
     """The median of all numbers or along axes, exact, as ``numpy.median``.
 
     Parameters
@@ -168,12 +184,14 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))
     ordered = sorted_along(lines, x._measured_system(), len(kept))
     middle = made_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
-    means = _means_of_ends(to_ints(middle))
+    means: Any = _means_of_ends(to_ints(middle))
     if keepdims:
-        return means.reshape(tuple(1 if k in axes else length for k, length in enumerate(lengths)))
-    if kept:
-        return means
-    return map_values(_only_item, means, dtype=object) if isinstance(means, da.Array) else means.item()
+        means = means.reshape(tuple(1 if k in axes else length for k, length in enumerate(lengths)))
+    elif not kept:
+        is_lazy = isinstance(means, da.Array)
+        means = map_values(_only_item, means, dtype=object) if is_lazy else means.item()
+    found: Rational | PlainArray[np.object_] = means
+    return found
 
 
 def _means_of_ends(ints: Any) -> Any:

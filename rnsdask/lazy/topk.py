@@ -16,9 +16,10 @@ from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ranks import sorted_indices
-from rnsdask.lazy.tree import SplitEvery, boxed, check_sizes, combine_tree, together
+from rnsdask.lazy.tree import boxed, check_sizes, combine_tree, together
 from rnsdask.rns import sort
 from rnsdask.rns.sort import positions, taken
+from rnsdask.typing import SplitEvery
 
 
 def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> sort.Selection:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import dask
 import dask.array as da
@@ -25,15 +25,12 @@ from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
+from rnsdask.typing import SplitEvery
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
 # each level that it saves is a way to the scheduler and back for every reduction.
 _SPLIT_NUMBERS = 64
 _SPLIT_EVERY = 16
-
-
-SplitEvery: TypeAlias = int | Mapping[int, int] | None
-"""Partial results that one task combines: of all axes together, or along each axis by its number."""
 
 
 def tree_reduce(

@@ -4,7 +4,9 @@ The first pass multiplies the numbers of each chunk. One task goes up and down t
 second pass multiplies again, which takes less than to keep all products, and goes down to the numbers.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, Generic, SupportsIndex
 
 import dask.array as da
 import numpy as np
@@ -16,16 +18,17 @@ from rnsdask.lazy.chunks import as_lazy, rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import exact
 from rnsdask.lazy.map import map_chunks, reduce_chunks
-from rnsdask.lazy.operands import Numbers, integer_of, is_lazy_integer, made_like
+from rnsdask.lazy.operands import N, integer_of, is_lazy_integer, made_like
 from rnsdask.lazy.recompute import recompute
 from rnsdask.lazy.tree import boxed, check_sizes
 from rnsdask.positional import trees
+from rnsdask.typing import Integer
 
 
-class ProductTree:
+class ProductTree(Generic[N]):
     """Products of all numbers of an array in a balanced tree, as :func:`product_tree` makes it."""
 
-    def __init__(self, x: Numbers) -> None:
+    def __init__(self, x: N) -> None:
         entry_of(rows.product_tree, x)
         self._x = x
         self._is_lazy = isinstance(x.words, da.Array)
@@ -35,28 +38,39 @@ class ProductTree:
             self._tree: trees.Tree = x.system.apply(rows.product_tree, x.words)
 
     @property
-    def product(self) -> Any:
+    def product(self) -> Integer:
         """Product of all numbers, a Python int; lazy if the array is. That of no numbers is 1."""
-        if not self._is_lazy:
-            return self._tree.product
-        roots = self._roots(self._x.words, cofactors=False)
-        found = map_chunks(_product, roots, rows=1, chunks=((1,),) * (roots.ndim - 1), dtype=object)
-        return exact(found)[(0,) * found.ndim]
-
-    def remainders(self, value: Any) -> Any:
-        """Remainders ``value % x`` of one integer, of any size and sign, which may be lazy."""
-        if is_lazy_integer(value):
-            return self._leaves((value,), None, divisors=False)
-        number = int(as_integer(value, "value"))
+        product: Any
         if self._is_lazy:
-            return self._leaves((), number, divisors=False)
-        return made_like((self._x,), self._tree.remainders(number), self._x.system, "raise")
+            roots = self._roots(self._x.words, cofactors=False)
+            chunks = ((1,),) * (roots.ndim - 1)
+            found = map_chunks(_product, roots, rows=1, chunks=chunks, dtype=object)
+            product = exact(found)[(0,) * found.ndim]
+        else:
+            product = self._tree.product
+        integer: Integer = product
+        return integer
 
-    def common_divisors(self) -> Any:
+    def remainders(self, value: SupportsIndex) -> N:
+        """Remainders ``value % x`` of one integer, of any size and sign, which may be lazy."""
+        found: N
+        if is_lazy_integer(value):
+            found = self._leaves((value,), None, divisors=False)
+            return found
+        number = as_integer(value, "value")
+        if self._is_lazy:
+            found = self._leaves((), number, divisors=False)
+        else:
+            found = made_like((self._x,), self._tree.remainders(number), self._x.system, "raise")
+        return found
+
+    def common_divisors(self) -> N:
         """Greatest common divisors of each number and the product of all others, as :func:`batch_gcd`."""
         if self._is_lazy:
-            return self._leaves((), None, divisors=True)
-        return made_like((self._x,), self._tree.common_divisors(), self._x.system, "raise")
+            found: N = self._leaves((), None, divisors=True)
+        else:
+            found = made_like((self._x,), self._tree.common_divisors(), self._x.system, "raise")
+        return found
 
     def _roots(self, words: da.Array, cofactors: bool) -> da.Array:
         how: dict[str, Any] = {"system": self._x.system, "cofactors": cofactors}
@@ -76,7 +90,7 @@ class ProductTree:
         return made_like((self._x,), made, system, "raise")
 
 
-def product_tree(x: Numbers) -> ProductTree:
+def product_tree(x: N) -> ProductTree[N]:
     """Multiply all numbers of an array in a balanced tree.
 
     Parameters
@@ -108,7 +122,7 @@ def product_tree(x: Numbers) -> ProductTree:
     return ProductTree(x)
 
 
-def remainder_tree(value: Any, x: Numbers) -> Any:
+def remainder_tree(value: SupportsIndex, x: N) -> N:
     """Remainders of one integer by each number of an array, as ``value % x``, in a tree.
 
     It is quicker than one division for each number where the integer is about as long as all numbers
@@ -138,10 +152,11 @@ def remainder_tree(value: Any, x: Numbers) -> Any:
     D. Bernstein, "Scaled remainder trees" (2004).
     """
     entry_of(rows.product_tree, x, name="remainder_tree")
-    return ProductTree(x).remainders(value)
+    found: N = ProductTree(x).remainders(value)
+    return found
 
 
-def batch_gcd(x: Numbers) -> Any:
+def batch_gcd(x: N) -> N:
     """Greatest common divisors of each number of an array and the product of all others.
 
     The time is nearly linear in the length of all numbers together: a tree of products, one of remainders,
@@ -178,7 +193,8 @@ def batch_gcd(x: Numbers) -> Any:
     [5, 1, 5, 1]
     """
     entry_of(rows.product_tree, x, name="batch_gcd")
-    return ProductTree(x).common_divisors()
+    found: N = ProductTree(x).common_divisors()
+    return found
 
 
 def _root_block(block: Any, *, system: Any, cofactors: bool, place: Place) -> np.ndarray[Any, Any]:

@@ -1,7 +1,9 @@
 """Distinct numbers of an array: `unique`, exact."""
 
+from __future__ import annotations
+
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, Literal, overload
 
 import dask.array as da
 import numpy as np
@@ -16,16 +18,28 @@ from rnsdask.lazy import ranks, shape
 from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
-from rnsdask.lazy.operands import find_lengths, made_like
+from rnsdask.lazy.operands import N, find_lengths, made_like
 from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.lazy.search import shaped
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken
+from rnsdask.typing import PlainArray
 
 
+@overload
 def unique(
-    x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False
-) -> Any:
+    x: N,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+) -> N: ...
+@overload
+def unique(
+    x: N, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[N, *tuple[PlainArray[np.int64], ...]]: ...
+def unique(
+    x: N, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False
+) -> N | tuple[N, *tuple[PlainArray[np.int64], ...]]:
     """The distinct numbers of an array, sorted, as ``numpy.unique``.
 
     Parameters
@@ -60,7 +74,10 @@ def unique(
     results += [index] if return_index else []
     results += [shaped(inverse, words.shape[1:])] if return_inverse else []
     results += [counts] if return_counts else []
-    return tuple(results) if len(results) > 1 else results[0]
+    found: N | tuple[N, *tuple[PlainArray[np.int64], ...]] = (
+        tuple(results) if len(results) > 1 else results[0]
+    )
+    return found
 
 
 def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, Array, Array]:

@@ -123,11 +123,12 @@ def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.
         function: Function = partial(apply_to_arrays, name, row)
         found = through_rns(function, entry.bits, overflows=entry.overflows)(*arrays, **options)
     else:
-        given = {key: value for key, value in options.items() if value is not row.defaults[key]}
-        for key, value in given.items():
-            if not entry.takes(key):
-                kind = Kind.of(type(first), "a")
-                raise TypeError(Message(f"{name} of ", kind, f" takes no {key}, got {key}={brief(value)}"))
+        defaults = row.defaults
+        given = {key: value for key, value in options.items() if value is not defaults[key]}
+        if not entry.taken.issuperset(given):
+            key = next(key for key in given if key not in entry.taken)
+            kind = Kind.of(type(first), "a")
+            raise TypeError(Message(f"{name} of ", kind, f" takes no {key}, got {key}={brief(given[key])}"))
         found = entry.function(*arrays, **given)
     return cast("R", found)
 

@@ -80,6 +80,8 @@ class Operands:
     def _matrix(self, words: Array) -> Array:
         if words.size == len(words):
             return words.reshape(len(words), 1)
+        if words.ndim == 2 and words.shape[1:] == self.shape and words.strides[1] == words.itemsize:
+            return words
         if words.shape[1:] != self.shape:  # for CuPy takes as long to broadcast as to launch a kernel
             words = np.broadcast_to(words, (len(words), *self.shape))
         return as_matrix(words)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from rnsdask.core.table import (
 from rnsdask.core.ways import Conversion, Message, Way, must
 from rnsdask.positional.operands import resized, trimmed
 from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
+
+if TYPE_CHECKING:
+    from rnsdask.arrays.positional_array import PositionalArray
 
 MOST_BITS = 2**20
 """The longest numbers."""
@@ -57,6 +60,7 @@ class Positional(NumberSystem):
     """
 
     words_are = "limbs"
+    array_type: ClassVar[type["PositionalArray"]]
     table_name: ClassVar[str] = POSITIONAL_TABLE
     stored_as: ClassVar[str] = "positional"
     required_fields: ClassVar[tuple[str, ...] | None] = ("bits", "signed")

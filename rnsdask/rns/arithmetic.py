@@ -15,7 +15,7 @@ decided in steps, each for the numbers that the one before leaves open (docs/exa
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +25,12 @@ from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.operations import OPERATIONS, Operation
 from rnsdask.core.place import Locate
+from rnsdask.core.ranges import SUMS_OF_PRODUCTS, Range, multiply
 from rnsdask.rns.blocks import matrices
 from rnsdask.rns.bounds import MANY, measured_bound, sampled_bound
 from rnsdask.rns.compare import compare
 from rnsdask.rns.evaluation import magnitudes
 from rnsdask.rns.system import RNS
-
-Range: TypeAlias = tuple[int, int]
 
 # Residues, and columns on each processor, that are evaluated at a time. Beside a chunk that takes memory: up
 # to 50 doubles a column, which mostly stay in a CPU's cache.
@@ -54,20 +53,6 @@ _OPEN_SUMS = 2**-16
 
 # With t/M and r/M wrong by less than this together with 1/1000, rounding their difference is exact.
 _ROUNDING_ROOM = 0.25
-
-
-def result_range(operation: str, *ranges: Range) -> Range:
-    """Bounds of the exact result of an operation on operands in the given ranges, as Python integers.
-
-    They are reached if the operands are independent of one another.
-    """
-    low, high = 0, 0
-    for sign, factors in OPERATIONS[operation].terms:
-        ends = [sign]
-        for k in factors:
-            ends = [a * b for a in ends for b in ranges[k]]
-        low, high = low + min(ends), high + max(ends)
-    return low, high
 
 
 def apply(
@@ -95,10 +80,11 @@ def apply_to_blocks(
     ``"wrap"`` also serves where all results are known to be in range. `ranges` are what the operands are
     known to lie in, lowest and highest number each: they may spare most of the check's cost.
     """
-    system = system.with_bound(None)  # which does not hold for results; `ranges` tell what does for operands
+    if system.bound is not None:  # which does not hold for results; `ranges` tell what does for operands
+        system = system.with_bound(None)
     operation, n, moduli = OPERATIONS[name], system.rows, system.moduli
     operands, shape = matrices(*blocks)
-    prototype = next((x for x in operands if backend_name(x) == "cuda"), operands[0])
+    prototype = next((x for x in operands if not isinstance(x, np.ndarray)), operands[0])
     rows = n + (mode == "flag")
     out = empty_like(prototype, (rows, math.prod(shape)))
     if mode == "wrap":
@@ -218,7 +204,7 @@ def _cut(ranges: Sequence[Range], bounds: Sequence[int]) -> tuple[Range, ...]:
 
 def _is_decided_by_sign(operation: Operation, ranges: tuple[Range, ...], system: RNS) -> bool:
     """Whether residues tell the results, and only negative ones among unsigned numbers are out of range."""
-    results = result_range(operation.name, *ranges)
+    results = SUMS_OF_PRODUCTS[operation.name](*ranges)
     return _is_within(results, system.value_range) or _is_within(results, system.moduli.value_range(True))
 
 
@@ -226,7 +212,7 @@ def _out_of_range(
     operation: Operation, ranges: tuple[Range, ...], result: Array, system: RNS
 ) -> Array | None:
     """Boolean (N,) of results that are decided by their sign, None if no result can be out of range."""
-    results = result_range(operation.name, *ranges)
+    results = SUMS_OF_PRODUCTS[operation.name](*ranges)
     if _is_within(results, system.value_range):
         return None
     exact = RNS(system.moduli, True, max(map(abs, results)))
@@ -274,13 +260,13 @@ def _windows(
     y = (sign, sign)
     for other in factors:
         if other != k:
-            y = _product(y, ranges[other])
+            y = multiply(y, ranges[other])
     z = (0, 0)
     for other_sign, others in operation.terms:
         if k not in others:
             term = (other_sign, other_sign)
             for other in others:
-                term = _product(term, ranges[other])
+                term = multiply(term, ranges[other])
             z = (z[0] + term[0], z[1] + term[1])
     lowest, highest = allowed
     always, ever = (lowest - z[0], highest - z[1]), (lowest - z[1], highest - z[0])
@@ -291,11 +277,6 @@ def _windows(
     if y[0] <= 0 <= y[1] and y[0] != y[1]:
         return both, allowed
     return both, (min(low for low, _ in possible), max(high for _, high in possible))
-
-
-def _product(a: Range, b: Range) -> Range:
-    ends = [x * y for x in a for y in b]
-    return min(ends), max(ends)
 
 
 def _quotients(allowed: Range, y: int, every: Range) -> Range:

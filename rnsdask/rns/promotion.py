@@ -86,11 +86,11 @@ def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -
 
     Numbers are looked at only if their known range does not show that the other system holds them.
     """
-    # For an unsigned target the sign finds negative numbers, so that all others may be up to M - 1.
-    middle = RNS(target.moduli, system.signed and target.signed)
     result = base_extend(residues, system, target.moduli)
     if holds_every_value(system, target):
         return result
+    # For an unsigned target the sign finds negative numbers, so that all others may be up to M - 1.
+    middle = RNS(target.moduli, system.signed and target.signed)
     outside = np.zeros_like(residues[0], dtype=np.bool_)
     (low, high), (lowest, highest) = system.known_range, middle.value_range
     if high > highest or (middle.signed and low < lowest):

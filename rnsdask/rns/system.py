@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ from rnsdask.rns.random import random_residues
 MOST_BITS = LIMB_BITS * MOST_MODULI
 """Bits of no moduli set are more: each modulus has at most 32."""
 
+if TYPE_CHECKING:
+    from rnsdask.arrays.rns_array import RNSArray
+
 
 @dataclass(frozen=True, repr=False)
 class RNS(NumberSystem):
@@ -76,6 +79,7 @@ class RNS(NumberSystem):
         integer, or negative; or the system grows, and its moduli are others.
     """
 
+    array_type: ClassVar[type["RNSArray"]]
     table_name: ClassVar[str] = RNS_TABLE
     stored_as: ClassVar[str] = RESIDUES
     required_fields: ClassVar[tuple[str, ...] | None] = ("moduli", "signed", "bound")

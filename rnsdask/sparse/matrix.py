@@ -313,9 +313,10 @@ def check_shape(shape: Any) -> tuple[int, int]:
 def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
     """The fields of values, and residues (n, N); or None and integers (N,), int64 or objects."""
     if isinstance(values, FieldArray):
-        if not has_sparse_products(values) or isinstance(values.words, da.Array):
+        given: Any = values
+        if not has_sparse_products(given) or isinstance(given.words, da.Array):
             raise TypeError("values must be integers or a FieldArray of PrimeFields in memory")
-        fields, found = values.system, to_backend(values.words, "cpu")
+        fields, found = given.system, to_backend(given.words, "cpu")
     else:
         fields, found = None, _integers(values)
     if found.ndim != 1 + (fields is not None):

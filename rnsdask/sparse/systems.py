@@ -18,6 +18,7 @@ from rnsdask.lazy.chunks import rechunked
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, has_sparse_products, vectors_of
+from rnsdask.typing import Integer, PlainArray
 
 PRIMES_OF_TASK = 16
 """Primes of a task of lazy solutions, if nothing else is said: their words are one line of memory."""
@@ -127,7 +128,7 @@ def det(
     chunks: SupportsIndex | None = None,
     backend: str = "cpu",
     seed: SupportsIndex = 0,
-) -> Any:
+) -> Integer:
     """Determinant of a square matrix modulo each prime, proved, by Wiedemann's algorithm.
 
     Whatever vectors were drawn, what is returned is the determinant. That of no rows is 1. Where draws do not
@@ -154,7 +155,9 @@ def det(
     """
     _square("det", a)
     found = _by_primes(wiedemann.determinants, a, fields, (), np.uint32, chunks, backend, seed)
-    return FieldArray(found[:, None], fields)[0]
+    value: Any = FieldArray(found[:, None], fields)[0]
+    determinant: Integer = value
+    return determinant
 
 
 def rank(
@@ -164,7 +167,7 @@ def rank(
     chunks: SupportsIndex | None = None,
     backend: str = "cpu",
     seed: SupportsIndex = 0,
-) -> Any:
+) -> PlainArray[np.int64]:
     """Rank modulo each prime, never too great, and too small with little probability.
 
     A rank that is the number of rows or columns is proved, and so is that modulo a prime below 8 N, for N
@@ -195,7 +198,8 @@ def rank(
         If operands are something else, or fields do not fit.
     """
     _check_matrix(a)
-    return _by_primes(wiedemann.ranks, a, fields, (), np.int64, chunks, backend, seed)
+    ranks: PlainArray[np.int64] = _by_primes(wiedemann.ranks, a, fields, (), np.int64, chunks, backend, seed)
+    return ranks
 
 
 def _by_primes(

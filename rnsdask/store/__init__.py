@@ -31,7 +31,7 @@ from rnsdask.store.plain import open_any_array as open_any_array
 from rnsdask.store.plain import open_plain as open_plain
 from rnsdask.store.plain import read_plain_chunk as read_plain_chunk
 from rnsdask.store.plain import resume_plain as resume_plain
-from rnsdask.store.reading import fingerprint as fingerprint
+from rnsdask.store.reading import full_version as full_version
 from rnsdask.store.reading import read_chunk as read_chunk
 from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
 from rnsdask.store.reading import read_part as read_part

@@ -134,5 +134,5 @@ def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
 
 def _was_interrupted(location: Location) -> bool:
     """Whether an append ended in an object store, which may have replaced the last chunks already."""
-    recipe = None if location.is_local else read_job(location.child(STAGED))
-    return recipe is not None and recipe.startswith(APPEND)
+    job = None if location.is_local else read_job(location.child(STAGED))
+    return job is not None and job.startswith(APPEND)

@@ -181,7 +181,7 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
         yield f"{info.path}: its chunks are whole, but not those that it was completed with"
 
 
-def fingerprint(info: ArrayInfo) -> str:
+def full_version(info: ArrayInfo) -> str:
     """Hash of a store's metadata, and of the size, inode and time of modification (or version) of each chunk.
 
     Content that was changed without a change of these is not noticed.

@@ -19,6 +19,7 @@ from rnsdask import store
 from rnsdask.core import layout
 from rnsdask.jobs import exact_results
 from rnsdask.jobs.checkpoint import Checkpoint
+from rnsdask.jobs.sources import OF_NUMBERS, Source
 from rnsdask.lazy import exact_elimination
 
 MODULI = rd.ModuliSet.for_bits(200)
@@ -108,6 +109,17 @@ def test_results_in_stores(rng: np.random.Generator) -> None:
     assert "d: " in fail("det", "x", "-o", "d")  # it is there
     succeed("rank", "x", "-o", "r")
     assert rd.open_zarr("r").to_ints().tolist() == [4, 4, 4]
+
+
+def test_results_of_intervals_are_in_the_plan_of_memory(rng: np.random.Generator) -> None:
+    values, moduli = drawn(rng, 2, 4, 4, bits=40), rd.ModuliSet.for_bits(64)
+    rd.from_ints(values, moduli, signed=True).to_zarr("x")
+    rd.from_ints(values, rd.IntervalRNS(moduli)).to_zarr("i")
+    x, i = (
+        exact_results.prepare("det", [Source.at(path, OF_NUMBERS)], rd.linalg.det).work for path in ("x", "i")
+    )
+    assert i.held >= x.held > 0  # Python ints of some size
+    assert i.passes == x.passes
 
 
 def test_solutions(rng: np.random.Generator) -> None:

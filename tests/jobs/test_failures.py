@@ -764,6 +764,8 @@ def test_what_cannot_be_resumed() -> None:
     assert "holds other numbers" in fail("eval", "2**31*x", "x=x.zarr", "--overflow", "wrap", *place)
     assert "it is complete, but of another job" in fail("eval", "x<9", "x=x.zarr", "-o", "y.zarr", "--resume")
     mask = ["--overflow", "flag", "--mask", "y.zarr"]
+    assert "y.zarr: it is complete, but of another job" in fail("eval", "2**30*x", "x=x.zarr", *place, *mask)
+    set_incomplete("y.zarr")
     assert "no array that rnsdask wrote" in fail("eval", "2**30*x", "x=x.zarr", *place, *mask)
     assert "is read from" in fail("eval", "x < 9", "x=x.zarr", "-o", "x.zarr", "--resume")
 

@@ -177,12 +177,14 @@ def seeds_repeat_random_numbers(case: Case) -> None:
 def stores_are_overwritten_and_reduced(case: Case) -> None:
     """A store that is there is kept but for `overwrite`; parts of chunks are reduced one after the other."""
     (x,), random = case.take(), case.random
-    if case.processor.name == "cuda" or not x.values.size:
+    if case.processor.name == "cuda":
         return
     path = case.folder() / "x.zarr"
     x.array.to_zarr(path)
     case.claim_array(rd.open_zarr(path), x.values, "stored")
     case.settle()
+    if not x.values.size:
+        return
     if random.random() < 0.3:
         count = max(1, len(x.values) // 2)
         half = x.array[:count]

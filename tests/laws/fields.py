@@ -1,6 +1,7 @@
 """Laws of prime and Fermat fields: division, powers, folds, transforms, integers for elements, fractions."""
 
 import math
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -9,12 +10,30 @@ import numpy as np
 from oracles.integers import mapped, matrix_product, objects
 
 import rnsdask as rd
-from laws.case import FIELDS, PRIME_FIELDS, RNS, Case, computed, law_of, must_fail, named_index, whole
+from laws.case import FIELDS, PRIME_FIELDS, RNS, Case, Chosen, computed, law_of, must_fail, named_index, whole
 
 
 def sizes_of(case: Case) -> list[int]:
     """Sizes of the fields."""
     return [case.limits.product] if case.system.kind == "fermat" else list(case.system.value.primes)
+
+
+@law_of(*FIELDS)
+def arithmetic_of_elements_is_modular(case: Case) -> None:
+    """Sums, products and comparison, of arrays that broadcast and of any integers."""
+    size, random = case.limits.product, case.random
+    x, y, z = case.take(3, integers=False)
+    beyond = case.number() - size * random.randint(0, 2)
+    case.note("integer", beyond)
+    function = random.choice((operator.add, operator.sub, operator.mul))
+    for left, right in ((x, y), (x, Chosen(beyond, beyond)), (Chosen(beyond, beyond), x)):
+        a, b = whole([left, right])
+        case.claim_array(function(left.array, right.array), function(a, b) % size, function.__name__)
+        case.claim(left.array == right.array, ((a - b) % size == 0).astype(bool), "==")
+    case.claim_array(-x.array, -x.values % size, "the opposite element")
+    factor = random.choice((y, Chosen(beyond, beyond)))
+    a, b, c = whole([x, factor, z])
+    case.claim_array(rd.fma(x.array, factor.array, z.array), (a * b + c) % size, "fma")
 
 
 @law_of(*FIELDS)

@@ -165,6 +165,22 @@ def shapes_are_numpys(case: Case) -> None:
 
 
 @law
+def joined_arrays_are_numpys(case: Case) -> None:
+    """Different arrays, one of them eager where others are lazy now and then, along any axis."""
+    x, y, a, b = case.draw(2)
+    axis = any_axis(case.random, x.ndim)
+    for name, join in {
+        "concatenate": lambda m, u, v: m.concatenate([u, v[::-1], u[:3]]),
+        "concatenate along an axis": lambda m, u, v: m.concatenate([u, v], axis),
+        "stack": lambda m, u, v: m.stack([u, v], axis=-1),
+        "hstack": lambda m, u, v: m.hstack([v, u]),
+        "vstack": lambda m, u, v: m.vstack([u, v]),
+        "block": lambda m, u, v: m.block([[u, v], [v, u]]),
+    }.items():
+        case.claim_array(join(rd, x, y), join(np, a, b), name)
+
+
+@law
 def wrong_shapes_are_refused(case: Case) -> None:
     """Shapes that NumPy refuses."""
     (x,) = case.take()

@@ -1,4 +1,4 @@
-"""Distinct numbers against NumPy's on the same integers, eager and in chunks."""
+"""Distinct numbers of nothing, of selections and without what is not asked for; laws say what they are."""
 
 import dask
 import numpy as np
@@ -24,24 +24,6 @@ def check(x: rd.RNSArray | rd.IntervalRNSArray, values: np.ndarray) -> None:
         assert found.dtype == np.int64
         assert found.shape == wanted.shape
         assert (host(found) == wanted).all()
-
-
-@pytest.mark.parametrize("span", [1, 2, 30, 10**9])
-def test_chunks(on_each_processor: Processor, span: int, rng: np.random.Generator) -> None:
-    """Few and many distinct numbers, which go through several chunks, or whole chunks of one."""
-    for length, chunks in ((1, 1), (40, 7), (60, (1, 58, 1)), (90, 3)):
-        values = rng.integers(0, span, size=length).astype(object)
-        x = array_of(on_each_processor, values, EIGHT)
-        check(x, values)
-        check(chunked(x, chunks), values)
-
-
-def test_axes_and_signs(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    values = objects(rng.integers(-3, 3, size=60).tolist(), (3, 4, 5))
-    x = array_of(on_each_processor, values, EIGHT, True)
-    intervals = rd.IntervalRNSArray.from_rns(x)
-    for array in (x, chunked(x, 2, (1, 3), 3), intervals, rd.IntervalRNSArray.from_rns(chunked(x, 2, 4, 1))):
-        check(array, values)
 
 
 def test_no_numbers(on_each_processor: Processor) -> None:

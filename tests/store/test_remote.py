@@ -187,7 +187,7 @@ def test_stores_of_zarr(kind: str, bucket: str, s3: str, tmp_path: Path, request
     assert len({tokenize(info), tokenize(store.open_info(location))}) == 1
     assert "hidden" not in repr(info)
     assert list(store.verify(info)) == []
-    assert store.fingerprint(info) == store.fingerprint(store.open_info(location))
+    assert store.full_version(info) == store.full_version(store.open_info(location))
     location.write("c/0/7", b"?", "it")
     assert list(store.verify(info)) == [f"{info.path}: file c/0/7 does not belong to the store"]
 
@@ -253,9 +253,9 @@ def test_obstore_over_http(web: WebServer) -> None:
     info = store.open_info(remote)
     assert info.path == f"{web.url}/x.zarr"
     assert list(store.verify(info)) == []
-    before = store.fingerprint(info)
+    before = store.full_version(info)
     os.utime("x.zarr/c/0/3", (1, 1))
-    assert store.fingerprint(info) != before
+    assert store.full_version(info) != before
     Path("x.zarr/c/0/3").unlink()
     with pytest.raises(CorruptChunkError, match=r"x\.zarr: chunk c/0/3 is missing"):
         rd.open_zarr(remote).max().compute()

@@ -310,9 +310,9 @@ def test_chunks_behind_links(tmp_path: Path, linked: str) -> None:
     (tmp_path / "x" / linked).rename(tmp_path / "moved")
     (tmp_path / "x" / linked).symlink_to(tmp_path / "moved")
     assert list(store.verify(info)) == []
-    before = store.fingerprint(info)
+    before = store.full_version(info)
     os.utime(tmp_path / "x/c/0/1", (5, 5))
-    assert store.fingerprint(info) != before
+    assert store.full_version(info) != before
     document = json.loads((tmp_path / "x/zarr.json").read_text())
     document["attributes"]["rnsdask"]["complete"] = False
     (tmp_path / "x/zarr.json").write_text(json.dumps(document))

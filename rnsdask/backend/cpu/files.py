@@ -18,9 +18,12 @@ How many bytes, or a negative errno; their checksum; whether each is at most its
 """
 
 
-def extend_checksum(checksum: int, content: NDArray[np.uint8]) -> int:
-    """CRC-32C of what `checksum` is of, 0 of nothing, with the bytes of a contiguous array after it."""
-    extended: int = _cpu.crc32c(checksum, content, False)
+def extend_checksum(checksum: int, content: NDArray[np.uint8], *, by_tables: bool = False) -> int:
+    """CRC-32C of what `checksum` is of, 0 of nothing, with the bytes of a contiguous array after it.
+
+    `by_tables` does as processors that have no instruction for it.
+    """
+    extended: int = _cpu.crc32c(checksum, content, by_tables)
     return extended
 
 

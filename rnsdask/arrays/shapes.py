@@ -1,0 +1,297 @@
+"""Indexing and shapes: the mixin of arrays of numbers that selects and moves them, and computes nothing."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any, Generic, Self, SupportsIndex, TypeAlias, TypeVar, overload
+
+import dask.array as da
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rnsdask.arrays import showing
+from rnsdask.arrays.collection import NumberCollection
+from rnsdask.core.axes import axis_indices
+from rnsdask.core.errors import with_article
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.core.ways import must
+from rnsdask.lazy import convert, functions, indexing
+from rnsdask.lazy import shape as shapes
+from rnsdask.lazy.chunks import as_lazy
+from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.typing import Axis, Integer, Integers, PlainArray, Shape
+
+Made = TypeVar("Made", bound="Shapes")
+
+Kept: TypeAlias = "slice | EllipsisType | list[Any] | NDArray[Any] | da.Array | PlainArray[Any] | None"
+"""Indices that leave an axis."""
+
+_CUT_AT_ONCE = 2**20
+"""Bytes of a slice of an array in memory that is cut at once, at most."""
+
+
+class Shapes(NumberCollection):
+    """NumPy's indexing and shapes.
+
+    Each follows NumPy's method of its name: arguments, results and errors. Where no axis would be left, the
+    result is the number itself. Results are lazy on Dask, with the same bound.
+    """
+
+    __slots__ = ()
+
+    # ---- indexing -----------------------------------------------------------------------------------------
+
+    @overload
+    def __getitem__(self, key: Kept) -> Self: ...
+    @overload
+    def __getitem__(self, key: tuple[slice | None, *tuple[Any, ...]]) -> Self: ...
+    @overload
+    def __getitem__(self, key: tuple[Any, slice | None, *tuple[Any, ...]]) -> Self: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex | tuple[Any, ...]) -> Self | Integer: ...
+    def __getitem__(self, key: Any) -> Self | Integer:
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask).
+
+        Raises
+        ------
+        IndexError, TypeError, ValueError
+            As NumPy.
+        """
+        try:
+            words = indexing.select(self._words, key)
+        except indexing.UnknownLengthError:
+            again: Self | Integer = self.compute_chunk_sizes()[key]
+            return again
+        parts = key if isinstance(key, tuple) else (key,)
+        if (
+            isinstance(words, da.Array)
+            and words.ndim > 1
+            and all(isinstance(part, int | slice | EllipsisType | None) for part in parts)
+            and words.size * words.dtype.itemsize <= _CUT_AT_ONCE
+            and showing.is_in_memory(self._words)
+        ):  # such a part shows its numbers too
+            words = as_lazy(words.compute(scheduler="sync"), words.chunks)
+        part: Self | Integer = self._part(words)
+        return part
+
+    @property
+    def vindex(self) -> _Points[Self]:
+        """Select numbers point by point, as Dask's ``vindex``: the axis of the points comes first."""
+        return _Points(self)
+
+    def _part(self, words: Any) -> Any:
+        """Return an array of some of the numbers; of words without an axis of numbers, the number itself."""
+        if words.ndim > 1:
+            return self._with_words(words)
+        ints = convert.to_ints(self._with_words(words[:, None]))
+        if not isinstance(words, da.Array):
+            return ints[0]
+        number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), object))
+        return LazyInts.of(number, self._system.known_range)
+
+    def nonzero(self) -> tuple[PlainArray[np.int64], ...]:
+        """Indices of the numbers that are not 0, an int64 array for each axis; as ``numpy.nonzero``.
+
+        Those of a lazy array have an unknown length.
+        """
+        self._find_lengths()
+        places: tuple[PlainArray[np.int64], ...] = indexing.nonzero(functions.relate(self, "!=", 0))
+        return places
+
+    # ---- shape --------------------------------------------------------------------------------------------
+
+    def reshape(self, *shape: Shape, order: str = "C") -> Self:
+        """The numbers in C order in another shape, given as a tuple or as integers, one of which may be -1.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not hold as many numbers, or the order is not ``"C"``.
+        """
+        self._check_reshape(order)
+        shaped: Self = self._part(shapes.reshape(self._words, shape[0] if len(shape) == 1 else shape))
+        return shaped
+
+    def ravel(self, order: str = "C") -> Self:
+        """The numbers in C order along one axis."""
+        self._check_reshape(order)
+        return self._with_words(shapes.reshape(self._words, -1))
+
+    def _check_reshape(self, order: str) -> None:
+        if order != "C":
+            raise ValueError(f"order must be 'C', got {order!r:.40}; transpose the array first for another")
+        self._find_lengths()
+
+    def flatten(self, order: str = "C") -> Self:
+        """A copy of the numbers in C order along one axis."""
+        return self.ravel(order).copy()
+
+    def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
+        """A copy in its own memory."""
+        return self._with_words(self._words.copy())
+
+    @property
+    def T(self) -> Self:  # noqa: N802  (NumPy's name)
+        """The array with its axes in reverse order."""
+        return self.transpose()
+
+    def transpose(self, *axes: Shape | None) -> Self:
+        """The array with its axes in another order: reversed, or as given, a tuple or integers.
+
+        Raises
+        ------
+        ValueError
+            If the axes are not each named once; AxisError, a ValueError, if the axis is out of range.
+        """
+        return self._with_words(shapes.transpose(self._words, axes))
+
+    def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Self:
+        """The array with two axes exchanged; AxisError if an axis is out of range."""
+        return self._with_words(shapes.swapaxes(self._words, axis1, axis2))
+
+    def squeeze(self, axis: Axis | None = None) -> Self:
+        """The array without the axes of length 1, or without those given.
+
+        Raises
+        ------
+        ValueError
+            If an axis given has another length; AxisError if an axis is out of range.
+        """
+        self._find_lengths()
+        squeezed: Self = self._part(shapes.squeeze(self._words, axis))
+        return squeezed
+
+    def flip(self, axis: Axis | None = None) -> Self:
+        """The array in reverse order along all axes, or along those given; as ``numpy.flip``."""
+        self._find_lengths()
+        return self._with_words(shapes.flip(self._words, axis))
+
+    def roll(self, shift: Shape, axis: Axis | None = None) -> Self:
+        """The array shifted along axes, or in C order; what leaves it at one end enters at the other.
+
+        As ``numpy.roll``.
+
+        Raises
+        ------
+        TypeError
+            If a shift is no integer.
+        ValueError
+            If shifts and axes do not match in number; AxisError, a ValueError, if the axis is out of range.
+        """
+        self._find_lengths()
+        return self._with_words(shapes.roll(self._words, shift, axis))
+
+    @overload
+    def take(  # type: ignore[overload-overlap]  # one index is not several
+        self, indices: SupportsIndex, axis: SupportsIndex | None = None, out: None = None, mode: str = "raise"
+    ) -> Self | Integer: ...
+    @overload
+    def take(
+        self, indices: Integers, axis: SupportsIndex | None = None, out: None = None, mode: str = "raise"
+    ) -> Self: ...
+    def take(
+        self, indices: Integers, axis: SupportsIndex | None = None, out: None = None, mode: str = "raise"
+    ) -> Self | Integer:
+        """The numbers at indices along an axis, or in C order.
+
+        Parameters
+        ----------
+        indices : integers, of any shape
+            An index from the end may be negative. A Dask array makes the result lazy.
+        axis : int, optional
+            The axis, in whose place the axes of `indices` come.
+        out, mode
+            There for NumPy, whose ``np.take(x, indices)`` gives them; None and ``"raise"``.
+
+        Raises
+        ------
+        IndexError
+            If an index is out of bounds; for a Dask array of indices when the result is computed.
+        TypeError
+            If indices are no integers.
+        ValueError
+            If the mode is not ``"raise"``; AxisError, a ValueError, if the axis is out of range.
+        """
+        self._check_numpys("take", out)
+        if mode != "raise":
+            raise ValueError(must("mode", f"be 'raise', got {mode!r:.40}"))
+        self._find_lengths()
+        taken: Self | Integer = self._part(shapes.take(self._words, indices, axis))
+        return taken
+
+    def repeat(self, repeats: Shape, axis: SupportsIndex | None = None) -> Self:
+        """Each number repeated, along an axis or in C order.
+
+        Parameters
+        ----------
+        repeats : int, or sequence of int
+            How often each number, or each place along the axis, comes.
+        axis : int, optional
+            The axis.
+
+        Raises
+        ------
+        TypeError
+            If `repeats` are no integers.
+        ValueError
+            If they are negative or do not fit the axis; AxisError, a ValueError, if the axis is out of range.
+        """
+        self._find_lengths()
+        return self._with_words(shapes.repeat(self._words, repeats, axis))
+
+    def diagonal(self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1) -> Self:
+        """The numbers whose indices along two axes differ by `offset`, as ``ndarray.diagonal``.
+
+        Returns
+        -------
+        array like this one
+            Without the two axes, and with one more, the last, along the diagonal; lazy if this array is.
+
+        Raises
+        ------
+        ValueError
+            If the axes are the same, or a length is unknown; AxisError, a ValueError, if the axis is out of
+            range.
+        """
+        self._find_lengths()
+        first, second = as_integer(axis1, "axis1"), as_integer(axis2, "axis2")
+        return self._with_words(shapes.diagonal(self._words, as_integer(offset, "offset"), first, second))
+
+    # ---- what mixins of reductions share ------------------------------------------------------------------
+
+    def _axes(self, axis: Axis | None) -> tuple[int, ...]:
+        """Check the axes to reduce; ascending. Without axes each number is its own result."""
+        axes = tuple(range(self.ndim)) if axis is None else axis_indices(axis, self.ndim)
+        return tuple(sorted(axes))
+
+    def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
+        """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
+        if out is not None:
+            raise TypeError(
+                f"{function} of {with_article(type(self))} takes no out: its result is a new object"
+            )
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(
+                f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}; give none "
+                "(xarray's mean and var give one but with skipna=False)"
+            )
+
+
+def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
+    """Return the item of a chunk of one integer."""
+    return ScalarInt(ints[0])
+
+
+class _Points(Generic[Made]):
+    """An array whose axes with indices come before those with slices."""
+
+    def __init__(self, array: Made) -> None:
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Made:
+        given = key if isinstance(key, tuple) else (key,)
+        indices = [*given, *(slice(None),) * (self._array.ndim - len(given))]
+        axes = sorted(range(len(indices)), key=lambda axis: isinstance(indices[axis], slice))
+        found: Made = self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
+        return found
