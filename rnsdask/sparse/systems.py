@@ -65,7 +65,7 @@ def solve(
     """
     _check_matrix(a)
     if not has_sparse_products(b):
-        rule = Message("be ", Kind("FieldArray", "a"), f" of PrimeFields, got {type(b).__name__}")
+        rule = Message("be ", Kind("FieldArray", "a"), " of PrimeFields, got ", Kind.of(type(b)))
         raise TypeError(must("b", rule))
     moduli, words = a.check_fields(b.system).moduli, vectors_of(b, a.shape[0], "b")
     number, size = _as_seed(seed), _as_chunks(chunks)

@@ -240,8 +240,10 @@ def test_systems_do_not_mix() -> None:
     x = rd.from_ints([1, 2], FIELDS, chunks=None)
     intervals = rd.from_ints([1, 2], rd.IntervalRNS(FIELDS.moduli))
     both = r"do not mix; FieldArray.from_rns\(x, fields\) and lift\(\) convert$"
-    ordered = r"do not mix; .*IntervalRNSArray.from_rns\(x.lift\(\)\) converts?$"
-    for other, told in ((rd.from_ints([1, 2]), both), (intervals, ordered)):
+    either = (
+        r"mix; FieldArray.from_rns\(x, fields\)( and IntervalRNSArray.from_rns\(x.lift\(\)\))? converts?$"
+    )
+    for other, told in ((rd.from_ints([1, 2]), both), (intervals, either)):
         for attempt in (lambda o=other: x + o, lambda o=other: o * x, lambda o=other: x == o):
             with pytest.raises(TypeError, match=told):
                 attempt()
@@ -327,7 +329,7 @@ def test_what_a_store_says_of_fields_is_checked(tmp_path: Path) -> None:
         ({"moduli": [3, *PRIMES[1:]]}, "the prime 3 is given more than once"),
         (
             {"system": "rns"},
-            "system must be 'prime-fields', 'fermat-field', 'interval-rns' or 'positional', got 'rns'",
+            "system must be the name of a number system, got 'rns'",
         ),
         ({"signed": True}, "no sign and no bound"),
         ({"bound": "0x7"}, "no sign and no bound"),
