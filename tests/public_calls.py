@@ -474,6 +474,36 @@ def _add_reductions() -> None:
     )
 
 
+def _product_of(factors: Any) -> Any:
+    exchanges, lower, upper = factors
+    return exchanges @ lower @ upper
+
+
+def _first_of_power(f: Any, k: int, length: int) -> list[int]:
+    found = [1]
+    for _ in range(k):
+        found = _product(found, f)[:length]
+    return [*found, *[0] * length][:length]
+
+
+def _with_one(f: Any) -> Any:
+    """A series that begins with 1, and goes on with coefficients."""
+    return rd.concatenate((f[:1] * 0 + 1, f))
+
+
+def _logarithmic_derivative(f: Any) -> Any:
+    return rd.poly.multiply(rd.poly.derivative(rd.poly.log_series(f, 6)), f)
+
+
+def _modulo_g(f: Any, g: Any) -> list[int]:
+    """Remainder by a polynomial with the leading coefficient 1."""
+    left, degree = [int(c) for c in f], len(g) - 1
+    for k in range(len(left) - 1, degree - 1, -1):
+        for i, c in enumerate(g):
+            left[k - degree + i] -= left[k] * int(c) if i < degree else 0
+    return left[:degree]
+
+
 def _add_products() -> None:
     both = ("rns", "interval", "field")
     row("rd.matmul", lambda a: rd.matmul(a.s, a.m), lambda v: v.s @ v.m, both)
@@ -498,6 +528,7 @@ def _add_products() -> None:
     )
     row("linalg.det", lambda a: rd.linalg.det(_whole(a.s)), lambda v: _det(v.s), both)
     row("linalg.rank", lambda a: np.ravel(plain(rd.linalg.rank(_whole(a.m)))), lambda _: [3], both)
+    row("linalg.lu", lambda a: _product_of(rd.linalg.lu(_whole(a.s))), lambda v: v.s, ("field",))
     row("linalg.charpoly", lambda a: rd.linalg.charpoly(_whole(a.s)), lambda v: _charpoly(v.s), both)
     row(
         "linalg.matrix_power",
@@ -524,6 +555,42 @@ def _add_products() -> None:
     )
     row("linalg.nullspace [of integers]", lambda a: _null(a), lambda _: np.zeros((4, 3), int), RESIDUES)
     row("poly.multiply", lambda a: rd.poly.multiply(a.f, a.g), lambda v: _product(v.f, v.g), both)
+    row(
+        "poly.derivative",
+        lambda a: rd.poly.derivative(a.f),
+        lambda v: [k * c for k, c in enumerate(v.f)][1:],
+        both,
+    )
+    row(
+        "poly.compose",
+        lambda a: rd.poly.compose(a.f, a.g, 6),
+        lambda v: [sum(int(c) * _first_of_power(v.g, k, 6)[i] for k, c in enumerate(v.f)) for i in range(6)],
+        both,
+    )
+    row(
+        "poly.power_mod",
+        lambda a: rd.poly.power_mod(a.f, 2, a.g),
+        lambda v: _modulo_g(_product(v.f, v.f), v.g),
+        both,
+    )
+    row(
+        "poly.inverse_series",
+        lambda a: rd.poly.multiply(_with_one(a.f), rd.poly.inverse_series(_with_one(a.f), 5))[:5],
+        lambda _: [1, 0, 0, 0, 0],
+        ("field",),
+    )
+    row(
+        "poly.log_series",
+        lambda a: _logarithmic_derivative(_with_one(a.f))[:5],
+        lambda v: [k * c for k, c in enumerate([1, *v.f])][1:6],
+        ("field",),
+    )
+    row(
+        "poly.exp_series",
+        lambda a: rd.poly.exp_series(rd.poly.log_series(_with_one(a.f), 5), 5),
+        lambda v: [1, *v.f][:5],
+        ("field",),
+    )
     row("poly.divmod", lambda a: _recombined(a), lambda v: v.f, both)
     row("poly.evaluate", lambda a: rd.poly.evaluate(a.f, a.b), lambda v: [_horner(v.f, n) for n in v.b], both)
     row("poly.resultant", lambda a: rd.poly.resultant(a.f, a.g), lambda v: _resultant(v.f, v.g), both)
@@ -778,7 +845,7 @@ _add_conversions()
 # ---- names -------------------------------------------------------------------------------------------------
 
 WITHOUT_ARRAYS = {
-    "rd": "errstate random required_bits result_system to_decimal read_parquet long_multiply",
+    "rd": "errstate random required_bits result_system to_decimal read_parquet long_multiply typing",
     "poly": "",
     "linalg": "",
     "sparse": "from_entries from_scipy read",
@@ -793,11 +860,7 @@ def public_names() -> Iterator[str]:
     """Every public function and every attribute of arrays, as rows name them."""
     yield from (f"rd.{name}" for name in rd.__all__ if name[0].islower() and name not in WITHOUT_ARRAYS)
     for name in ("linalg", "poly"):
-        module = getattr(rd, name)
-        found = {
-            key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
-        }
-        yield from (f"{name}.{key}" for key in sorted(found) if not key.startswith("_"))
+        yield from (f"{name}.{key}" for key in sorted(getattr(rd, name).__all__))
     yield from (f"sparse.{name}" for name in rd.sparse.__all__ if name[0].islower())
     attributes = {name for kind in CLASSES.values() for name in dir(kind) if not name.startswith("_")}
     yield from (f"x.{name}" for name in sorted(attributes))

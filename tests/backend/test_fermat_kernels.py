@@ -136,7 +136,7 @@ def test_first_invalid(field: FermatConstants, on_each_processor: Processor) -> 
         (2**28 + 2**22, 256, "got 256"),
         (2**28, 16, r"takes a radix 2\*\*a \+ 2\*\*b or 2\*\*a - 2\*\*b, a > b \+ 1, got 268435456"),
         (2**28 + 2**22 + 1, 16, r"a > b \+ 1, got 272629761"),
-        (2**8 - 2, 8, r"from 2\*\*8 to 2\*\*64 - 2, got 254"),
+        (2**8 - 2, 8, r"from 2\*\*8 \+ 1 to 2\*\*64 - 2, got 254"),
         (2**64 - 1, 8, "got 18446744073709551615"),
     ],
 )

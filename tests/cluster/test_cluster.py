@@ -23,7 +23,7 @@ from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import JobError
 from rnsdask.jobs import exact_results, memory_plan
 from rnsdask.jobs.reduction import reduce
-from rnsdask.jobs.sources import Source
+from rnsdask.jobs.sources import OF_NUMBERS, Source
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def test_workers_of_gpus_have_as_many_threads_as_fit(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(memory_plan, "CONTEXT_BYTES", 0)
     run("random", "m", "--shape", "4,300,300", "--bits", 512, "--chunk", "1,100,300", "--seed", 4)
-    source = Source.at("m")
+    source = Source.at("m", OF_NUMBERS)
     work = exact_results.prepare("rank", [source], rd.linalg.rank, "cpu").work
     place = memory_plan.Place("", 8, 10**12, 10**12, local=False)
     expected = run("rank", "m").stdout
