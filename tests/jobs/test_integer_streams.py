@@ -472,6 +472,7 @@ def test_text_of_short_reads() -> None:
     assert [v for b in batches(reader, 4) for v in b] == values
 
 
+@pytest.mark.slow
 def test_text_lines_of_a_million_digits(rng: np.random.Generator) -> None:
     values = random_integers(rng, [3_321_928, 3_000_000, 100], 3, signed=True)
     values.append(2**3_321_928)

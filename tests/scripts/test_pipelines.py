@@ -15,6 +15,7 @@ import pytest
 import sympy
 from distributed import Client, LocalCluster
 from forking import forked_workers
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.core.errors import NumberError
@@ -543,7 +544,9 @@ def test_every_pipeline_has_a_run_on_a_cluster() -> None:
     assert {file.stem for file in PIPELINES.glob("*.py")} == {*TINY, *others}
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize(
+    "name", ["weak_rsa_keys", *slow(*(name for name in TINY if name != "weak_rsa_keys"))]
+)
 def test_on_a_cluster(
     name: str,
     cluster: str,

@@ -24,7 +24,7 @@ def faults(folder: Path, *arguments: object) -> str:
     return run.stdout
 
 
-@pytest.mark.parametrize("victim", ["append", *slow(*RIVALS[1:])])
+@pytest.mark.parametrize("victim", slow(*RIVALS))
 def test_a_writer_is_killed_or_waits_at_any_call(tmp_path: Path, victim: str) -> None:
     """Whatever another one does then; and a third one appends to what is there."""
     each = [] if ROUNDS else ["each"]
