@@ -32,7 +32,9 @@ def division(case: Case) -> None:
     quotients_fit = mapped(lambda v, d: d != 0 and case.limits.holds(v // d), a, drawn, dtype=bool)
     by_each = np.where(quotients_fit, drawn, 1)
     edges = case.system.edges()
-    integer = max(case.random.choices(edges, k=4), key=abs) or max(edges, key=abs)
+    integer = max(case.random.choices(edges, k=4), key=abs)
+    if abs(integer) < 2:  # 0, or -1, by which the quotient of the lowest number may be out of range
+        integer = max(edges, key=abs)
     for divisor, d in ((case.array(by_each), by_each), (integer, np.full_like(a, integer))):
         quotient, remainder = divmod(x, divisor)
         q, r = case.host(quotient, remainder)
