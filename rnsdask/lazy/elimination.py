@@ -17,9 +17,6 @@ from rnsdask.typing import PlainArray
 if TYPE_CHECKING:
     from rnsdask.arrays.field_array import FieldArray
 
-if TYPE_CHECKING:
-    from rnsdask.arrays.field_array import FieldArray
-
 
 class LU(NamedTuple):
     """Factors of matrices ``A = P @ L @ U``, as ``scipy.linalg.lu`` names them."""
