@@ -67,7 +67,8 @@ if TYPE_CHECKING:
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.io.line_forms import NumberRange
     from rnsdask.jobs.cost import Cost
-    from rnsdask.jobs.importing import Import, InputForm
+    from rnsdask.jobs.importing import Import
+    from rnsdask.jobs.input_forms import InputForm
     from rnsdask.jobs.writing import Transfer
     from rnsdask.store import Output
 
@@ -359,18 +360,18 @@ def _prepared(
 
 def _form(text: _Text, records: dict[str, Any], signed: bool, begin: bytes, name: str) -> "InputForm":
     """The form of an input with these first bytes, for which options of text may not be."""
-    from rnsdask.jobs import importing as job
+    from rnsdask.jobs import input_forms as forms
 
     as_records = records["width"] is not None
     kind = kind_of_input(begin, name, as_records=as_records)
     if as_records:
-        return job.RecordForm(**records, signed=signed)
+        return forms.RecordForm(**records, signed=signed)
     if kind == TEXT:
-        return job.TextForm(text.column, text.header, text.hexadecimal, text.strict)
+        return forms.TextForm(text.column, text.header, text.hexadecimal, text.strict)
     text.check_kind(kind, name)
     if kind == PARQUET:
-        return job.ParquetForm(text.column)
-    return job.NumpyForm() if kind == NUMPY else job.MatrixMarketForm()
+        return forms.ParquetForm(text.column)
+    return forms.NumpyForm() if kind == NUMPY else forms.MatrixMarketForm()
 
 
 class _Input:

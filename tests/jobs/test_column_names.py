@@ -12,7 +12,7 @@ from commands import as_json, fail, succeed, values_in
 
 import rnsdask as rd
 from rnsdask.core.errors import InputError
-from rnsdask.jobs.importing import TextForm
+from rnsdask.jobs.input_forms import TextForm
 
 pytestmark = pytest.mark.usefixtures("in_empty_folder")
 

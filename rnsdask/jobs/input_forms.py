@@ -1,0 +1,235 @@
+"""Forms in which an input has its integers: text, Matrix Market, NumPy, Parquet, records."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.core.file_formats import MATRIX_MARKET, NUMPY, PARQUET, RECORDS, TEXT
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.rows import compare
+from rnsdask.io.integer_reading import BinaryReader, ByteOrder, IntegerReader, Readable, TextReader
+from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
+from rnsdask.io.matrix_market import MatrixMarketReader, range_of_matrix
+from rnsdask.jobs.compute import Advance
+from rnsdask.jobs.tables import NumpyReader, ParquetReader
+from rnsdask.rns.blocks import BATCH_INTEGERS
+
+
+class Integers(Protocol):
+    """Some integers, such as a :class:`.Batch`."""
+
+    def __len__(self) -> int: ...
+
+    def to_words(self, system: NumberSystem, /) -> NDArray[np.uint32]:
+        """Convert them to words of a system, of shape (rows, integers)."""
+        ...
+
+
+class IntegerSource(Protocol):
+    """A source of integers, one after the other, with the attributes of :class:`.IntegerReader`."""
+
+    name: str
+    held: int
+    names: list[str]
+    count: int
+    bytes_read: int
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of the array, where the source tells it."""
+        ...
+
+    @property
+    def nonzero(self) -> int | None:
+        """How many integers are not 0, at most, where the source tells it."""
+        ...
+
+    @property
+    def bound(self) -> int:
+        """The largest absolute value among the integers read so far."""
+        ...
+
+    def read(self, count: int) -> Integers:
+        """Read the next integers."""
+        ...
+
+
+class InputForm(ABC):
+    """Form in which an input has its integers; `kind` is text, records, or one of :mod:`.file_formats`."""
+
+    kind: str
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Whether the bytes that its reader counts are those of the input."""
+        return True
+
+    def needs_range(self, system: NumberSystem | None) -> bool:
+        """Whether integers can be read into a system only when their range is known."""
+        return system is None
+
+    @abstractmethod
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all integers of a stream, called `name` in messages, and return their range.
+
+        `advance` is called with how many more bytes are read. InputError if the input is not of its kind; a
+        wrong line of text is left to who reads it.
+        """
+
+    @abstractmethod
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
+
+
+def _limits(system: NumberSystem, found: NumberRange | None) -> tuple[Any, Any]:
+    """The least and the greatest integer that a system takes; where any stands for an element, as found."""
+    if not is_of_elements(system):
+        return system.value_range
+    return (None, None) if found is None else (found.lowest, found.highest)
+
+
+@dataclass(frozen=True)
+class TextForm(InputForm):
+    """Lines of text.
+
+    Attributes
+    ----------
+    column : str, optional
+        The column, as :func:`.plain_lines` takes it.
+    header : bool, optional
+        Whether the first line of text in columns has names; without it, the line tells.
+    hexadecimal, strict : bool
+        Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
+        allowed.
+    """
+
+    kind = TEXT
+    column: str | None = None
+    header: bool | None = None
+    hexadecimal: bool = False
+    strict: bool = False
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Whether lines are read as they are."""
+        return self.column is None and not self.hexadecimal
+
+    def needs_range(self, system: NumberSystem | None) -> bool:
+        """Whether lengths of integers are to be known: of elements, any may be of any length."""
+        return system is None or is_of_elements(system)
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all lines."""
+        lines = self._lines(stream, name)
+        return range_of_lines(lines, name, of_column=self.column is not None, advance=advance)
+
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader, which has the names of columns."""
+        names: list[str] = []
+        lines, of_column = self._lines(stream, name, names), self.column is not None
+        longest = 0 if found is None else found.longest
+        strict = self.strict and not of_column  # whose lines are checked already
+        how: dict[str, Any] = {"strict": strict, "longest": longest, "of_column": of_column}
+        reader = TextReader(lines, name, *_limits(system, found), **how)
+        reader.names = names
+        return reader
+
+    def _lines(self, stream: BinaryIO, name: str, names: list[str] | None = None) -> Readable:
+        how: dict[str, Any] = {"column": self.column, "header": self.header, "names": names}
+        return plain_lines(stream, name, hexadecimal=self.hexadecimal, strict=self.strict, **how)
+
+
+class MatrixMarketForm(InputForm):
+    """A Matrix Market file."""
+
+    kind = MATRIX_MARKET
+
+    def needs_range(self, system: NumberSystem | None) -> bool:
+        """Whether lengths of integers are to be known, as of text."""
+        return system is None or is_of_elements(system)
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all entries."""
+        return range_of_matrix(stream, name, advance)
+
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader, which has the shape."""
+        return MatrixMarketReader(stream, name, system, _limits(system, found))
+
+
+class _BinaryForm(InputForm):
+    """Integers that are no text."""
+
+    def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
+        """Read all integers."""
+        reader = self._reader(stream, name, (None, None))
+        before = 0
+        while len(reader.read(BATCH_INTEGERS)):
+            advance(reader.bytes_read - before)
+            before = reader.bytes_read
+        return NumberRange(reader.least, reader.greatest)
+
+    def reader(
+        self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
+    ) -> IntegerSource:
+        """Return a reader with the limits of the system."""
+        return self._reader(stream, name, _limits(system, found))
+
+    @abstractmethod
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        """Return a reader with limits or None."""
+
+
+class NumpyForm(_BinaryForm):
+    """A NumPy file."""
+
+    kind = NUMPY
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        return NumpyReader(stream, name, *limits)
+
+
+@dataclass(frozen=True)
+class ParquetForm(_BinaryForm):
+    """A Parquet file, and the column of it by name or number."""
+
+    kind = PARQUET
+    column: str | None = None
+
+    @property
+    def has_plain_bytes(self) -> bool:
+        """Never: they are compressed."""
+        return False
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        return ParquetReader(stream, name, self.column, *limits)
+
+
+@dataclass(frozen=True)
+class RecordForm(_BinaryForm):
+    """Records of a fixed width in bytes, in two's complement if signed."""
+
+    kind = RECORDS
+    width: int
+    byteorder: ByteOrder = "little"
+    signed: bool = False
+
+    def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
+        most = 256**self.width
+        lowest, highest = (-most, most) if limits[0] is None else limits
+        how: dict[str, Any] = {"signed": self.signed, "width": self.width, "byteorder": self.byteorder}
+        return BinaryReader(stream, name, lowest, highest, **how)
+
+
+def is_of_elements(system: NumberSystem) -> bool:
+    """Whether numbers of a system have no order, for any integer stands for one of them."""
+    return compare.name not in system.table
