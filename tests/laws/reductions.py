@@ -10,7 +10,7 @@ from typing import Any
 
 import dask
 import numpy as np
-from oracles.integers import mapped, objects, product_of_all
+from oracles.integers import REDUCTIONS, mapped, objects, product_of_all
 
 import rnsdask as rd
 from laws.case import INTEGERS, RESIDUES, Case, Chosen, computed, firsts, law, law_of, must_fail
@@ -49,13 +49,12 @@ def reductions_are_folds(case: Case) -> None:
 @law_of(*INTEGERS)
 def reductions_report_facts(case: Case) -> None:
     """`reduce` reports the right facts beside the value."""
-    (x,), name = case.take(), case.random.choice(("max", "min", "sum", "gcd"))
+    (x,), name = case.take(), case.random.choice(tuple(REDUCTIONS))
     flat = x.values.ravel().tolist()
     if not flat:
         return
     result = computed(x.array.reduce(name))
-    functions = {"max": max, "min": min, "sum": sum, "gcd": lambda values: math.gcd(*values)}
-    expected = functions[name](flat)
+    expected = REDUCTIONS[name](flat)
     assert (result.value, result.count) == (expected, len(flat)), f"{name}: {result}"
     if name in ("max", "min"):
         assert result.index == flat.index(expected), f"{name}: index {result.index}"

@@ -120,3 +120,12 @@ def best(values: list[int], k: int) -> list[int]:
     """Indices of the k greatest, or for k < 0 of the least; of equals the lowest first."""
     order = sorted(range(len(values)), key=lambda i: (values[i] if k < 0 else -values[i], i))
     return order[: abs(k)]
+
+
+REDUCTIONS: dict[str, Callable[[list[int]], int]] = {
+    "max": max,
+    "min": min,
+    "sum": sum,
+    "gcd": lambda values: math.gcd(*values),
+}
+"""What each reduction that `reduce` knows gives over Python ints, but for the bound."""
