@@ -117,7 +117,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.sum np.nansum", "x.sum", f"Exact beyond the range. {_INTS}"),
             Row("np.trace np.linalg.trace", "x.trace", f"As `x.sum`. {_MATRICES}"),
             Row("np.prod np.nanprod", "x.prod", _OVERFLOWS),
-            Row("np.gcd.reduce", "x.gcd", _INTS),
+            Row("np.gcd.reduce np.lcm.reduce", "x.gcd x.lcm", _INTS),
             Row("np.any np.all", "x.any x.all"),
             Row("np.count_nonzero", "rd.count_nonzero"),
             Row("np.mean np.nanmean", "x.mean", "`fractions.Fraction`."),

@@ -425,6 +425,7 @@ def _add_reductions() -> None:
     )
     row("x.var", lambda a: a.b.var(), lambda _: Fraction(21, 4), INTEGERS)
     row("x.gcd", lambda a: (a.y * 6).gcd(), lambda _: 6, INTEGERS)
+    row("x.lcm", lambda a: a.y.lcm(), lambda v: math.lcm(*v.y), INTEGERS)
     row("x.measure_bound", lambda a: a.x.measure_bound(), lambda v: max(abs(v.x)), ("rns",))
     row("x.reduce", lambda a: a.x.reduce("max").compute().value, lambda v: max(v.x), INTEGERS)
     row("x.nonzero", lambda a: a.m.nonzero(), lambda v: v.m.nonzero())

@@ -139,7 +139,7 @@ class IntegerArray(Reductions, NumberArray):
 
         Parameters
         ----------
-        operation : {"max", "min", "sum", "gcd", "bound"}
+        operation : {"max", "min", "sum", "gcd", "lcm", "bound"}
             What to compute; the bound is that of :meth:`measure_bound`.
         split_every : int or dict, optional
             Partial results that one task combines, in all or along each axis, by its number. No

@@ -336,7 +336,50 @@ class Reductions(Truth):
         ValueError
             If an axis is wrong.
         """
-        return _divisor(self, Asked("gcd", axis, out, None, keepdims, split_every))
+        return _common(self, "gcd", Asked("gcd", axis, out, None, keepdims, split_every))
+
+    @overload
+    def lcm(
+        self,
+        axis: None = None,
+        out: None = None,
+        *,
+        keepdims: Literal[False] = False,
+        split_every: SplitEvery = None,
+    ) -> Integer: ...
+    @overload
+    def lcm(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> PlainArray[np.object_]: ...
+    def lcm(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: SplitEvery = None,
+    ) -> Integer | PlainArray[np.object_]:
+        """Least common multiple of all numbers or along axes, as ``numpy.lcm.reduce``: at least 0.
+
+        That of no numbers is 1, as of ``math.lcm``; one of the numbers being 0, it is 0. Parameters are those
+        of :meth:`max`.
+
+        Returns
+        -------
+        int or object array of Python ints
+            As those of :meth:`gcd`, of any size: at most as many digits as all numbers have together.
+
+        Raises
+        ------
+        ValueError
+            If an axis is wrong.
+        """
+        return _common(self, "lcm", Asked("lcm", axis, out, None, keepdims, split_every))
 
     @overload
     def sum(
@@ -825,12 +868,12 @@ def _selection(
     return selections.selected(selection, field, min(abs(count), len(x)), dtype)
 
 
-def _divisor(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
+def _common(x: Any, name: Literal["gcd", "lcm"], asked: Asked) -> Integer | PlainArray[np.object_]:
     def along(axes: tuple[int, ...]) -> Any:
-        return axis_reductions.divisors(x, axes, asked.split_every)
+        return axis_reductions.common(x, axes, name, asked.split_every)
 
     found: Integer | PlainArray[np.object_] = _reduced(
-        x, asked, along, lambda: _field(x, "value", "gcd", asked.split_every), lambda: along(())
+        x, asked, along, lambda: _field(x, "value", name, asked.split_every), lambda: along(())
     )
     return found
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import gmpy2
+
 from rnsdask.core.integer_text import number_text
 
 
@@ -15,8 +17,8 @@ class ReductionResult:
     Attributes
     ----------
     value : int
-        The maximum, minimum, sum or greatest common divisor, exact, of any size; or the bound
-        (:func:`.measured_bound`).
+        The maximum, minimum, sum, greatest common divisor or least common multiple, exact, of any size; or
+        the bound (:func:`.measured_bound`).
     index : int or None
         Of a maximum or minimum: the smallest flat (C order) index that holds it.
     count : int
@@ -109,6 +111,17 @@ def _combine_divisors(a: ReductionResult, b: ReductionResult) -> ReductionResult
     return _join(a, b, ReductionResult(math.gcd(a.value, b.value), None, 0, 0, ""))
 
 
+def _combine_multiples(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, ReductionResult(_common_multiple([a.value, b.value]), None, 0, 0, ""))
+
+
+def _common_multiple(values: list[int]) -> int:
+    """Least common multiple, by a tree: one after the other takes time quadratic in the result's length."""
+    while len(values) > 1:
+        values = [gmpy2.lcm(*values[i : i + 2]) for i in range(0, len(values), 2)]
+    return abs(int(values[0]))
+
+
 def _combine_bounds(a: ReductionResult, b: ReductionResult) -> ReductionResult:
     return _join(a, b, b if b.value > a.value else a)
 
@@ -120,6 +133,7 @@ REDUCTIONS = {
         Reduction("min", min, _combine_minima, locates=True, ufunc="minimum"),
         Reduction("sum", sum, _combine_sums, identity=0, ufunc="add"),
         Reduction("gcd", lambda values: math.gcd(*values), _combine_divisors, identity=0, ufunc="gcd"),
+        Reduction("lcm", _common_multiple, _combine_multiples, identity=1, ufunc="lcm"),
         Reduction("bound", lambda values: max(map(abs, values)), _combine_bounds, identity=0),
     )
 }

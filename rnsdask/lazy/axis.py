@@ -1,8 +1,10 @@
 """Reductions along axes, and means and variances, exact; lazy on Dask (:mod:`rnsdask.rns.axis`)."""
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import dask.array as da
 import numpy as np
@@ -102,20 +104,35 @@ def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> A
     return system.apply(rows.sums, to_backend(block, "auto"), axes=axes)[None]
 
 
-def divisors(x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
-    """Greatest common divisors along axes, which keep length 1: an object array of Python ints (*reduced)."""
+def common(x: Numbers, axes: tuple[int, ...], name: Literal["gcd", "lcm"], split_every: SplitEvery) -> Any:
+    """Common divisors or multiples along axes, which keep length 1: an object array of ints (*reduced)."""
     words, system = x.words, x.system
+    combine = {"gcd": _divisors, "lcm": _multiples}[name]
     if not isinstance(words, da.Array):
-        return _divisors_block(words, system=system, axes=axes)[0]
+        return _common_block(words, system=system, axes=axes, combine=combine)[0]
     check_sizes(words)
-    partials = reduce_chunks(_divisors_block, words, axes, system=system, axes=axes)
-    found = combine_tree(partials, np.gcd.reduce, tuple(a + 1 for a in axes), "rns-gcd", split_every)
+    partials = reduce_chunks(_common_block, words, axes, system=system, axes=axes, combine=combine)
+    found = combine_tree(partials, combine, tuple(a + 1 for a in axes), f"rns-{name}", split_every)
     return LazyInts.of_ints(found)[0]
 
 
-def _divisors_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
+def _common_block(
+    block: Any, *, system: NumberSystem, axes: tuple[int, ...], combine: Callable[..., Any]
+) -> Any:
     # Of no axes NumPy gives the numbers as they are.
-    return abs(np.gcd.reduce(system.decode(block), axis=axes, keepdims=True))[None]
+    return abs(combine(system.decode(block), axis=axes, keepdims=True))[None]
+
+
+def _divisors(values: Any, **how: Any) -> Any:
+    return np.gcd.reduce(values, **how)
+
+
+def _multiples(values: Any, **how: Any) -> Any:
+    return _LCM.reduce(values, **how)
+
+
+_LCM = np.frompyfunc(math.lcm, 2, 1, identity=1)
+"""The least common multiple of two Python ints; ``numpy.lcm`` divides by 0 for two zeros."""
 
 
 def mean(total: Any, count: int) -> Any:

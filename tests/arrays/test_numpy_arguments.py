@@ -171,7 +171,7 @@ def test_split_every_is_the_width_of_the_tree() -> None:
 
 
 SPLIT = (
-    *("topk", "argtopk", "any", "all", "mean", "sum", "max", "min", "argmax", "argmin", "gcd", "prod"),
+    *("topk", "argtopk", "any", "all", "mean", "sum", "max", "min", "argmax", "argmin", "gcd", "lcm", "prod"),
     "var",
 )
 

@@ -42,8 +42,10 @@ def reductions_are_folds(case: Case) -> None:
         case.claim(getattr(x.array, f"arg{name}")(**options), values.index(best(values)), f"arg{name}")
     case.claim(x.array.sum(**options), sum(values), "sum")
     case.claim(x.array.gcd(), math.gcd(*values), "gcd")
+    case.claim(x.array.lcm(**options), math.lcm(*values), "lcm")
     case.claim(x.array[:0].sum(), 0, "sum of none")
     case.claim(x.array[:0].gcd(), 0, "gcd of none")
+    case.claim(x.array[:0].lcm(), 1, "lcm of none")
 
 
 @law_of(*INTEGERS)
@@ -133,6 +135,7 @@ def reductions_along_axes_are_folds(case: Case) -> None:
     if len(axes) > 1 or not x.values.size:
         return
     case.claim(x.array.gcd(**how), abs(np.gcd.reduce(x.values, **how)), "gcd")
+    case.claim(x.array.lcm(**how, **options), np.frompyfunc(math.lcm, 2, 1).reduce(x.values, **how), "lcm")
     for name, best in (("argmax", np.max), ("argmin", np.min)):
         places = np.argmax(x.values == best(x.values, axis=axis, keepdims=True), **how)
         case.claim(getattr(x.array, name)(**how, **options), places, name)

@@ -127,5 +127,6 @@ REDUCTIONS: dict[str, Callable[[list[int]], int]] = {
     "min": min,
     "sum": sum,
     "gcd": lambda values: math.gcd(*values),
+    "lcm": lambda values: math.lcm(*values),
 }
 """What each reduction that `reduce` knows gives over Python ints, but for the bound."""

@@ -271,9 +271,9 @@ def test_conversions_of_an_adversarial_array_are_linear(
 def test_empty(on_each_processor: Processor, operation: str) -> None:
     moduli = MODULI_SETS["top"]
     empty = on_each_processor.xp.zeros((len(moduli), 0), dtype=np.uint32)
-    if operation in ("sum", "gcd", "bound"):
+    if operation not in ("max", "min"):
         result = reduce_chunk(empty, RNS(moduli), operation)
-        assert (result.value, result.index, result.count) == (0, None, 0)
+        assert (result.value, result.index, result.count) == (1 if operation == "lcm" else 0, None, 0)
         return
     with pytest.raises(ValueError, match=f"{operation} of an empty array"):
         reduce_chunk(empty, RNS(moduli), operation)
@@ -318,7 +318,7 @@ def test_backends_join() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("operation", REDUCTIONS)
+@pytest.mark.parametrize("operation", ["max", "min", "sum", "gcd", "bound"])  # lcm makes ints of all numbers
 def test_more_than_2_to_32_numbers(operation: str) -> None:
     import cupy
 
