@@ -12,6 +12,7 @@ from commands import call
 
 import rnsdask as rd
 from rnsdask.cli import main
+from rnsdask.cli.reductions import REDUCTIONS
 
 MODULI = rd.ModuliSet.for_bits(256)
 VALUES = [2**200 + 1, -(2**70), 2**53 + 1, 0, 5, -7]
@@ -40,11 +41,7 @@ COMMANDS = {
     "hist": "x.zarr --bins 2",
     "verify": "x.zarr",
     "export": "x.zarr out.txt",
-    "max": "x.zarr",
-    "min": "x.zarr",
-    "sum": "x.zarr",
-    "gcd": "x.zarr",
-    "bound": "x.zarr",
+    **{command.name: "x.zarr" for command in REDUCTIONS},
     "prod": "y.zarr --overflow flag",
     "topk": "2 x.zarr",
     "compare": "x.zarr y.zarr",

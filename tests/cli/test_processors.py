@@ -12,11 +12,12 @@ from commands import call, contents, without_measures
 
 import rnsdask as rd
 from rnsdask.cli import main
+from rnsdask.cli.reductions import REDUCTIONS
 
 MODULI = rd.ModuliSet.for_bits(300)
 PRIMES = [4294967291, 2147483647, 65537]
 
-OF_ONE = ["max", "min", "sum", "bound", "gcd", "prod", "stats", "hist"]
+OF_ONE = [*(command.name for command in REDUCTIONS), "prod", "stats", "hist"]
 """Commands that print what they find in one store of integers."""
 
 OF_ORDER = ["cumsum", "cummax", "cummin", "sort"]
