@@ -112,6 +112,12 @@ $ rnsdask gcd a.zarr
 gcd of 6 integers:
 1
 """,
+    "lcm": f"""
+{_A}
+$ rnsdask lcm a.zarr
+lcm of 6 integers:
+180
+""",
     "bound": f"""
 {_X}
 $ rnsdask bound x.zarr

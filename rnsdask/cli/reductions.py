@@ -162,6 +162,7 @@ REDUCTIONS = (
     _reduction("min", "Print the minimum of STORE, and the smallest index that holds it."),
     _reduction("sum", "Print the sum of STORE, also beyond the range of its moduli."),
     _reduction("gcd", "Print the greatest common divisor of the integers of STORE."),
+    _reduction("lcm", "Print the least common multiple of the integers of STORE."),
     _bound,
 )
 

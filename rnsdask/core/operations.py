@@ -80,6 +80,7 @@ _POWER_TABLES = 3 * 2**26
 FOOTPRINTS = {
     # Reductions and scans.
     **dict.fromkeys(("max", "min", "sum", "gcd"), Footprint(0, 12)),
+    "lcm": Footprint(4, BY_INTEGERS),  # a tree of multiples, at most as long as all numbers together
     "bound": Footprint(3, 12),
     "prod": Footprint(3, 30),
     **dict.fromkeys(("topk", "sort"), Footprint(6, 60)),

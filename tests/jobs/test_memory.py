@@ -161,6 +161,7 @@ JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "max": (NARROW, ["max", "x.zarr"]),
     "gcd": (NARROW, ["gcd", "x.zarr"]),
     "gcd of many moduli": (MANY, ["gcd", "x.zarr"]),
+    "lcm": (MANY, ["lcm", "x.zarr"]),
     "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
     "sort": (NEAR, ["sort", "x.zarr", "out.zarr"]),
     "topk": (NEAR, ["topk", "400000", "x.zarr", "--json"]),
