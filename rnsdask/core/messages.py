@@ -1,4 +1,4 @@
-"""Messages for people, without secrets of URLs and control characters."""
+"""Messages for people, without secrets in URLs and without control characters."""
 
 import re
 import sys
@@ -9,9 +9,9 @@ from typing import Any
 HIDDEN = "***"
 _LISTED = 3
 
-# Of anything but HTTP and FTP a name alone is no secret: it may be a container, as in abfs://container@account/x.
-# A colon is a port's if digits and a slash follow. An unquoted key of S3 may have a slash in it.
-# One slash is what pathlib leaves of two.
+# Outside HTTP and FTP a name alone is not a secret: it may be a container, as in abfs://container@account/x.
+# A colon before digits and a slash is a port's. An unquoted key of S3 may contain a slash. pathlib turns two
+# slashes into one.
 _NAME_OF_SERVER = re.compile(r"\b((?:https?|ftps?):/{1,2})[^\s\"'<>@/:]+@", re.IGNORECASE)
 _PASSWORD = re.compile(
     r"\b([a-z][a-z0-9+.-]*:/{1,2})(?!\[)[^\s\"'<>@/:]*:(?!\d+/)[^\s\"'<>]*@", re.IGNORECASE
@@ -23,9 +23,9 @@ _VALUE = re.compile(r"([?&;#][^=?&;#\s]*=)[^?&;#\s]*[^?&;#\s:,.)]")
 
 
 def redacted(text: str) -> str:
-    """Return a text with the secrets of all URLs in it replaced by asterisks.
+    """Replace the secrets in all URLs of a text by asterisks.
 
-    Those are user and password before a server's name, and the values of all parameters.
+    Secrets are the user and password before a server's name, and the values of all parameters.
     """
     if ":/" not in text:
         return text
@@ -35,7 +35,7 @@ def redacted(text: str) -> str:
 
 
 def redacted_fields(value: Any) -> Any:
-    """Return what JSON can hold with all texts in it redacted; of anything else, its text."""
+    """Redact all texts in a value that JSON can hold; any other value becomes its redacted text."""
     if isinstance(value, str):
         return redacted(value)
     if isinstance(value, dict):
@@ -46,10 +46,10 @@ def redacted_fields(value: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    r"""Return a text with all that is not printable written as in Python, such as ``\x1b``; but tabs stay.
+    r"""Escape all unprintable characters of a text but tabs, as Python writes them: ``\x1b``.
 
-    Names of files, and what stores hold, may have anything in them: control characters, which a terminal
-    obeys, line ends, and bytes that are no text.
+    Names of files and contents of stores may hold anything: control characters that a terminal obeys, line
+    ends, and bytes that are not text.
     """
     if text.isprintable():
         return text
@@ -57,7 +57,7 @@ def visible(text: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first few of some names, in order, and how many more there are."""
+    """List the first few of some names, in order, and the number of those left out."""
     ordered = sorted(names)
     more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
     return ", ".join(ordered[:_LISTED]) + more
@@ -70,7 +70,7 @@ def tell(line: str) -> None:
 
 
 def size_text(count: float) -> str:
-    """Write a number of bytes for people."""
+    """Write a number of bytes with a unit, for people."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.4g} {unit}"
