@@ -1,4 +1,4 @@
-"""Functions with NumPy's names that join and shape arrays of numbers, and elementary ones made of others."""
+"""Functions with NumPy's names that join and shape arrays of numbers, and others composed of these."""
 
 from __future__ import annotations
 
@@ -28,27 +28,29 @@ from rnsdask.lazy.shape import along
 from rnsdask.typing import Axis, Flag, Flagged, Integer, Integers, Overflow, PlainArray, Shape
 
 N = TypeVar("N", bound=NumberArray)
-"""The class of arrays that are operands and result."""
+"""Array class of the operands and the result."""
 
 Nested: TypeAlias = N | list[N] | list[list[N]] | list[list[list[N]]]
 """An array, or lists of arrays nested in one another."""
 
 
 def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) -> N:
-    """Join arrays along an axis that they have, as ``numpy.concatenate``.
+    """Join arrays along an existing axis, as ``numpy.concatenate``.
 
     Parameters
     ----------
     arrays : iterable of RNSArray, or of IntervalRNSArray
-        At least one; of the same moduli set and range, on the same processor, and of the same shape but for
-        the axis. Lists and plain arrays of integers among them stand for arrays like the first one.
+        At least one; with the same moduli set and range, on the same processor, and of the same shape except
+        along the axis. Lists and plain arrays of integers among them are converted to arrays like the first
+        one.
     axis : int, optional
         The axis; with None the arrays are joined as their ``ravel()``.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if an array is. Its bound is the greatest of the arrays' bounds, or None if one of them has none.
+        Lazy if an array is. Its bound is the greatest of the arrays' bounds, or None if an array has no
+        bound.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) 
     if axis is None:
         numbers, axis = [x.ravel() for x in numbers], 0
     axis = axis_index(axis, numbers[0].ndim)
-    # Without numbers along the axis, whose lengths may differ, nothing is allocated to check the others.
+    # The other axes are compared without allocating numbers along the axis, whose lengths may differ.
     if len(numbers) > 1 and any(np.isnan(x.shape[k]) for x in numbers for k in range(x.ndim) if k != axis):
         find_lengths(*numbers)
     rests = [tuple(0 if k == axis else length for k, length in enumerate(x.shape)) for x in numbers]
@@ -110,12 +112,12 @@ def block(arrays: Nested[N]) -> N:
     Returns
     -------
     RNSArray or IntervalRNSArray
-        As :func:`concatenate` gives it; one array alone as it is, with as many axes.
+        As :func:`concatenate` returns it; a single array is returned unchanged.
 
     Raises
     ------
     TypeError
-        If lists are tuples, or something else than an array of numbers is in them, also an integer.
+        If tuples take the place of lists, or an item is not an array of numbers but, for example, an integer.
     ValueError
         If lists are not nested alike, or one is empty, or arrays do not go together.
     """
@@ -146,7 +148,7 @@ def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
 
 
 def _block(arrays: Any, leaves: Iterator[Any], ndim: int, axis: int) -> Any:
-    """Join nested lists of these leaves, the outermost along `axis` of `ndim` ones."""
+    """Join nested lists of arrays, the outermost lists along `axis` of `ndim` axes."""
     if isinstance(arrays, list):
         return concatenate([_block(item, leaves, ndim, axis + 1) for item in arrays], axis)
     leaf = next(leaves)
@@ -154,14 +156,14 @@ def _block(arrays: Any, leaves: Iterator[Any], ndim: int, axis: int) -> Any:
 
 
 def expand_dims(x: N, axis: Axis) -> N:
-    """The array with new axes of length 1, which are at `axis` of the result, as ``numpy.expand_dims``.
+    """Insert axes of length 1, which are at `axis` of the result, as ``numpy.expand_dims``.
 
     Parameters
     ----------
     x : array of numbers
         Of any number system.
     axis : int or tuple of int
-        Counted in the result.
+        Position in the result.
 
     Returns
     -------
@@ -181,7 +183,7 @@ def expand_dims(x: N, axis: Axis) -> N:
 
 
 def broadcast_to(x: N, shape: Shape) -> N:
-    """The array with its axes of length 1, and new ones before all, repeated, as ``numpy.broadcast_to``.
+    """Repeat an array along its axes of length 1 and new leading axes, as ``numpy.broadcast_to``.
 
     Parameters
     ----------
@@ -193,7 +195,7 @@ def broadcast_to(x: N, shape: Shape) -> N:
     Returns
     -------
     array like `x`
-        With its bound; an eager one is a view, which takes no memory.
+        With its bound; in memory it is a view, which takes no memory.
 
     Raises
     ------
@@ -210,14 +212,14 @@ def broadcast_to(x: N, shape: Shape) -> N:
 
 
 def tile(x: N, reps: Shape) -> N:
-    """The array repeated as a whole along each axis, as ``numpy.tile``.
+    """Repeat an array as a whole along each axis, as ``numpy.tile``.
 
     Parameters
     ----------
     x : array of numbers
         Of any number system.
     reps : int or sequence of int
-        How often, along the last axes; more of them than axes make new ones in front.
+        Number of repetitions along the last axes; if there are more than axes, new axes come first.
 
     Returns
     -------
@@ -227,7 +229,7 @@ def tile(x: N, reps: Shape) -> N:
     Raises
     ------
     TypeError
-        If `x` is not an array of numbers, or `reps` are no integers.
+        If `x` is not an array of numbers, or `reps` are not integers.
     ValueError
         If one of them is negative.
     JobError
@@ -245,19 +247,19 @@ def pad(
     *,
     constant_values: SupportsIndex = 0,
 ) -> N:
-    """The array with one number around it, or with numbers of its own, as ``numpy.pad``.
+    """Pad an array with one number, or with numbers of its own, as ``numpy.pad``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
-        The array. If it has a bound, that of the result holds for the number around it too.
+        The array. If it has a bound, the result's bound covers the padding too.
     pad_width : int, (before, after), or a pair for each axis
-        How many numbers.
+        Length of the padding.
     mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
-        With ``"constant"`` one number; with the others those at the edge, those beyond it as in a mirror that
-        lies on the edge or behind it, or those of the other end, as NumPy's modes of these names.
+        What the padding repeats, as in NumPy: one number; the number at the edge; the array mirrored at its
+        last number, or behind it; or the opposite end.
     constant_values : int
-        The number of ``"constant"``, the same on all sides.
+        The number for ``"constant"``, the same on all sides.
 
     Returns
     -------
@@ -267,9 +269,9 @@ def pad(
     Raises
     ------
     TypeError
-        If `x` is not an array of numbers, or a width or the number is no integer.
+        If `x` is not an array of numbers, or a width or the number is not an integer.
     ValueError
-        If a width is negative, widths do not suit the axes, the number is out of range, the mode is another,
+        If a width is negative, widths do not fit the axes, the number is out of range, the mode is unknown,
         or an axis has no numbers to repeat.
     JobError
         If a lazy result would have more chunks than this process has memory for.
@@ -290,16 +292,16 @@ def pad(
 
 
 def split(x: N, indices_or_sections: Shape, axis: SupportsIndex = 0) -> list[N]:
-    """Arrays that make up this one along an axis, as ``numpy.split``.
+    """Split an array along an axis into several, as ``numpy.split``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The array.
     indices_or_sections : int, or sequence of int
-        The number of parts of equal length, or where along the axis each part but the first begins.
+        The number of parts of equal length, or the index at which each part but the first begins.
     axis : int
-        The axis that is cut.
+        The axis to split.
 
     Returns
     -------
@@ -318,8 +320,8 @@ def split(x: N, indices_or_sections: Shape, axis: SupportsIndex = 0) -> list[N]:
 
 
 def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[Any]:
-    """Check that arrays are of one system on one processor, and find their lengths if asked."""
-    if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, which may be many
+    """Check that arrays share one system and one processor, and compute their lengths if asked."""
+    if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, maybe many
         raise TypeError(f"{function} takes a sequence of arrays, got one {type(arrays).__name__}")
     numbers = list(with_arrays(*arrays))
     for position, x in enumerate(numbers):
@@ -336,7 +338,7 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
 
 
 def _like(numbers: Sequence[Any], words: Any) -> Any:
-    """Make an array of the joined words of arrays, with the greatest of their bounds if all have one."""
+    """Make an array of the joined words of arrays, with the greatest of their bounds if all have bounds."""
     bounds = [x.system.bound for x in numbers]
     system = common_system(*numbers).with_bound(None if None in bounds else max(bounds))
     return type(numbers[0])(words, system)
@@ -349,7 +351,7 @@ def count_nonzero(x: N, axis: Axis | None = None, *, keepdims: bool = False) -> 
 def count_nonzero(
     x: N, axis: Axis | None = None, *, keepdims: bool = False
 ) -> Integer | PlainArray[np.int64]:
-    """How many numbers are not 0, of all or along axes, as ``numpy.count_nonzero``.
+    """Count the numbers other than 0, in all or along axes, as ``numpy.count_nonzero``.
 
     Parameters
     ----------
@@ -363,7 +365,7 @@ def count_nonzero(
     Returns
     -------
     int, or array of int64
-        Of all numbers an int; along axes, or with `keepdims`, a NumPy or CuPy array; lazy on Dask.
+        An int for all numbers; along axes, or with `keepdims`, a NumPy or CuPy array; lazy on Dask.
 
     Raises
     ------
@@ -413,32 +415,31 @@ def diff(
     *,
     overflow: Overflow | Flag | None = None,
 ) -> N | Flagged[N]:
-    """Differences of neighbours along an axis, each number minus the one before it, as ``numpy.diff``.
+    """Subtract from each number its predecessor along an axis, as ``numpy.diff``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The array.
     n : int
-        How often differences are taken; with 0 the result is `x`. Those in between must be in range too.
+        Number of repetitions; 0 returns `x`. Intermediate differences must be in range too.
     axis : int
-        The axis, which is shorter by `n` in the result.
+        The axis; the result is shorter by `n` along it.
     prepend, append : array like `x`, or int, optional
-        Numbers before and after `x` along the axis, of which differences are taken too; an integer stands for
-        one number at each place.
+        Numbers to join before and after `x` along the axis first; an integer adds one number at each place.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to differences out of range, as in :func:`.subtract`; ``"flag"`` goes with ``n=1``.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. With ``"flag"`` a pair, as of :func:`.subtract`.
+        Lazy if `x` is. With ``"flag"`` a pair, as from :func:`.subtract`.
 
     Raises
     ------
     RNSOverflowError
-        With ``"raise"``, if a difference is out of range, as it is for a number of an unsigned array that is
-        less than the one before it; on Dask when it is computed.
+        With ``"raise"``, if a difference is out of range, as when numbers of an unsigned array decrease; on
+        Dask when it is computed.
     TypeError, ValueError
         If the arguments are not of these types, or do not fit one another, or a length is unknown; AxisError,
         a ValueError, if the axis is out of range.
@@ -462,7 +463,7 @@ def diff(
 
 
 def _joined(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
-    """Join an array, or one integer at each place, before and after the array along an axis."""
+    """Join an array, or one integer at each place, before and after an array along an axis."""
     for value, side in ((prepend, 0), (append, 1)):
         if is_number_array(value) or are_integers(value):
             x = concatenate((value, x) if side == 0 else (x, value), axis)
@@ -491,13 +492,13 @@ def ptp(x: N, axis: Axis | None = None, *, keepdims: bool = False) -> Integer | 
     Returns
     -------
     int, or array like `x`
-        Of all numbers an int of any size; on Dask a lazy 0-d array that computes to one. Along axes a
-        difference as :func:`.subtract` gives it, lazy if `x` is.
+        For all numbers an int of any size; on Dask a lazy 0-d array that computes to one. Along axes a
+        difference as from :func:`.subtract`, lazy if `x` is.
 
     Raises
     ------
     RNSOverflowError
-        If a difference along axes is out of range, as can be if `x` is signed.
+        If a difference along axes is out of range, which is possible if `x` is signed.
     TypeError
         If `x` is not an array of numbers.
     ValueError
@@ -514,7 +515,7 @@ def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None)
 @overload
 def outer(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
 def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Product of each number of `a` with each one of `b`, as ``numpy.outer``.
+    """Multiply each number of `a` by each number of `b`, as ``numpy.outer``.
 
     Parameters
     ----------
@@ -526,14 +527,14 @@ def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None 
     Returns
     -------
     array like `a`, shape (a.size, b.size)
-        Lazy if an operand is. With ``"flag"`` a pair, as of :func:`.multiply`.
+        Lazy if an operand is. With ``"flag"`` a pair, as from :func:`.multiply`.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if a product is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If an operand is no array, they do not fit one another, or a length is unknown.
+        If an operand is not an array, operands do not fit one another, or a length is unknown.
     """
     x, y = (_checked_array("outer", operand, NumberArray).ravel() for operand in with_arrays(a, b))
     mode: Any = overflow

@@ -125,7 +125,7 @@ class _Sieve:
         return [segment[position] for position in np.flatnonzero(~ruled_out).tolist()]
 
     def _use(self, value: int) -> list[int]:
-        """Return the factors of a product of unused small primes and maybe a large one; [] if that is used."""
+        """Return the factors of a product of unused small primes and maybe a large one; [] if it is used."""
         divides = value % self._unused == 0
         factors: list[int] = self._unused[divides].tolist()
         for prime in factors:
