@@ -36,7 +36,7 @@ ANY_FIELDS = table(
     Entry(rows.resultant, lazy_polynomials.resultant),
     Entry(rows.discriminant, lazy_polynomials.discriminant),
 )
-"""Operations of elements of any fields."""
+"""Operations on elements of fields of either kind."""
 
 PRIME_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply, name)) for name in OPERATIONS),
@@ -69,7 +69,7 @@ PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.common_divisors, polynomials.common_divisors),
     Entry(rows.divided, polynomials.divided),
 )
-"""Operations of elements of prime fields."""
+"""Operations on elements of prime fields."""
 
 FERMAT_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(fermat_arithmetic.apply, name)) for name in OPERATIONS),
@@ -90,4 +90,4 @@ FERMAT_FIELDS = ANY_FIELDS | table(
     Entry(rows.common_divisors, fermat_polynomials.common_divisors),
     Entry(rows.divided, fermat_polynomials.divided),
 )
-"""Operations of elements of Fermat fields; a product with a root of unity moves their digits."""
+"""Operations on elements of Fermat fields; a product with a root of unity moves their digits."""

@@ -80,4 +80,4 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.resultant, exact_polynomials.resultant),
     Entry(rows.discriminant, exact_polynomials.discriminant),
 )
-"""Operations of residues."""
+"""Operations on residues."""
