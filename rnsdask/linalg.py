@@ -379,12 +379,12 @@ def nullspace(
     Returns
     -------
     FieldArray or object array, shape (..., C, C - rank)
-        Let row j belong to the k-th column of A that depends on the columns before it. Column k of the basis
-        has its last nonzero element in row j, and 0 in the rows of all other dependent columns. In fields
-        this element is 1. For integers it is the least positive one that makes the vector integral: the
-        elements, Python ints, have no common factor. The columns are a basis over the rationals; some integer
-        solutions may not be integer combinations of them. The basis of a lazy array is lazy, but the ranks,
-        which decide the shape, are computed at once.
+        Let column j of A be the k-th one that depends on the columns before it. Column k of the basis has its
+        last nonzero element at index j, and 0 at the indices of all other dependent columns. In fields this
+        element is 1. For integers it is the least positive one that makes the vector integral: the elements,
+        Python ints, have no common factor. The columns are a basis over the rationals; some integer solutions
+        may not be integer combinations of them. The basis of a lazy array is lazy, but the ranks, which
+        decide the shape, are computed at once.
 
     Raises
     ------
