@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LU(NamedTuple):
-    """Factors of matrices ``A = P @ L @ U``, as ``scipy.linalg.lu`` names them."""
+    """Factors of matrices ``A = P @ L @ U``, with the names of ``scipy.linalg.lu``."""
 
     P: FieldArray
     L: FieldArray
@@ -34,7 +34,7 @@ class RREF(NamedTuple):
 
 
 def det(x: Any, *, variables: int = 0) -> Any:
-    """Determinants of square matrices, of one matrix an integer; or of matrices of polynomials."""
+    """Determinants of square matrices, an integer for one matrix, or of matrices of polynomials."""
     words, options = square("det", x, of_polynomials=variables == 1), {"moduli": x.system.moduli}
     if not variables:
         return numbers_like(
@@ -55,7 +55,7 @@ def rank(x: Any) -> Any:
 
 
 def lu(x: Any) -> LU:
-    """Factors of matrices with exchanges of rows."""
+    """Factor matrices with row exchanges."""
     words = checked("lu", x)
     rows, columns = words.shape[-2:]
     least = min(rows, columns)
@@ -109,7 +109,7 @@ def rref(x: Any) -> RREF:
 
 
 def nullspace(x: Any) -> Any:
-    """Bases of the solutions of ``A @ v == 0``, in each field, as the columns of matrices."""
+    """Bases of the solutions of ``A @ v == 0`` in each field, as columns of matrices."""
     words, moduli = checked("nullspace", x), x.system.moduli
     found = common_rank(rank(x), [f" modulo {p}" for p in moduli])
     shape = (words.shape[-1], words.shape[-1] - found)

@@ -1,7 +1,7 @@
 """Exact linear algebra of matrices of integers, lazy on Dask.
 
 Chunks are computed by :mod:`rnsdask.fields.exact_elimination`, `exact_solutions` and `echelon`. Results are
-Python ints; with `moduli`, residues of them.
+Python ints or, with `moduli`, their residues.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.system import RNS
 from rnsdask.typing import PlainArray
 
-# Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
+# Least number of elimination steps of a task, where one matrix is several tasks: about a second.
 STEPS = {"cpu": 2**31, "cuda": 2**37}
 
 
@@ -121,7 +121,7 @@ def rref(x: Any) -> RationalRREF:
 
 
 def nullspace(x: Any, *, moduli: RNS | None = None) -> Any:
-    """Bases of the rational solutions of ``A @ v == 0``, of integers without a common factor."""
+    """Bases of the rational solutions of ``A @ v == 0``, as primitive integer vectors."""
     words, found = checked("nullspace", x), rank(x)
     own = common_rank((np.asarray(found) if isinstance(found, int) else found)[None], [""])
     lengths = words.shape[-1], words.shape[-1] - own
@@ -130,7 +130,7 @@ def nullspace(x: Any, *, moduli: RNS | None = None) -> Any:
 
 
 def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
-    """Numerators and denominators (*batch, N + 1, max(columns, 1)) of systems of equations."""
+    """Numerators and denominators (*batch, N + 1, max(columns, 1)) of solutions of equations."""
     found = _by_groups_of_primes(name, words, system, columns)
     if found is not None:
         return found
@@ -140,9 +140,9 @@ def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
 
 
 def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -> Any:
-    """Results of chunks that take long, a task for each group of primes; None if one a chunk is better.
+    """Results of slow chunks, with a task for each group of primes; None if one task per chunk is faster.
 
-    What groups say is joined in a tree.
+    A tree joins the groups' results.
     """
     if not isinstance(words, da.Array) or 0 in words.shape:
         return None
@@ -180,7 +180,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
 def groups_of_chunks(
     name: str, words: da.Array, columns: int, magnitude: int, matrices: int
 ) -> list[tuple[int, int]]:
-    """Groups of primes for chunks of a number of matrices, a task each: :func:`.prime_groups`."""
+    """Groups of primes for chunks of a number of matrices, one task each: :func:`.prime_groups`."""
     return prime_groups(
         name, words.shape[-2], columns, magnitude, matrices, STEPS[backend_name(meta_from_array(words))]
     )
@@ -190,14 +190,14 @@ def groups_of_chunks(
 
 
 def _under(system: RNS | None, results: Any, like: Any) -> Any:
-    """Results, or with a system arrays of their residues, of each of a tuple, on the processor of words.
+    """Return results, or with a system their residues as arrays (each of a tuple), on the words' processor.
 
-    Of a single integer an array of shape (1,).
+    A single integer becomes an array of shape (1,).
 
     Raises
     ------
     RNSOverflowError
-        If one is out of range, naming its index; of a lazy array when it is computed.
+        If a result is out of range; it names the index. For a lazy array when it is computed.
     """
     if system is None:
         return results
@@ -210,7 +210,7 @@ def _residues_of(values: Any, system: RNS, like: Any) -> Any:
     if isinstance(values, int):
         values = np.array([values], dtype=object)
     elif values.ndim == 0:
-        # Not by an index, for the chunk of a lazy number may be a Python int.
+        # Indexing would fail: the chunk of a lazy number may be a Python int.
         values = values.map_blocks(
             _in_array, new_axis=0, chunks=((1,),), dtype=object, meta=np.empty(0, object)
         )

@@ -1,8 +1,8 @@
 """Resultants and discriminants of polynomials of integers, exact, lazy on Dask.
 
-A batch is mapped chunk by chunk (:mod:`rnsdask.fields.exact_polynomials`). Resultants in one variable that
-take long are several tasks a chunk, and two lazy polynomials in two variables that are no batch always: one
-for each group of primes, and what joins them.
+A batch is mapped chunk by chunk (:mod:`rnsdask.fields.exact_polynomials`). A slow chunk of resultants in one
+variable, or a single pair of lazy polynomials in two variables, becomes several tasks: one for each group of
+primes, and tasks that join them.
 """
 
 import math
@@ -27,15 +27,15 @@ from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.lift import from_parts
 from rnsdask.rns.system import RNS
 
-# Primes of a task, in two variables.
+# Primes in a task, in two variables.
 _GROUP = {"cpu": 32, "cuda": 256}
 
-# Steps of Euclid's algorithm that a task does at least, where one chunk is several: about a second.
+# Least number of Euclidean steps of a task, where one chunk is several tasks: about a second.
 STEPS = {"cpu": 2**32, "cuda": 2**37}
 
 
 def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
-    """Resultants of polynomials: Python ints; in two variables those with respect to y, coefficients in x."""
+    """Resultants of polynomials: Python ints, or in two variables, with respect to y, coefficients in x."""
     system = common_bound(f, g)
     if variables == 2:
         return _bivariate_resultant(f, g, system)
@@ -54,7 +54,7 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
 
 
 def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
-    """Groups of primes for chunks that take long, a task each; none if one task a chunk will do."""
+    """Groups of primes for slow chunks, one task each; empty if one task per chunk is enough."""
     x, _, batch = side_by_side(f, g)
     if batch is None or 0 in (*f.words.shape, *g.words.shape):
         return []
@@ -84,7 +84,7 @@ def _bivariate_resultant(f: Any, g: Any, system: RNS) -> Any:
 
 
 def _in_groups(f: Any, g: Any, system: RNS, length: int) -> Any:
-    """One resultant, its primes in groups. What numbers turn out to be may leave the last groups empty."""
+    """Compute one resultant with its primes in groups. The actual numbers may leave the last groups empty."""
     x, y = (rechunked(as_lazy(v.words)[:, None], -1).to_delayed().item() for v in (f, g))
     task = delayed(bivariate.task_of, pure=True)(x, y, system)
     first, second = (v.words.shape[1:] for v in (f, g))

@@ -15,11 +15,11 @@ from rnsdask.lazy.shape import filled_chunks, joined
 
 
 def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tuple[int, int]) -> Any:
-    """Convolution of elements of a Fermat field, which are lazy, in chunks of a power of two along the axis.
+    """Convolve lazy elements of a Fermat field in chunks of a power of two along the axis.
 
-    Both have as many axes, in any chunks; all but `axis` broadcast. There are roots of unity for transforms
-    of :func:`transform_length`. `mode` is as :func:`rnsdask.convolve` has it; `window` is which elements are
-    wanted.
+    Both have the same number of axes, in any chunks; all but `axis` broadcast. The field must have roots of
+    unity for transforms of :func:`transform_length`. `mode` is as in :func:`rnsdask.convolve`; `window` is
+    the range of wanted elements.
     """
     negacyclic, count = mode == "negacyclic", int(x.words.shape[axis + 1])
     length = transform_length(x.system, (count, int(y.words.shape[axis + 1])), mode)
@@ -32,13 +32,13 @@ def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tup
         return _part(found, axis, *window)
     if is_whole:
         return found
-    # Of the full product, of less than twice as many elements, what goes beyond the length comes back.
+    # The full product has less than twice as many elements; those beyond the length wrap around.
     low, high = _part(found, axis, 0, count), _part(found, axis, count, 2 * count - 1)
     return apply(rows.subtract if negacyclic else rows.add, low, _padded(high, axis, count, chunk))
 
 
 def transform_length(field: FermatField, lengths: tuple[int, int], mode: str) -> int:
-    """The length of transforms that :func:`convolve_in_chunks` takes."""
+    """Length of the transforms in :func:`convolve_in_chunks`."""
     if mode.endswith("cyclic") and has_cyclic_transform(field, lengths[0], mode == "negacyclic"):
         return lengths[0]
     return 1 << (sum(lengths) - 2).bit_length()
@@ -51,7 +51,7 @@ def _part(array: Numbers, axis: int, first: int, stop: int) -> Any:
 
 
 def _padded(array: Numbers, axis: int, length: int, chunk: int) -> Any:
-    """Elements with as many zeros after them as make an axis so long, in chunks of one length along it."""
+    """Pad elements with zeros to a length along an axis, in chunks of one length."""
     words = array.words
     shape = [*words.shape]
     shape[axis + 1] = length - shape[axis + 1]

@@ -1,8 +1,7 @@
 """Number-theoretic transforms of arrays of field elements, lazy on Dask (:mod:`rnsdask.fields.ntt`).
 
-An axis in several chunks is transformed in steps (:mod:`rnsdask.fields.ntt`), between which each chunk
-gives a part to every other one: Dask's ``rechunk`` does it, of arrays (n, *batch, K, C), whose chunks are
-rows and become columns.
+An axis in several chunks is transformed in steps (:mod:`rnsdask.fields.ntt`). Between them all chunks
+exchange parts: Dask's ``rechunk`` turns arrays (n, *batch, K, C) from chunks of rows into chunks of columns.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from rnsdask.lazy.operands import N, find_lengths, made_like
 
 
 def chunk_length(length: int, longest: int) -> int:
-    """The length C of chunks for an axis of a power of two elements, of which the longest chunk is given.
+    """Length C of chunks for an axis whose length is a power of two, given its longest chunk.
 
-    It is the greatest power of two that is no longer than that, but C**2 is at least the length, so that rows
-    and columns both fit a chunk.
+    It is the greatest power of two up to the longest chunk, but C**2 is at least the axis's length, so that
+    rows and columns both fit into a chunk.
     """
     least = 1 << -(-(length.bit_length() - 1) // 2)
     return min(length, max(least, 1 << (longest.bit_length() - 1)))
@@ -38,7 +37,7 @@ def chunk_length(length: int, longest: int) -> int:
 def transform_in_chunks(
     words: da.Array, system: FiniteFields, axis: int, chunk: int, inverse: bool, negacyclic: bool
 ) -> da.Array:
-    """Transform an array (n, *shape) along an axis, which gets chunks of at least :func:`chunk_length`."""
+    """Transform an array (n, *shape) along an axis, in chunks of at least :func:`chunk_length`."""
     steps = FourStep(system, words.shape[axis + 1], chunk, inverse, negacyclic)
     parts = divided(words, axis, steps)
     for step in ("columns", "rows"):
@@ -47,7 +46,7 @@ def transform_in_chunks(
 
 
 def divided(words: da.Array, axis: int, steps: FourStep) -> da.Array:
-    """Chunks of an axis as rows: (n, *batch, K, C)."""
+    """View the chunks of an axis as rows: (n, *batch, K, C)."""
     last = rechunked(da.moveaxis(words, axis + 1, -1), {-1: steps.chunk})
     with by_tasks(last):
         rows: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.chunk)
@@ -55,16 +54,16 @@ def divided(words: da.Array, axis: int, steps: FourStep) -> da.Array:
 
 
 def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = None) -> da.Array:
-    """The transforms of ``"columns"``, or then of ``"rows"``.
+    """Transform the ``"columns"``, or after them the ``"rows"``.
 
-    With a `backend`, chunks on the host are brought to it, and back.
+    With a `backend`, chunks on the host are moved to it and back.
     """
     options: dict[str, Any] = {"step": step, "backend": backend}
     return _mapped(_step, parts, steps, located=True, token=f"field-ntt-{step}", **options)
 
 
 def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
-    """Join the steps' result to one axis in its order, in chunks of length C."""
+    """Join the result of the steps to one axis in its order, in chunks of length C."""
     ordered = _mapped(_order, parts, steps, token="field-ntt-order")
     with by_tasks(ordered):
         last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-2], steps.length), -1, axis + 1)
@@ -72,7 +71,7 @@ def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
 
 
 def _mapped(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
-    """A function of what each chunk has for one of the next step, which makes a row of it."""
+    """Map a function over the parts that each chunk has for one of the next step; each makes a row of it."""
     given = rechunked(parts, {-2: -1, -1: steps.part}).swapaxes(-2, -1)
     chunks = (*given.chunks[1:-2], (1,) * steps.parts, (steps.chunk,))
     mapped: da.Array = map_chunks(
@@ -93,51 +92,52 @@ def _order(words: Array, *, steps: FourStep) -> Array:
 
 
 def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
-    """Number-theoretic transform along an axis: ``X_j``, the sum of ``x_i w**(i j)``, in each field.
+    """Number-theoretic transform along an axis: ``X_j`` is the sum of ``x_i w**(i j)``, in each field.
 
-    Products of transforms, element by element, are the transforms of cyclic convolutions, or with
-    `negacyclic` of negacyclic ones: of products of polynomials modulo ``x**N + 1``.
+    Element-wise products of transforms are the transforms of cyclic convolutions, or with `negacyclic` of
+    negacyclic ones: of products of polynomials modulo ``x**N + 1``.
 
     Parameters
     ----------
     f : FieldArray
-        The array. On Dask its chunks are any; along the axis they are joined if there are few, else the
-        transform goes through all of them three times (docs/transforms.md), for which threads of one process
-        hold the array in memory and workers of a cluster on their disks.
+        The array, in any chunks on Dask. A few chunks along the axis are joined; many are passed through
+        three times (docs/transforms.md), and meanwhile threads of one process hold the array in memory, and
+        workers of a cluster on their disks.
     axis : int
-        The axis, of a length N that is a power of two; w is the root of unity of order N that
-        ``f.system.roots(N)`` gives. Both ends are in natural order.
+        The axis, of a length N that is a power of two; w is the root of unity of order N from
+        ``f.system.roots(N)``. Input and output are in natural order.
     negacyclic : bool
         Whether ``X_j`` is the sum of ``x_i psi**(i (2 j + 1))`` instead, where psi is the root of order 2N.
 
     Returns
     -------
     FieldArray
-        Of the same shape; lazy with the same chunks if `f` is.
+        With the same shape; lazy with the same chunks if `f` is.
 
     Raises
     ------
     TypeError
-        If `f` is no FieldArray, or `negacyclic` no bool.
+        If `f` is not a FieldArray, or `negacyclic` is not a bool.
     ValueError
-        If the length is no power of two, or does not divide p - 1 for each prime p, with `negacyclic` twice
-        the length (the message names the first); AxisError, a ValueError, if the axis is out of range.
+        If the length is not a power of two, or if it, or twice the length with `negacyclic`, does not divide
+        p - 1 for each prime p (the message names the first such p); AxisError, a ValueError, if the axis is
+        out of range.
     """
     found: N = _transformed("ntt", f, axis, negacyclic, inverse=False)
     return found
 
 
 def intt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
-    """Inverse of :func:`ntt`: ``x_i``, the sum of ``X_j w**(-i j)`` divided by N, in each field.
+    """Inverse of :func:`ntt`: ``x_i`` is the sum of ``X_j w**(-i j)`` divided by N, in each field.
 
-    With `negacyclic` it is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
+    With `negacyclic`, ``x_i`` is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
     """
     found: N = _transformed("intt", f, axis, negacyclic, inverse=True)
     return found
 
 
 def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) -> int:
-    """Raise what :func:`ntt` raises; return the axis, which is not negative."""
+    """Raise the errors of :func:`ntt`; return the axis, counted from 0."""
     check_elements(name, f)
     if not isinstance(negacyclic, bool):
         raise TypeError(f"negacyclic must be True or False, got {type(negacyclic).__name__}")
@@ -147,7 +147,7 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
     length = shape[k]
     if length < 1 or length.bit_count() > 1:
         raise ValueError(f"{name} takes an axis of a power of two elements, got {length} on axis {k}")
-    f.system.roots(2 * length if negacyclic else length)  # an error that names the prime where there is none
+    f.system.roots(2 * length if negacyclic else length)  # raises an error for a prime without such a root
     return k
 
 

@@ -1,4 +1,4 @@
-"""How two arrays compare as a whole: counts of less, equal, greater, and where they first differ."""
+"""Comparison of two arrays as a whole: counts of less, equal and greater, and the first difference."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -17,9 +17,9 @@ from rnsdask.lazy.tree import boxed, combine_tree
 
 @dataclass(frozen=True)
 class OrderCounts:
-    """Counts of the numbers of one array that are less than, equal to or greater than those of another.
+    """Counts of the numbers of one array that are less than, equal to or greater than another's.
 
-    `first_difference` is the flat (C order) index of the first that are not equal.
+    `first_difference` is the flat (C order) index of the first unequal pair.
     """
 
     less: int
@@ -29,17 +29,17 @@ class OrderCounts:
 
 
 def count_orders(a: Numbers, b: Operand) -> da.Array:
-    """Compare a lazy array with another of the same shape, or with any integer: a lazy :class:`OrderCounts`.
+    """Compare a lazy array with another of its shape, or with any integer: a lazy :class:`OrderCounts`.
 
-    Each chunk's order, a byte a number, lives in one task only.
+    Each chunk's order, a byte for each number, exists within one task only.
     """
-    order = compare(a, b)[None]  # with an axis in front, as blocks of residues have
+    order = compare(a, b)[None]  # with a first axis, as blocks of residues have
     partials = reduce_chunks(_count_block, order, located=True)
     return combine_tree(partials, _combine_blocks, tuple(range(order.ndim)), "rns-order-counts")
 
 
 def combine(a: OrderCounts, b: OrderCounts) -> OrderCounts:
-    """The counts of two parts of an array, in any order."""
+    """Add the counts of two parts of an array, in any order."""
     firsts = [t.first_difference for t in (a, b) if t.first_difference is not None]
     return OrderCounts(a.less + b.less, a.equal + b.equal, a.greater + b.greater, min(firsts, default=None))
 

@@ -1,4 +1,4 @@
-"""One error for what Dask's arrays lack as expressions, as they are with ``array.query-planning`` on."""
+"""One error for all that Dask's arrays lack as expressions, with ``array.query-planning`` on."""
 
 from collections.abc import Callable
 from functools import cache, wraps
@@ -15,11 +15,11 @@ PLANS_QUERIES = hasattr(da.Array, "expr")
 """Whether Dask's arrays are expressions in this process."""
 
 elemwise: Callable[..., Any] = getattr(da, "elemwise", da.core.elemwise)
-"""Dask's function that applies another to the elements of arrays."""
+"""Dask's class for applying a function to the elements of arrays."""
 
 
 def explained(function: Function) -> Function:
-    """Wrap a function so that what Dask's expressions lack is a QueryPlanningError; keep all else."""
+    """Wrap a function so that errors of missing parts of Dask's expressions become a QueryPlanningError."""
     if not (PLANS_QUERIES and isinstance(function, FunctionType)):
         return function
     wrapped: Function = _wrapped(function)

@@ -37,17 +37,17 @@ def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) 
     x : RNSArray, IntervalRNSArray, PositionalArray or FieldArray
         The bases.
     exponent : int, or array of integers
-        Any that is not negative; also one lazy integer, which is checked when it is computed. An array, or
-        nested lists, of machine integers has one for each number; both broadcast. In a field it may be
-        negative: then it raises the inverses, as :func:`inverse` gives them.
+        Not negative, maybe one lazy integer, which is checked when it is computed. An array, or nested lists,
+        of machine integers has one for each number; both broadcast. In a field it may be negative: then it
+        applies to the inverses, as from :func:`inverse`.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range. By default the mode that :func:`.errstate` set, else
-        ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
+        What happens to results out of range. The default is the mode set by :func:`.errstate`, else
+        ``"extend"`` for arrays whose range grows and ``"raise"`` for others.
 
     Returns
     -------
     RNSArray, IntervalRNSArray or FieldArray
-        Lazy if `x` or the array of exponents is. With ``"flag"`` a pair: the results modulo M, and a Boolean
+        Lazy if `x` or the array of exponents is. With ``"flag"`` a pair of the results modulo M and a Boolean
         array that is true where the exact result is out of range.
 
     Raises
@@ -55,7 +55,7 @@ def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) 
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If an argument is not of these types, or an exponent is negative; of a lazy one when it is computed.
+        If an argument is not of these types, or an exponent is negative; for a lazy one when it is computed.
     """
     found: N | Flagged[N]
     check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
@@ -76,7 +76,7 @@ def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) 
 
 
 def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:
-    """The bases with moduli for all powers, and the mode of overflow, where results extend."""
+    """Extend the bases to moduli for all powers, if results extend; return also the mode of overflow."""
     if not extends(overflow, x):
         return x, overflow
     if is_lazy_integer(exponent):
@@ -95,7 +95,7 @@ def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str
 
 
 def power_modulo(x: N, exponent: Integers, modulus: SupportsIndex) -> N:
-    """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.
+    """Power ``pow(number, exponent, modulus)`` of each number, as in Python.
 
     Parameters
     ----------
@@ -103,23 +103,23 @@ def power_modulo(x: N, exponent: Integers, modulus: SupportsIndex) -> N:
         The bases.
     exponent : int, or array of integers
         One integer of any size, or an array, or nested lists, of machine integers: one for each number; both
-        broadcast. A negative one raises the inverses modulo `modulus`. Each distinct exponent of an array
+        broadcast. Negative ones apply to the inverses modulo `modulus`. Each distinct exponent of an array
         takes a pass over its numbers.
     modulus : int
-        Not 0; negative of signed numbers only. Its magnitude minus 1 must be in the range.
+        Not 0; negative for signed numbers only. Its magnitude minus 1 must be in the range.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        0, or of the modulus' sign and less in magnitude; lazy if `x` is.
+        0, or of the modulus's sign and less in magnitude; lazy if `x` is.
 
     Raises
     ------
     TypeError, ValueError
         If an argument is not of these types.
     ValueError
-        If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
-        first number of its chunk. With an array of exponents, the first one of an exponent.
+        If a number has no inverse. It names the flat index; for a Dask array when it is computed, and then
+        the first one in its chunk. With an array of exponents, it names the first number with an exponent.
     """
     found: N
     if has(rows.mod_power, x):
@@ -146,17 +146,17 @@ def _power_modulo(x: Numbers, exponent: Any, m: int) -> Any:
 
 
 def inverse(x: N) -> N:
-    """Inverse modulo M of each number: the number y of the range with ``x y`` = 1 modulo M, of two x's sign.
+    """Inverse modulo M of each number x: the y in range with ``x y`` = 1 modulo M, of x's sign if two are.
 
-    In a FieldArray, of each element; one that is 0 in a field is a ZeroDivisionError, with its index.
+    In a FieldArray elements are inverted; if one is 0 in a field, ZeroDivisionError names its index.
 
-    A product with it is an exact quotient: where x divides a, ``multiply(a, inverse(x), overflow="wrap")``
-    is a / x.
+    A product with it is an exact quotient if x divides a: ``multiply(a, inverse(x), overflow="wrap")`` is a /
+    x.
 
     Parameters
     ----------
     x : RNSArray, IntervalRNSArray or FieldArray
-        Numbers without a common factor with M.
+        Numbers coprime to M.
 
     Returns
     -------
@@ -168,8 +168,8 @@ def inverse(x: N) -> N:
     TypeError
         If `x` is not such an array.
     ValueError
-        If a number has a common factor with a modulus, naming both; for a Dask array when it is computed,
-        and then the first number of its chunk.
+        If a number has a common factor with a modulus; it names both. For a Dask array when it is computed,
+        and then for the first number in its chunk.
     """
     found: N = apply(rows.inverse, x)
     return found

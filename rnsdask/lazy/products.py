@@ -1,6 +1,6 @@
 """Products of all numbers of an array or along axes, exact: on Dask chunk by chunk, in a tree.
 
-Chunks of residues have :mod:`.rns.products`, those of positional numbers :mod:`.positional.arithmetic`.
+Chunks of residues use :mod:`.rns.products`, chunks of positional numbers :mod:`.positional.arithmetic`.
 """
 
 import math
@@ -31,7 +31,7 @@ from rnsdask.typing import SplitEvery
 
 
 def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str = "auto") -> Any:
-    """Product of all numbers, as :meth:`.RNSArray.prod` says."""
+    """Multiply all numbers, as :meth:`.RNSArray.prod`."""
     extend = extends(overflow, x)
     mode = "extend" if extend else overflow_mode(overflow, x.system)
     words, system = x.words, x.system
@@ -50,7 +50,7 @@ def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str
 
 
 def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: SplitEvery) -> Any:
-    """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
+    """Multiply numbers along axes, which keep length 1, as :meth:`.RNSArray.prod`."""
     words, system = x.words, x.system
     if isinstance(words, da.Array):
         check_sizes(words)
@@ -59,7 +59,7 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
         if terms:
             check_length(terms * (system.known_magnitude.bit_length() - 1) + 1)
             return _grown_products(x, axes)
-        overflow = "raise"  # no factors give 1
+        overflow = "raise"  # the product without factors is 1
     mode = overflow_mode(overflow, system)
     bound = system.bound_of_products(terms)
     checked = "wrap" if bound is not None and mode == "raise" else mode
@@ -77,9 +77,9 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
 
 
 def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
-    """Products along axes of numbers whose results extend: the first half times the second, again and again.
+    """Multiply along axes with results that extend, by multiplying halves of the axis repeatedly.
 
-    So all steps but the last are of numbers that are shorter than the result.
+    In all steps but the last, numbers are shorter than the result.
     """
     for axis in axes:
         single: list[Any] = []
@@ -115,9 +115,9 @@ def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
 
 
 def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
-    """Return the contribution of a chunk: :class:`.Factors`, or those of limbs (rows, 1), in NumPy.
+    """Return the contribution of a chunk: :class:`.Factors`, or limbs (rows, 1), in NumPy.
 
-    Where results extend, their product as a Python int.
+    If results extend, it is the product as a Python int.
     """
     if mode == "extend":
         integers = system.decode(as_matrix(words)).tolist()

@@ -34,13 +34,13 @@ def sort(x: N, axis: SupportsIndex | None = -1) -> N:
     x : RNSArray or IntervalRNSArray
         The numbers.
     axis : int, optional
-        The axis; with None the array is sorted as its ``ravel()``.
+        The axis; with None the array is flattened first.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. One of one axis keeps its chunks, and an array of many chunks is computed, or read,
-        several times (docs/operations.md, "Order"). Along one of several axes, a chunk has whole lines.
+        Lazy if `x` is. An array of one axis keeps its chunks, and if there are many is computed or read
+        several times (docs/operations.md, "Order"). With several axes, a chunk of the result has whole lines.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def argsort(
     Parameters
     ----------
     x, axis
-        As :func:`sort` takes them.
+        As in :func:`sort`.
     stable : bool, optional
         Ignored: each sort is stable. NumPy passes it.
 
@@ -85,7 +85,7 @@ def argsort(
 
 
 def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
-    """How often the chunks of a lazy array are read to be sorted, and how many numbers wait for others."""
+    """Return how often sorting reads a lazy array's chunks, and how many numbers wait for others."""
     count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
     if x.ndim > 1 or count < 2:
         return 1, 0
@@ -95,7 +95,7 @@ def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
 
 
 def _along(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
-    """The words to sort, and the axis of the numbers to sort along, from 0."""
+    """Return the words to sort, and the axis of the numbers to sort along, from 0."""
     entry_of(rows.ordering, x, name=function)
     find_lengths(x)
     words = x.words
@@ -105,7 +105,7 @@ def _along(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]
 
 
 def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = False) -> Any:
-    """Words sorted along an axis of the numbers, or the indices that do so."""
+    """Sort words along an axis of the numbers, or return the indices that sort them."""
     if isinstance(words, da.Array) and words.numblocks[1 + axis] > 1:
         if words.ndim == 2:
             packed = ranks.sorted_words(words, system)
@@ -145,22 +145,22 @@ def median(x: Numbers, axis: Axis | None = None, *, keepdims: bool = False) -> P
 def median(
     x: Numbers, axis: Axis | None = None, *, keepdims: bool = False
 ) -> Rational | PlainArray[np.object_]:
-    """The median of all numbers or along axes, exact, as ``numpy.median``.
+    """Exact median of all numbers or along axes, as ``numpy.median``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The numbers.
     axis : int or tuple of int, optional
-        The axes; all without it.
+        The axes; all by default.
     keepdims : bool
         Keep these axes, with length 1.
 
     Returns
     -------
     int or fractions.Fraction, or object array of them
-        For an even count of numbers it is the mean of the middle two: an int, or a Fraction where their sum
-        is odd. For all numbers together, a single one; on Dask a lazy array that computes to it.
+        For an even count it is the mean of the middle two: an int, or a Fraction if their sum is odd. For all
+        numbers a single value; on Dask a lazy array that computes to it.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _means_of_ends(ints: Any) -> Any:
 
 
 def _halves(totals: Any) -> Any:
-    totals = np.asarray(totals, dtype=object)  # one alone may be a Python int
+    totals = np.asarray(totals, dtype=object)  # a single one may be a Python int
     halves = np.empty_like(totals)
     for place, total in np.ndenumerate(totals):
         halves[place] = Fraction(total, 2) if total % 2 else int(total // 2)

@@ -20,9 +20,9 @@ from rnsdask.lazy.tree import boxed, combine_tree, moved_to_reduce, reduce_words
 
 @dataclass(frozen=True)
 class Summary:
-    """Exact facts about some integers; the least and the greatest are None without numbers.
+    """Exact statistics of some integers; the least and the greatest are None without numbers.
 
-    `lengths` has at index b how many have a magnitude of b bits.
+    `lengths[b]` counts the magnitudes of b bits.
     """
 
     count: int
@@ -33,7 +33,7 @@ class Summary:
 
     @property
     def mean(self) -> Fraction | None:
-        """The arithmetic mean; None without numbers."""
+        """Arithmetic mean; None without numbers."""
         return Fraction(self.total, self.count) if self.count else None
 
 
@@ -47,7 +47,7 @@ def summarize(x: Numbers, *, backend: str = "auto") -> da.Array:
 
 
 def combine(a: Summary, b: Summary) -> Summary:
-    """Summarize two parts of an array."""
+    """Combine the summaries of two parts of an array."""
     lows, highs = (
         [end for end in ends if end is not None] for ends in ((a.minimum, b.minimum), (a.maximum, b.maximum))
     )

@@ -23,14 +23,14 @@ from rnsdask.typing import SplitEvery
 
 
 def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> sort.Selection:
-    """The selection of the numbers of a chunk of one axis, whose indices begin at `offset`."""
+    """Select from the numbers of a chunk of one axis, whose indices begin at `offset`."""
     return sort.selection_by(system.apply(rows.ordering, words), words, system, k, offset)
 
 
 def select(
     words: da.Array, system: NumberSystem, k: int, backend: str, split_every: SplitEvery = None
 ) -> da.Array:
-    """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `sort.Selection`."""
+    """Combine the selections of all chunks of a 1-D array: a lazy (1, 1) array of a `sort.Selection`."""
     check_backend(backend)
     check_sizes(words)
     options: dict[str, Any] = {"system": system, "k": k, "backend": backend}
@@ -50,7 +50,7 @@ def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any: 
 
 
 def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
-    """One field of a lazy selection of `count` numbers, as a 1-D array."""
+    """Return one field of a lazy selection of `count` numbers, as a 1-D array."""
     array: da.Array = map_chunks(_selected, selection, chunks=((count,),), dtype=dtype, field=field)
     return LazyInts.of(array) if field == "values" else array
 
@@ -64,9 +64,9 @@ def _selected(box: np.ndarray[Any, Any], *, field: str) -> Any:
 def along_axis(
     words: Any, system: NumberSystem, k: int, axis: int, field: str, split_every: SplitEvery = None
 ) -> Any:
-    """The k greatest numbers of each line along an axis, the best first; for k < 0 the least.
+    """Select the k greatest numbers of each line along an axis, the best first; for k < 0 the least.
 
-    They are Python ints for the field ``"values"``, else int64 indices along the axis.
+    Return Python ints for the field ``"values"``, else int64 indices along the axis.
     """
     best = _best(words, system, k, axis, split_every)
     if field == "values":
@@ -84,7 +84,7 @@ def _indices_block(best: Any) -> Any:
 
 
 def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: SplitEvery) -> Any:
-    """Words (rows + 2, *shape) of the best numbers, with the indices along the axis in the last two rows."""
+    """Return words (rows + 2, *shape) of the best numbers; the last two rows are indices along the axis."""
     options: dict[str, Any] = {"system": system, "k": k, "axis": axis}
     if not isinstance(words, da.Array):
         return _best_of_block(words, place=None, **options)
@@ -104,7 +104,7 @@ def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: Spli
 
 
 def _combined(best: da.Array, count: int, *, system: NumberSystem, k: int, axis: int) -> da.Array:
-    """The best of so many neighbouring chunks along the axis, in one chunk for these."""
+    """Combine the best of `count` neighbouring chunks along the axis into one chunk."""
     lengths = best.chunks[1 + axis]
     joined = tuple(sum(lengths[i : i + count]) for i in range(0, len(lengths), count))
     best = rechunked(best, {1 + axis: joined})

@@ -1,7 +1,7 @@
 """Products and remainders of all numbers of an array in trees, on Dask in two passes over the chunks.
 
 The first pass multiplies the numbers of each chunk. One task goes up and down the tree of the chunks. The
-second pass multiplies again, which takes less than to keep all products, and goes down to the numbers.
+second pass multiplies again, which is cheaper than keeping all products, and goes down to the numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rnsdask.typing import Integer
 
 
 class ProductTree(Generic[N]):
-    """Products of all numbers of an array in a balanced tree, as :func:`product_tree` makes it."""
+    """Products of all numbers of an array in a balanced tree, from :func:`product_tree`."""
 
     def __init__(self, x: N) -> None:
         entry_of(rows.product_tree, x)
@@ -39,7 +39,7 @@ class ProductTree(Generic[N]):
 
     @property
     def product(self) -> Integer:
-        """Product of all numbers, a Python int; lazy if the array is. That of no numbers is 1."""
+        """Product of all numbers, a Python int; lazy if the array is. It is 1 without numbers."""
         product: Any
         if self._is_lazy:
             roots = self._roots(self._x.words, cofactors=False)
@@ -52,7 +52,7 @@ class ProductTree(Generic[N]):
         return integer
 
     def remainders(self, value: SupportsIndex) -> N:
-        """Remainders ``value % x`` of one integer, of any size and sign, which may be lazy."""
+        """Compute the remainders ``value % x`` of one integer, of any size and sign, which may be lazy."""
         found: N
         if is_lazy_integer(value):
             found = self._leaves((value,), None, divisors=False)
@@ -65,7 +65,7 @@ class ProductTree(Generic[N]):
         return found
 
     def common_divisors(self) -> N:
-        """Greatest common divisors of each number and the product of all others, as :func:`batch_gcd`."""
+        """Compute common divisors of each number and the product of all others, as :func:`batch_gcd`."""
         if self._is_lazy:
             found: N = self._leaves((), None, divisors=True)
         else:
@@ -101,15 +101,15 @@ def product_tree(x: N) -> ProductTree[N]:
     Returns
     -------
     ProductTree
-        Its ``product`` is an int of any size, and its ``remainders(value)`` are those of one integer by each
+        Its ``product`` is an int of any size, and its ``remainders(value)`` divide one integer by each
         number. Both are lazy if `x` is.
 
     Raises
     ------
     TypeError
-        If `x` is no PositionalArray.
+        If `x` is not a PositionalArray.
     ValueError
-        If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
+        If a number is 0 or negative; it names the flat index. For a Dask array when it is computed.
 
     Examples
     --------
@@ -125,8 +125,8 @@ def product_tree(x: N) -> ProductTree[N]:
 def remainder_tree(value: SupportsIndex, x: N) -> N:
     """Remainders of one integer by each number of an array, as ``value % x``, in a tree.
 
-    It is quicker than one division for each number where the integer is about as long as all numbers
-    together, as a product of them is.
+    It is faster than one division for each number if the integer is about as long as all numbers together,
+    for example their product.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ def remainder_tree(value: SupportsIndex, x: N) -> N:
     Raises
     ------
     TypeError
-        If `x` is no PositionalArray, or `value` no integer.
+        If `x` is not a PositionalArray, or `value` is not an integer.
     ValueError
-        If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
+        If a number is 0 or negative; it names the flat index. For a Dask array when it is computed.
 
     Notes
     -----
@@ -159,8 +159,8 @@ def remainder_tree(value: SupportsIndex, x: N) -> N:
 def batch_gcd(x: N) -> N:
     """Greatest common divisors of each number of an array and the product of all others.
 
-    The time is nearly linear in the length of all numbers together: a tree of products, one of remainders,
-    and one common divisor for each number.
+    The time is nearly linear in the total length of all numbers: a tree of products, one of remainders, and
+    one common divisor for each number.
 
     Parameters
     ----------
@@ -170,20 +170,18 @@ def batch_gcd(x: N) -> N:
     Returns
     -------
     PositionalArray
-        Like `x`; lazy if `x` is. It is 1 where a number has no factor in common with any other, and the
-        number itself where others have all of its factors.
+        Like `x`; lazy if `x` is. It is 1 for a number without common factors with any other, and the number
+        itself if the others contain all of its factors.
 
     Raises
     ------
     TypeError
-        If `x` is no PositionalArray.
+        If `x` is not a PositionalArray.
     ValueError
-        If a number is 0 or negative, naming its flat index; of a Dask array when it is computed.
+        If a number is 0 or negative; it names the flat index. For a Dask array when it is computed.
 
-    Notes
-    -----
-    D. Bernstein, "How to find smooth parts of integers" (2004). The sum of all products of all numbers but
-    one, modulo a number, is the product of all others modulo it, for this number divides the other terms.
+    Notes ----- D. Bernstein, "How to find smooth parts of integers" (2004). The sum of all products that omit
+    one number, taken modulo a number, is the product of the others: this number divides all other terms.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Operations of whole arrays by the tables, and what residues of more moduli do for other numbers."""
+"""Operations of whole arrays by the tables, and by residues of more moduli for other numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Residues:
-    """Residues and their system: what functions of the Dask half need of an RNSArray."""
+    """Residues and their system: the interface of an RNSArray that functions of the Dask half need."""
 
     words: Any
     system: RNS
 
 
 def by_table(row: Row[..., Any]) -> Callable[[F], F]:
-    """Decorate the Dask half of an operation that has a row in the table of its operands' system.
+    """Decorate the Dask half of an operation with a row in the tables.
 
-    It is called with residues of more moduli where the row says so.
+    If the table's entry says so, it is called with residues of more moduli.
     """
 
     def decorate(function: F) -> F:
@@ -58,11 +58,11 @@ def through_rns(
     *,
     overflows: bool = False,
 ) -> Function:
-    """Make a function of arrays of another system, such as IntervalRNSArrays, of one of RNSArrays.
+    """Turn a function of RNSArrays into one of another system's arrays, such as IntervalRNSArrays.
 
-    It takes arrays of numbers among its arguments, and gives such arrays, tuples and lists of them, or
-    anything else. `bits` tells from the arguments how many every exact result takes, so that none is out of
-    range on the way; without it, results are no longer than the numbers. Unless the function takes
+    It takes arrays of numbers among its arguments, and returns such arrays, tuples and lists of them, or
+    other values. `bits` computes from the arguments how many bits hold every exact result, so that no result
+    overflows on the way; without it, results are no longer than the numbers. Unless the function takes
     ``overflow=`` (`overflows`), results out of range are an error.
     """
 
@@ -88,14 +88,14 @@ def through_rns(
 
 
 def arrays_alike(name: str, *operands: Operand, row: Row[..., Any]) -> tuple[Any, ...]:
-    """Bring operands, at least one of them an array of numbers, into one system, and find unknown lengths.
+    """Convert operands, at least one of them an array, to a common system, and compute unknown lengths.
 
-    Where they are of several kinds, an error names the way to one that has the row.
+    If they are of several kinds, the error names the way to one that has the row.
 
     Raises
     ------
     TypeError, ValueError
-        If an operand is neither such an array nor integers, or there is no such system.
+        If an operand is neither an array of numbers nor integers, or there is no common system.
     """
     arrays = with_arrays(*operands)
     for x in arrays:
@@ -110,10 +110,10 @@ def arrays_alike(name: str, *operands: Operand, row: Row[..., Any]) -> tuple[Any
 
 
 def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.kwargs) -> R:
-    """Call what the table of the system of arrays of one kind has for a row of whole arrays.
+    """Call the function of a row of whole arrays, from the table of the arrays' system.
 
-    An error calls it `name`: TypeError if there is no such row, or its function does not take an option that
-    is not the row's default.
+    Errors call it `name`: TypeError if the table lacks the row, or its function does not take an option that
+    differs from the row's default.
     """
     first: Any = arrays[0]
     entry: Entry | ThroughRNS | None = first.system.table.get(row.name)
@@ -134,7 +134,7 @@ def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.
 
 
 def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
-    """A result with the arrays of residues in it as arrays in the system."""
+    """Convert the arrays of residues in a result to arrays of the system."""
     if isinstance(result, tuple | list):
         parts = [_narrowed(part, array_type, system, mode) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
