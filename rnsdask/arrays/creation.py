@@ -58,7 +58,7 @@ StoredArray: TypeAlias = "RNSArray | PositionalArray | FieldArray | IntervalRNSA
 """Array of the number system that a store has."""
 
 _SEED_BITS = 128
-"""Bits of a seed that is drawn, and of the longest seed that stands in an array's name."""
+"""Bits of a seed that is drawn, and of the longest seed that is part of an array's name."""
 
 
 @overload

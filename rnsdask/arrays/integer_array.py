@@ -262,7 +262,7 @@ class IntegerArray(Reductions, NumberArray):
         Parameters
         ----------
         axis, dtype, out, backend
-            Those of :meth:`cumsum`.
+            As in :meth:`cumsum`.
         overflow : {"raise", "wrap", "flag", "extend"}, optional
             What happens to products out of range. The default is the mode set by :func:`.errstate`, else
             ``"extend"`` for arrays whose range grows and ``"raise"`` for others.

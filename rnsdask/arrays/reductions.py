@@ -473,7 +473,7 @@ class Reductions(Truth):
         Parameters
         ----------
         axis, dtype, out, keepdims
-            Those of :meth:`sum`.
+            As in :meth:`sum`.
         overflow : {"raise", "wrap", "flag", "extend"}, optional
             What happens to products out of range. The default is the mode set by :func:`.errstate`, else
             ``"extend"`` for arrays whose range grows and ``"raise"`` for others.
@@ -541,7 +541,7 @@ class Reductions(Truth):
         Parameters
         ----------
         axis, dtype, out, keepdims
-            Those of :meth:`sum`.
+            As in :meth:`sum`.
         ddof : int
             The sum of the squares of the differences from the mean is divided by the count minus this.
         split_every : int or dict, optional

@@ -2,7 +2,7 @@
 
 A number system is its table (:mod:`.table`): a function of chunks for each row that it has. The declarations
 here say what such a function takes and returns. Blocks come first: the words (rows, *shape) of each operand,
-on NumPy or CuPy, which broadcast; an integer beside arrays is a block of one number. ``system=``, which
+on NumPy or CuPy, which broadcast; an integer is a block of one number. ``system=``, which
 declarations leave out, and the options are keywords. A function need not take an option that has a default
 here. Functions of numbers return words, unless the row declares the type of plain values (*shape).
 
