@@ -24,7 +24,7 @@ from rnsdask.lazy.number_chunks import joined, joined_alone, numbers_of, rebuilt
 from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
 from rnsdask.typing import PlainArray
 
-Made = TypeVar("Made", bound="NumberCollection")
+ArrayType = TypeVar("ArrayType", bound="NumberCollection")
 
 _OF_CHUNKS = {"chunks", "numblocks", "npartitions", "chunksize", "blocks"}
 """Attributes that only lazy arrays have."""
@@ -349,10 +349,10 @@ class NumberCollection(DaskMethodsMixin):
 explain_methods(NumberCollection)
 
 
-class _Blocks(Generic[Made]):
+class _Blocks(Generic[ArrayType]):
     """Chunks of a lazy array, to be selected by an index."""
 
-    def __init__(self, array: Made) -> None:
+    def __init__(self, array: ArrayType) -> None:
         self._array = array
 
     @property
@@ -366,10 +366,10 @@ class _Blocks(Generic[Made]):
         return math.prod(self.shape)
 
     @explained
-    def __getitem__(self, index: Any) -> Made:
+    def __getitem__(self, index: Any) -> ArrayType:
         indices = index if isinstance(index, tuple) else (index,)
         return self._array._with_words(self._array._words.blocks[(slice(None), *indices)])
 
-    def ravel(self) -> list[Made]:
+    def ravel(self) -> list[ArrayType]:
         """List all chunks in C order."""
         return [self[index] for index in np.ndindex(self.shape)]

@@ -497,7 +497,7 @@ def random(
         moduli, shape = None, moduli
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
-    system = _bounded(moduli, bits, signed)
+    system = _system_with_bound(moduli, bits, signed)
     system.random_words((0,), np.random.default_rng(0))  # an error if the system has no random numbers
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
@@ -521,7 +521,7 @@ def random(
     return found
 
 
-def _bounded(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> Any:
+def _system_with_bound(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> Any:
     """Return the number system of random numbers, with the bound that `bits` implies."""
     if bits is None:
         return as_system(moduli, signed=signed)

@@ -31,13 +31,13 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 
 def defer_operators(kind: type) -> None:
-    """Wrap all binary operators of an array class, as :func:`_deferring` does."""
+    """Wrap all binary operators of an array class, as :func:`_defer` does."""
     for name, value in list(vars(kind).items()):
         if name in _UFUNCS and isinstance(value, FunctionType):
-            setattr(kind, name, _deferring(value))
+            setattr(kind, name, _defer(value))
 
 
-def _deferring(operator: _Function) -> _Function:
+def _defer(operator: _Function) -> _Function:
     """Make a binary operator defer to operands of other libraries that have their own.
 
     It returns NotImplemented for an operand of a type that the package does not know, if that has the

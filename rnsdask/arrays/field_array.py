@@ -25,7 +25,7 @@ from rnsdask.rns.system import RNS
 from rnsdask.typing import Integers, PlainArray
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
+def _make_refusal(name: str) -> Callable[..., NoReturn]:
     """Make a method that raises TypeError, for operations that need an order."""
 
     def method(self: Any, *_: Any, **__: Any) -> NoReturn:
@@ -192,6 +192,6 @@ class FieldArray(FieldReductions, NumberArray):
     # ---- operations that need an order ---------------------------------------------------------------------
 
     max, min, argmax, argmin, cummax, cummin = map(
-        _refused, ("max", "min", "argmax", "argmin", "cummax", "cummin")
+        _make_refusal, ("max", "min", "argmax", "argmin", "cummax", "cummin")
     )
-    sort, argsort, topk, argtopk, clip = map(_refused, ("sort", "argsort", "topk", "argtopk", "clip"))
+    sort, argsort, topk, argtopk, clip = map(_make_refusal, ("sort", "argsort", "topk", "argtopk", "clip"))

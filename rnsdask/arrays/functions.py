@@ -61,7 +61,7 @@ def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) 
         If there is no array, or moduli sets, ranges or shapes differ; AxisError, a ValueError, if the axis is
         out of range.
     """
-    numbers = _checked("concatenate", arrays)
+    numbers = _check_alike("concatenate", arrays)
     if axis is None:
         numbers, axis = [x.ravel() for x in numbers], 0
     axis = axis_index(axis, numbers[0].ndim)
@@ -70,13 +70,13 @@ def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) 
         find_lengths(*numbers)
     rests = [tuple(0 if k == axis else length for k, length in enumerate(x.shape)) for x in numbers]
     np.concatenate([shapes.model(rest) for rest in rests], axis)
-    found: N = _like(numbers, shapes.joined([x.words for x in numbers], axis))
+    found: N = _make_like(numbers, shapes.joined([x.words for x in numbers], axis))
     return found
 
 
 def stack(arrays: Iterable[N | Integers], axis: SupportsIndex = 0) -> N:
     """Join arrays of one shape along a new axis, as ``numpy.stack``; otherwise as :func:`concatenate`."""
-    numbers = _checked("stack", arrays, with_lengths=True)
+    numbers = _check_alike("stack", arrays, with_lengths=True)
     if len({x.shape for x in numbers}) > 1:
         raise ValueError(
             f"all arrays of a stack must have the same shape, got {brief([x.shape for x in numbers])}"
@@ -88,14 +88,14 @@ def stack(arrays: Iterable[N | Integers], axis: SupportsIndex = 0) -> N:
 
 def hstack(arrays: Iterable[N | Integers]) -> N:
     """Join arrays along their second axis, or vectors along their only one, as ``numpy.hstack``."""
-    numbers = _checked("hstack", arrays)
+    numbers = _check_alike("hstack", arrays)
     found: N = concatenate(numbers, 0 if numbers[0].ndim == 1 else 1)
     return found
 
 
 def vstack(arrays: Iterable[N | Integers]) -> N:
     """Join arrays along their first axis, vectors as rows, as ``numpy.vstack``."""
-    numbers = _checked("vstack", arrays)
+    numbers = _check_alike("vstack", arrays)
     found: N = concatenate([expand_dims(x, 0) if x.ndim == 1 else x for x in numbers])
     return found
 
@@ -121,14 +121,14 @@ def block(arrays: Nested[N]) -> N:
     ValueError
         If lists are not nested alike, or one is empty, or arrays do not go together.
     """
-    depth, leaves = _nested(arrays, "arrays")
-    numbers = _checked("block", leaves)
+    depth, leaves = _flatten(arrays, "arrays")
+    numbers = _check_alike("block", leaves)
     ndim = max(depth, *(x.ndim for x in numbers))
     found: N = _block(arrays, iter(numbers), ndim, ndim - depth)
     return found
 
 
-def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
+def _flatten(arrays: Any, name: str) -> tuple[int, list[Any]]:
     """Return the depth of nested lists and their items; errors call the lists `name`."""
     if isinstance(arrays, tuple):
         raise TypeError(f"block takes nested lists, got a tuple as {name}")
@@ -136,7 +136,7 @@ def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
         return 0, [arrays]
     if not arrays:
         raise ValueError(f"block joins no empty list, got one as {name}")
-    parts = [_nested(item, f"{name}[{i}]") for i, item in enumerate(arrays)]
+    parts = [_flatten(item, f"{name}[{i}]") for i, item in enumerate(arrays)]
     depths = [depth for depth, _ in parts]
     if len(set(depths)) > 1:
         other = next(i for i, depth in enumerate(depths) if depth != depths[0])
@@ -177,7 +177,7 @@ def expand_dims(x: N, axis: Axis) -> N:
     ValueError
         If an axis is named twice; AxisError, a ValueError, if the axis is out of range.
     """
-    (x,) = _checked("expand_dims", [x])
+    (x,) = _check_alike("expand_dims", [x])
     found: N = x._with_words(shapes.expand_dims(x.words, axis))
     return found
 
@@ -206,7 +206,7 @@ def broadcast_to(x: N, shape: Shape) -> N:
     JobError
         If a lazy result would have more chunks than this process has memory for.
     """
-    (x,) = _checked("broadcast_to", [x], with_lengths=True)
+    (x,) = _check_alike("broadcast_to", [x], with_lengths=True)
     found: N = x._with_words(shapes.broadcast_to(x.words, shape))
     return found
 
@@ -235,7 +235,7 @@ def tile(x: N, reps: Shape) -> N:
     JobError
         If a lazy result would have more chunks than this process has memory for.
     """
-    (x,) = _checked("tile", [x], with_lengths=True)
+    (x,) = _check_alike("tile", [x], with_lengths=True)
     found: N = x._with_words(shapes.tile(x.words, reps))
     return found
 
@@ -276,7 +276,7 @@ def pad(
     JobError
         If a lazy result would have more chunks than this process has memory for.
     """
-    (x,) = _checked("pad", [x], with_lengths=True)
+    (x,) = _check_alike("pad", [x], with_lengths=True)
     widths, value = shapes.pad_widths(pad_width, x.words), as_integer(constant_values, "constant_values")
     if mode != "constant":
         for axis, sides in enumerate(widths):
@@ -315,11 +315,11 @@ def split(x: N, indices_or_sections: Shape, axis: SupportsIndex = 0) -> list[N]:
     ValueError
         If the parts are not equal; AxisError, a ValueError, if the axis is out of range.
     """
-    (x,) = _checked("split", [x], with_lengths=True)
+    (x,) = _check_alike("split", [x], with_lengths=True)
     return [x._with_words(words) for words in shapes.split(x.words, indices_or_sections, axis)]
 
 
-def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[Any]:
+def _check_alike(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[Any]:
     """Check that arrays share one system and one processor, and compute their lengths if asked."""
     if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, maybe many
         raise TypeError(f"{function} takes a sequence of arrays, got one {type(arrays).__name__}")
@@ -337,7 +337,7 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
     return numbers
 
 
-def _like(numbers: Sequence[Any], words: Any) -> Any:
+def _make_like(numbers: Sequence[Any], words: Any) -> Any:
     """Make an array of the joined words of arrays, with the greatest of their bounds if all have bounds."""
     bounds = [x.system.bound for x in numbers]
     system = common_system(*numbers).with_bound(None if None in bounds else max(bounds))
@@ -453,7 +453,7 @@ def diff(
     axis = axis_index(axis, x.ndim)
     if times == 0:
         return x
-    numbers = _joined(x, axis, prepend, append)
+    numbers = _join(x, axis, prepend, append)
     numbers._find_lengths()
     for _ in range(min(times, max(numbers.shape[axis], 1))):
         later, earlier = (numbers[along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
@@ -462,7 +462,7 @@ def diff(
     return found
 
 
-def _joined(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
+def _join(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
     """Join an array, or one integer at each place, before and after an array along an axis."""
     for value, side in ((prepend, 0), (append, 1)):
         if is_number_array(value) or are_integers(value):

@@ -99,9 +99,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     may_differ = ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
     operands = [_operand(first), *map(_scalar if may_differ else _operand, others)]
     if method == "reduce":
-        return _along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
+        return _apply_along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
     if method == "accumulate":
-        return _along(_SCANS, ufunc, name, operands, {"axis": 0, **given})
+        return _apply_along(_SCANS, ufunc, name, operands, {"axis": 0, **given})
     if given:
         raise TypeError(f"{name} of an array of numbers takes no {next(iter(given))}")
     function = public_function(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
@@ -140,7 +140,7 @@ def _scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic | np.ndarray) and not np.ndim(value) else value
 
 
-def _along(
+def _apply_along(
     methods: dict[str, str], ufunc: np.ufunc, name: str, operands: list[Any], given: dict[str, Any]
 ) -> Any:
     """Reduce or accumulate by the array's method; an array of one axis gets no `axis`."""
@@ -207,7 +207,7 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     name = function.__name__
     if function.__module__ not in _MODULES:
         raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
-    args, kwargs = _with_first(function, args, kwargs)
+    args, kwargs = _bind_first(function, args, kwargs)
     if function.__module__ == "numpy.linalg" and name in _OF_MATRICES:
         kwargs = {"axis1": -2, "axis2": -1, **kwargs}
     if name in _NUMPYS_SPLITS:
@@ -244,7 +244,7 @@ def _check_arguments(name: str, found: Callable[..., Any], args: Any, kwargs: An
         raise TypeError(f"{name} of an array of numbers{rule}") from None
 
 
-def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+def _bind_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
     """Return arguments with the first one by position, and keywords by their names here."""
     names = _KEYWORDS.get(function.__name__, {})
     kwargs = {names.get(key, key): value for key, value in kwargs.items()}
@@ -273,12 +273,12 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return condition.nonzero()
     condition = np.bool_(condition) if isinstance(condition, bool) else condition
-    condition, x = _without_gaps(condition, x, False)
-    condition, y = _without_gaps(condition, y, True)
+    condition, x = _fill_gaps(condition, x, False)
+    condition, y = _fill_gaps(condition, y, True)
     return functions.where(condition, x, y)
 
 
-def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
+def _fill_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
     """Replace a value that is not a number by 0 if the whole condition is `unused`; returns both.
 
     xarray fills missing numbers before it searches a maximum, even if there are no missing ones.
@@ -292,11 +292,11 @@ def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
     )
     if isinstance(condition, da.Array):
         chunks: Any = condition
-        return chunks.map_blocks(_checked_to_be, value=unused, problem=problem, dtype=bool), 0
-    return _checked_to_be(condition, value=unused, problem=problem), 0
+        return chunks.map_blocks(_check_all, value=unused, problem=problem, dtype=bool), 0
+    return _check_all(condition, value=unused, problem=problem), 0
 
 
-def _checked_to_be(condition: Any, *, value: bool, problem: str) -> Any:
+def _check_all(condition: Any, *, value: bool, problem: str) -> Any:
     """Return a Boolean array; TypeError unless all its elements are `value`."""
     if not is_true((condition == value).all()):
         raise TypeError(problem)
@@ -337,7 +337,7 @@ def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
     return x._with_words(np.lib.stride_tricks.sliding_window_view(x.words, window_shape, of_words))
 
 
-def _sorting(name: str) -> Callable[..., Any]:
+def _make_sort(name: str) -> Callable[..., Any]:
     """Make a sort with NumPy's arguments: each sort is stable here, and numbers have no fields."""
 
     def order(
@@ -359,13 +359,13 @@ def _sorting(name: str) -> Callable[..., Any]:
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "append": _append,
-    "argsort": _sorting("argsort"),
+    "argsort": _make_sort("argsort"),
     "array_equal": _array_equal,
     "convolve": _convolve,
     "pad": _pad,
     "result_type": _result_type,
     "sliding_window_view": _sliding_window_view,
-    "sort": _sorting("sort"),
+    "sort": _make_sort("sort"),
     "where": _where,
 }
 

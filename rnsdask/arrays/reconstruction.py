@@ -106,7 +106,7 @@ def rational_reconstruct(
     >>> rd.rational_reconstruct(x, numerator_bound=1000, denominator_bound=1000).certainty
     'proved by bounds'
     """
-    x, values = _checked(x, moduli)
+    x, values = _check_residues(x, moduli)
     limits, confirmed = _limits(values, numerator_bound, denominator_bound, confirm)
     find_lengths(x)
     axes = () if common_axis is None else axis_indices(common_axis, x.ndim)
@@ -126,7 +126,7 @@ def rational_reconstruct(
     return Fractions(exact(numerators), number(exact(packed)[..., -1]), confirmed)
 
 
-def _checked(x: Any, moduli: Any) -> tuple[Any, list[int]]:
+def _check_residues(x: Any, moduli: Any) -> tuple[Any, list[int]]:
     """Return an array of residues, and the moduli that they were given under."""
     if is_number_array(x):
         if moduli is not None:

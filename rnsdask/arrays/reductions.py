@@ -25,7 +25,7 @@ from rnsdask.lazy.operands import filled_like
 from rnsdask.lazy.tree import checked_split
 from rnsdask.typing import Axis, Flag, Integer, Overflow, PlainArray, Rational, SplitEvery
 
-Made = TypeVar("Made", bound="Truth")
+ArrayType = TypeVar("ArrayType", bound="Truth")
 
 
 class Asked(NamedTuple):
@@ -640,7 +640,7 @@ class FieldReductions(Truth):
         ValueError
             If an axis is wrong.
         """
-        return _in_fields(self, Asked("sum", axis, out, dtype, keepdims, split_every))
+        return _reduce_in_fields(self, Asked("sum", axis, out, dtype, keepdims, split_every))
 
     @overload
     def prod(
@@ -672,7 +672,7 @@ class FieldReductions(Truth):
         split_every: SplitEvery = None,
     ) -> Integer | Self:
         """Product of all elements or along axes, in each field, as :meth:`sum`; 1 without elements."""
-        return _in_fields(self, Asked("prod", axis, out, dtype, keepdims, split_every))
+        return _reduce_in_fields(self, Asked("prod", axis, out, dtype, keepdims, split_every))
 
     def trace(
         self,
@@ -689,7 +689,7 @@ class FieldReductions(Truth):
 # ---- shared by the methods ---------------------------------------------------------------------------------
 
 
-def _reduced(
+def _reduce(
     x: Any,
     asked: Asked,
     along: Callable[[tuple[int, ...]], Any],
@@ -709,10 +709,10 @@ def _reduced(
     if asked.keepdims:
         return found
     pair = isinstance(found, tuple)
-    return tuple(_without_axes(part, axes) for part in found) if pair else _without_axes(found, axes)
+    return tuple(_drop_axes(part, axes) for part in found) if pair else _drop_axes(found, axes)
 
 
-def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:
+def _drop_axes(array: Any, axes: tuple[int, ...]) -> Any:
     """Remove axes of length 1."""
     return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]
 
@@ -759,8 +759,8 @@ def _truth(x: Any, asked: Asked) -> Any:
     return truth
 
 
-def _extremum(x: Made, asked: Asked) -> Integer | Made:
-    found: Integer | Made = _reduced(
+def _extremum(x: ArrayType, asked: Asked) -> Integer | ArrayType:
+    found: Integer | ArrayType = _reduce(
         x,
         asked,
         lambda axes: _extrema(x, axes, asked.name, asked.split_every)[0],
@@ -783,7 +783,7 @@ def _place(x: Any, asked: Asked) -> Any:
         return index if axis is None or not x._is_lazy else map_values(np.int64, index, dtype=np.int64)
     x._find_lengths()
     places = _extrema(x, (axis,), name, asked.split_every)[1]
-    return places if keepdims else _without_axes(places, (axis,))
+    return places if keepdims else _drop_axes(places, (axis,))
 
 
 def _extrema(x: Any, axes: tuple[int, ...], name: str, split_every: SplitEvery) -> tuple[Any, Any]:
@@ -829,14 +829,14 @@ def _divisor(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
     def along(axes: tuple[int, ...]) -> Any:
         return axis_reductions.divisors(x, axes, asked.split_every)
 
-    found: Integer | PlainArray[np.object_] = _reduced(
+    found: Integer | PlainArray[np.object_] = _reduce(
         x, asked, along, lambda: _field(x, "value", "gcd", asked.split_every), lambda: along(())
     )
     return found
 
 
 def _sum(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
-    found: Integer | PlainArray[np.object_] = _reduced(
+    found: Integer | PlainArray[np.object_] = _reduce(
         x,
         asked,
         lambda axes: axis_reductions.sums(x, axes, asked.split_every),
@@ -846,8 +846,8 @@ def _sum(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
     return found
 
 
-def _in_fields(x: Made, asked: Asked) -> Integer | Made:
-    found: Integer | Made = _reduced(
+def _reduce_in_fields(x: ArrayType, asked: Asked) -> Integer | ArrayType:
+    found: Integer | ArrayType = _reduce(
         x, asked, lambda axes: fields.reduce_along(asked.name, x, axes, asked.split_every)
     )
     return found
@@ -873,7 +873,7 @@ def _prod(x: Any, asked: Asked, overflow: str | None, backend: str) -> Any:
         mode = "raise" if extends(overflow, x) else overflow_mode(overflow, x.system)
         return (x, filled_like(x._words, 0, np.bool_)) if mode == "flag" else x
 
-    return _reduced(x, asked, along, whole, each)
+    return _reduce(x, asked, along, whole, each)
 
 
 def _var(x: Any, asked: Asked, ddof: SupportsIndex) -> Any:
@@ -882,7 +882,7 @@ def _var(x: Any, asked: Asked, ddof: SupportsIndex) -> Any:
     def along(axes: tuple[int, ...]) -> Any:
         return axis_reductions.variance(x, axes, count, as_integer(ddof, "ddof"), asked.split_every)
 
-    return _reduced(x, asked, along, each=lambda: axis_reductions.mean(x.astype(object) * 0, 1))
+    return _reduce(x, asked, along, each=lambda: axis_reductions.mean(x.astype(object) * 0, 1))
 
 
 def _count(x: Any, function: str, axis: Axis | None, ddof: SupportsIndex = 0) -> int:

@@ -22,9 +22,9 @@ from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.typing import Axis, Integer, Integers, PlainArray, Shape
 
-Made = TypeVar("Made", bound="Shapes")
+ArrayType = TypeVar("ArrayType", bound="Shapes")
 
-Kept: TypeAlias = "slice | EllipsisType | list[Any] | NDArray[Any] | da.Array | PlainArray[Any] | None"
+AxisIndices: TypeAlias = "slice | EllipsisType | list[Any] | NDArray[Any] | da.Array | PlainArray[Any] | None"
 """Indices that keep an axis."""
 
 _CUT_AT_ONCE = 2**20
@@ -43,7 +43,7 @@ class Shapes(NumberCollection):
     # ---- indexing -----------------------------------------------------------------------------------------
 
     @overload
-    def __getitem__(self, key: Kept) -> Self: ...
+    def __getitem__(self, key: AxisIndices) -> Self: ...
     @overload
     def __getitem__(self, key: tuple[slice | None, *tuple[Any, ...]]) -> Self: ...
     @overload
@@ -283,15 +283,15 @@ def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
     return ScalarInt(ints[0])
 
 
-class _Points(Generic[Made]):
+class _Points(Generic[ArrayType]):
     """Array with the axes of indices before the axes of slices."""
 
-    def __init__(self, array: Made) -> None:
+    def __init__(self, array: ArrayType) -> None:
         self._array = array
 
-    def __getitem__(self, key: Any) -> Made:
+    def __getitem__(self, key: Any) -> ArrayType:
         given = key if isinstance(key, tuple) else (key,)
         indices = [*given, *(slice(None),) * (self._array.ndim - len(given))]
         axes = sorted(range(len(indices)), key=lambda axis: isinstance(indices[axis], slice))
-        found: Made = self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
+        found: ArrayType = self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
         return found

@@ -125,13 +125,13 @@ def numbers_text(words: Any, system: Any) -> str | None:
     if 0 in shape:
         return "[]"
     places, cuts = _places(shape, system.words32)
-    chosen = _chosen(words, places)
+    chosen = _select(words, places)
     if chosen is None:
         return None
     values = _values(chosen, system)
     texts = np.empty(len(values), dtype=object)
     texts[:] = list(map(number_text, values))
-    return _nested(texts.reshape([len(along) for along in places]), cuts)
+    return _nest(texts.reshape([len(along) for along in places]), cuts)
 
 
 def inline_text(words: Any, system: Any, width: int) -> str | None:
@@ -142,7 +142,7 @@ def inline_text(words: Any, system: Any, width: int) -> str | None:
     size = math.prod(shape)
     for count in (3, 2, 1):
         flat = list(range(size)) if size <= 2 * count else [*range(count), *range(size - count, size)]
-        chosen = _chosen_at(words, [tuple(map(int, np.unravel_index(i, shape))) for i in flat])
+        chosen = _select_at(words, [tuple(map(int, np.unravel_index(i, shape))) for i in flat])
         if chosen is None:
             return None
         texts = [brief_decimal(value)[0] for value in _values(chosen, system)]
@@ -171,12 +171,12 @@ def _places(shape: Sequence[int], words32: int) -> tuple[list[list[int]], list[i
     return places, cut
 
 
-def _chosen(words: Any, places: Sequence[Sequence[int]]) -> Any:
+def _select(words: Any, places: Sequence[Sequence[int]]) -> Any:
     """Return words (rows, n) of the numbers at all positions, or None if some are not in memory."""
-    return _chosen_at(words, list(product(*places)))
+    return _select_at(words, list(product(*places)))
 
 
-def _chosen_at(words: Any, indices: Sequence[tuple[int, ...]]) -> Any:
+def _select_at(words: Any, indices: Sequence[tuple[int, ...]]) -> Any:
     """Return words (rows, n) of the numbers at indices, or None if some are not in memory."""
     columns = [_column(words, index) for index in indices]
     return None if any(column is None for column in columns) else np.stack(columns, axis=1)
@@ -215,9 +215,9 @@ def _values(words: Any, system: Any) -> list[int]:
     return [value for part in parts for value in system.decode(part)]
 
 
-def _nested(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int = 0) -> str:
+def _nest(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int = 0) -> str:
     """Join texts in nested brackets, with an ellipsis for positions left out along an axis."""
-    parts = list(texts) if texts.ndim == 1 else [_nested(part, cuts[1:], depth + 1) for part in texts]
+    parts = list(texts) if texts.ndim == 1 else [_nest(part, cuts[1:], depth + 1) for part in texts]
     cut = cuts[0]
     if cut is not None:
         parts.insert(cut, _ELLIPSIS)
@@ -258,14 +258,14 @@ def _print(value: Any, printer: Any, _cycle: bool) -> None:
     try:
         text = repr(value)
     except ValueError:
-        text = _abbreviated(value)
+        text = _abbreviate_all(value)
     printer.text(text)
 
 
-def _abbreviated(value: Any) -> str:
+def _abbreviate_all(value: Any) -> str:
     if isinstance(value, np.ndarray):
         items = np.array2string(
-            value, separator=", ", prefix="array(", formatter={"all": _abbreviated}, threshold=_MOST_ITEMS
+            value, separator=", ", prefix="array(", formatter={"all": _abbreviate_all}, threshold=_MOST_ITEMS
         )
         return f"array({items}, dtype={value.dtype})"
     if isinstance(value, int):
@@ -328,7 +328,7 @@ class Plot:
         else:
             counts, exact_edges = compute(*histogram(self._array, bins, range))
             shift = _shift(exact_edges)
-            edges, label = _scaled(exact_edges, shift), _label("numbers", shift)
+            edges, label = _scale(exact_edges, shift), _label("numbers", shift)
         axes.stairs(counts, edges, **{"fill": True, **options})
         axes.set_xlabel(label)
         axes.set_ylabel("count")
@@ -370,7 +370,7 @@ class Plot:
         else:
             integers = array.to_ints()
             shift = _shift(integers)
-            values, label = _scaled(integers, shift), _label("number", shift)
+            values, label = _scale(integers, shift), _label("number", shift)
         axes.plot(values, **options)
         axes.set_xlabel("index")
         axes.set_ylabel(label)
@@ -404,7 +404,7 @@ def _shift(integers: Any) -> int:
     return bits if bits > _MOST_BITS else 0
 
 
-def _scaled(integers: Any, shift: int) -> Any:
+def _scale(integers: Any, shift: int) -> Any:
     """Divide integers by a power of two, rounding each once."""
     return np.array([float(Fraction(value, 1 << shift)) for value in integers])
 

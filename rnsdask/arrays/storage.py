@@ -141,7 +141,7 @@ class Storage(NumberCollection):
             store.settle(location)
         if append_dim is not None and (mode == "r+" or store.exists(location)):
             return _append(self, location, append_dim, chunks, compute)
-        source, lengths = _storable(self, chunks)
+        source, lengths = _make_storable(self, chunks)
         check_not_its_own(source, location, mode == "w")
         with checked_workers() if compute else nullcontext():
             store.create_parents(root, component)
@@ -195,7 +195,7 @@ def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> 
     return mode
 
 
-def _storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int, ...]]:
+def _make_storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int, ...]]:
     """Return the array as a Dask array with the chunks of its store, and the chunks' lengths."""
     rows = array.system.words32
     if chunks is not None:
@@ -239,7 +239,7 @@ def _append(
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
     how: dict[str, Any] = {"rows": array.system.rows, "dtype": array.system.word_dtype, "like": np.empty(0)}
-    parts = [map_chunks(_on_host, _lazy(array), **how)]
+    parts = [map_chunks(_move_to_host, _make_lazy(array), **how)]
     if kept:  # the last chunks, which are not full
         end = slice(stored.shape[axis] - kept, None)
         parts.insert(0, read_words(stored)[(slice(None),) * (1 + axis) + (end,)])
@@ -275,12 +275,12 @@ def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layo
             )
 
 
-def _lazy(array: Any) -> da.Array:
+def _make_lazy(array: Any) -> da.Array:
     lazy: da.Array = array.words if array._is_lazy else array.rechunk(-1).words
     return lazy
 
 
-def _on_host(block: Any) -> Any:
+def _move_to_host(block: Any) -> Any:
     return to_backend(block, "cpu")
 
 

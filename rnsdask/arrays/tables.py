@@ -241,7 +241,7 @@ def read_parquet(
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
-    described = [_described(str(local_path(one, "path").absolute()), column) for one in paths]
+    described = [_describe(str(local_path(one, "path").absolute()), column) for one in paths]
     given: Any = moduli
     system: Any = _system([kind for kind, _ in described], column, given, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
@@ -263,7 +263,7 @@ def read_parquet(
     return found
 
 
-def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
+def _describe(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
     """Return the type of a column of a file, and the file's row groups."""
     pyarrow = pyarrow_for("reading Parquet")
     status = Path(path).stat()

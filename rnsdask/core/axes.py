@@ -13,7 +13,7 @@ from rnsdask.core.moduli import as_integer
 
 def axis_index(axis: object, ndim: int, name: str = "axis") -> int:
     """Return one axis counted from the first; AxisError if an array of `ndim` axes does not have it."""
-    return int(normalize_axis_index(_checked(axis, ndim, name), ndim))
+    return int(normalize_axis_index(_as_machine_integer(axis, ndim, name), ndim))
 
 
 def axis_indices(axes: Any, ndim: int, *, allow_duplicate: bool = False) -> tuple[int, ...]:
@@ -21,7 +21,7 @@ def axis_indices(axes: Any, ndim: int, *, allow_duplicate: bool = False) -> tupl
     # An array of numbers is not a list of axes: iterating over it would compute it.
     several = np.iterable(axes) and (isinstance(axes, np.ndarray) or not hasattr(axes, "ndim"))
     given: Iterable[Any] = axes if several else (axes,)
-    integers = tuple(_checked(axis, ndim, "axis") for axis in given)
+    integers = tuple(_as_machine_integer(axis, ndim, "axis") for axis in given)
     return normalize_axis_tuple(integers, ndim, allow_duplicate=allow_duplicate)
 
 
@@ -30,7 +30,7 @@ def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, .
     return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
 
 
-def _checked(axis: object, ndim: int, name: str) -> int:
+def _as_machine_integer(axis: object, ndim: int, name: str) -> int:
     """Convert one axis to an integer that NumPy's functions take: they overflow beyond a C long."""
     integer = as_integer(axis, name)
     if not -ndim <= integer < ndim:

@@ -36,12 +36,12 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     if path.is_symlink() and not path.exists():
         raise JobError(f"{path}: it is a symbolic link to nothing; remove it, or give another path")
     if path.exists() and not overwrite:
-        raise _taken(path)
+        raise _exists_error(path)
     target = Path(os.path.realpath(path))
     part = target.with_name(f".rnsdask-{uuid.uuid4().hex}.partial")
     with naming_file(path, part):
         try:
-            with _opened(part, target) as stream:
+            with _open_new(part, target) as stream:
                 yield stream
                 _sync(stream)
             if overwrite:
@@ -53,7 +53,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
                 part.unlink(missing_ok=True)
 
 
-def _opened(part: Path, target: Path) -> BinaryIO:
+def _open_new(part: Path, target: Path) -> BinaryIO:
     """Open a new file, with the permissions of the file that it is to replace."""
     if not target.exists():
         return part.open("xb")
@@ -77,18 +77,18 @@ def _name(part: Path, target: Path) -> None:
     try:
         os.link(part, target)
     except FileExistsError:
-        raise _taken(target) from None
+        raise _exists_error(target) from None
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
         try:
             target.open("xb").close()  # reserves the name
         except FileExistsError:
-            raise _taken(target) from None
+            raise _exists_error(target) from None
         part.replace(target)
 
 
-def _taken(path: Path) -> JobError:
+def _exists_error(path: Path) -> JobError:
     return JobError(with_ways(f"{path}: it exists", REPLACE))
 
 

@@ -34,7 +34,7 @@ EXACT_WORDS = 2**22
 # ---- chunks of integers ------------------------------------------------------------------------------------
 
 
-def _like(blocks: Sequence[Array]) -> Array:
+def _pick_like(blocks: Sequence[Array]) -> Array:
     """Return a block on a GPU if there is one: a single number is a NumPy array on either processor."""
     return next((block for block in blocks if not isinstance(block, np.ndarray)), blocks[0])
 
@@ -50,7 +50,7 @@ def _integers(system: NumberSystem, words: Array) -> list[int]:
     return system.decode(words).ravel().tolist()
 
 
-def encoded(
+def encode_results(
     values: list[int], like: Array, system: NumberSystem, mode: str, locate: Locate = int, first: int = 0
 ) -> Array:
     """Encode exact results as words (rows, N), by a mode of overflow; their flat indices start at `first`."""
@@ -104,20 +104,20 @@ def apply(
     plain: int = 0,
 ) -> Array:
     """Apply a function of integers to chunks that broadcast; returns the words of the results."""
-    like = _like(blocks)
+    like = _pick_like(blocks)
     parts = [
-        encoded(values, like, system, mode, locate, first)
+        encode_results(values, like, system, mode, locate, first)
         for first, values in _parts(function, blocks, system, locate, plain)
     ]
-    found = np.concatenate(parts, axis=1) if parts else encoded([], like, system, mode)
+    found = np.concatenate(parts, axis=1) if parts else encode_results([], like, system, mode)
     return found.reshape(len(found), *np.broadcast_shapes(*(block.shape[1:] for block in blocks)))
 
 
-def _plain(function: Callable[..., Any], *blocks: Array, system: NumberSystem, dtype: Any) -> Array:
+def _apply_plain(function: Callable[..., Any], *blocks: Array, system: NumberSystem, dtype: Any) -> Array:
     """Apply a function of integers to each number; returns plain values."""
     values = [value for _, part in _parts(function, blocks, system, int, 0) for value in part]
     shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
-    return np.asarray(np.array(values, dtype=dtype).reshape(shape), like=_like(blocks))
+    return np.asarray(np.array(values, dtype=dtype).reshape(shape), like=_pick_like(blocks))
 
 
 # ---- numbers, one by one -----------------------------------------------------------------------------------
@@ -125,27 +125,27 @@ def _plain(function: Callable[..., Any], *blocks: Array, system: NumberSystem, d
 
 def compare(a: Array, b: Array, system: NumberSystem) -> Array:
     """Compare the numbers of two chunks: int8 of -1, 0 and +1."""
-    return _plain(lambda x, y: (x > y) - (x < y), a, b, system=system, dtype=np.int8)
+    return _apply_plain(lambda x, y: (x > y) - (x < y), a, b, system=system, dtype=np.int8)
 
 
 def sign(x: Array, system: NumberSystem) -> Array:
     """Signs of the numbers: int8."""
-    return _plain(lambda value: (value > 0) - (value < 0), x, system=system, dtype=np.int8)
+    return _apply_plain(lambda value: (value > 0) - (value < 0), x, system=system, dtype=np.int8)
 
 
 def is_even(x: Array, system: NumberSystem) -> Array:
     """Whether numbers are even: Boolean."""
-    return _plain(lambda value: value % 2 == 0, x, system=system, dtype=np.bool_)
+    return _apply_plain(lambda value: value % 2 == 0, x, system=system, dtype=np.bool_)
 
 
 def bit_length(x: Array, system: NumberSystem) -> Array:
     """Bit lengths of magnitudes: int64."""
-    return _plain(int.bit_length, x, system=system, dtype=np.int64)
+    return _apply_plain(int.bit_length, x, system=system, dtype=np.int64)
 
 
 def bitwise_count(x: Array, system: NumberSystem) -> Array:
     """Counts of the 1 bits of magnitudes: int64."""
-    return _plain(int.bit_count, x, system=system, dtype=np.int64)
+    return _apply_plain(int.bit_count, x, system=system, dtype=np.int64)
 
 
 def isqrt(x: Array, system: NumberSystem, locate: Locate = int) -> Array:
@@ -244,16 +244,16 @@ def left_shift(
 ) -> Array:
     """Products with powers of 2 by machine integers (1, *shape)."""
     return apply(
-        partial(_shifted, operator.lshift), x, counts, system=system, mode=mode, locate=locate, plain=1
+        partial(_shift, operator.lshift), x, counts, system=system, mode=mode, locate=locate, plain=1
     )
 
 
 def right_shift(x: Array, counts: Array, system: NumberSystem, locate: Locate = int) -> Array:
     """Quotients by powers of 2, rounded down."""
-    return apply(partial(_shifted, operator.rshift), x, counts, system=system, locate=locate, plain=1)
+    return apply(partial(_shift, operator.rshift), x, counts, system=system, locate=locate, plain=1)
 
 
-def _shifted(shift: Callable[[int, int], int], value: int, bits: int) -> int:
+def _shift(shift: Callable[[int, int], int], value: int, bits: int) -> int:
     if bits < 0:
         raise NumberError(f"bits must not be negative, got {bits} at flat index {{index}}")
     return shift(value, bits)
@@ -288,16 +288,16 @@ def extrema(words: Array, system: NumberSystem, axes: tuple[int, ...], minimum: 
 
 def sums(words: Array, system: NumberSystem, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Exact sums along axes: Python ints (*reduced)."""
-    return _folded(np.add, system.decode(words), axes)
+    return _fold(np.add, system.decode(words), axes)
 
 
 def moments(words: Array, system: NumberSystem, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Exact sums of numbers and of their squares: Python ints (2, *reduced)."""
     numbers = system.decode(words)
-    return np.stack([_folded(np.add, numbers, axes), _folded(np.add, numbers * numbers, axes)])
+    return np.stack([_fold(np.add, numbers, axes), _fold(np.add, numbers * numbers, axes)])
 
 
-def _folded(ufunc: np.ufunc, numbers: NDArray[Any], axes: tuple[int, ...]) -> NDArray[np.object_]:
+def _fold(ufunc: np.ufunc, numbers: NDArray[Any], axes: tuple[int, ...]) -> NDArray[np.object_]:
     shape = reduced_shape(numbers.shape, axes)
     if not axes:
         return numbers
@@ -307,19 +307,19 @@ def _folded(ufunc: np.ufunc, numbers: NDArray[Any], axes: tuple[int, ...]) -> ND
 
 def axis_factors(words: Array, system: NumberSystem, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Products along axes: Python ints (1, *reduced)."""
-    return _folded(np.multiply, system.decode(words), axes)[None]
+    return _fold(np.multiply, system.decode(words), axes)[None]
 
 
 def join_axis_factors(factors: NDArray[np.object_], axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Multiply products along axes."""
-    return _folded(np.multiply, factors[0], axes)[None]
+    return _fold(np.multiply, factors[0], axes)[None]
 
 
 def axis_products(
     factors: NDArray[np.object_], system: NumberSystem, mode: str, locate: Locate = int
 ) -> Array:
     """Words of products (1, *reduced)."""
-    found = encoded(factors.ravel().tolist(), factors, system, mode, locate)
+    found = encode_results(factors.ravel().tolist(), factors, system, mode, locate)
     return found.reshape(len(found), *factors.shape[1:])
 
 
@@ -358,7 +358,7 @@ class IntegerScan(Scan[Any]):
         found = self.ufunc.accumulate(self.system.decode(block), axis=self.axis)
         if before is not None:
             found = self.ufunc(before, found)
-        words = encoded(found.ravel().tolist(), block, self.system, self.mode, place.flat_index)
+        words = encode_results(found.ravel().tolist(), block, self.system, self.mode, place.flat_index)
         return words.reshape(len(words), *block.shape[1:])
 
 

@@ -13,7 +13,7 @@ OVERFLOW_MODES = ("raise", "wrap", "flag", "extend")
 
 _mode: ContextVar[str | None] = ContextVar("rnsdask_overflow", default=None)
 
-set_overflow: Callable[[], str | None] = _mode.get
+get_overflow: Callable[[], str | None] = _mode.get
 """Return the mode that :func:`errstate` has set, or None."""
 
 
@@ -37,12 +37,12 @@ def errstate(*, overflow: str) -> Iterator[None]:
     ValueError
         If `overflow` is not one of these.
     """
-    with overflow_set(_checked(overflow)):
+    with use_overflow(_check_mode(overflow)):
         yield
 
 
 @contextmanager
-def overflow_set(overflow: str | None) -> Iterator[None]:
+def use_overflow(overflow: str | None) -> Iterator[None]:
     """Set a known mode as :func:`errstate` does; None is the default outside of all blocks."""
     token = _mode.set(overflow)
     try:
@@ -57,7 +57,7 @@ def chosen_mode(overflow: str | None, *systems: NumberSystem) -> str:
     It is the operation's argument, else the mode that :func:`errstate` set, else ``"extend"`` if all systems
     grow, else ``"raise"``.
     """
-    mode = _mode.get() if overflow is None else _checked(overflow)
+    mode = _mode.get() if overflow is None else _check_mode(overflow)
     if mode is None:
         mode = "extend" if systems and all(system.grows for system in systems) else "raise"
     return mode
@@ -100,7 +100,7 @@ def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
     return mode
 
 
-def _checked(overflow: str) -> str:
+def _check_mode(overflow: str) -> str:
     if overflow not in OVERFLOW_MODES:
         raise ValueError(must("overflow", f"be one of {', '.join(OVERFLOW_MODES)}, got {overflow!r}"))
     return overflow

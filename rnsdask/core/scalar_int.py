@@ -67,11 +67,11 @@ class ScalarInt(int):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Apply a ufunc of NumPy to Python ints, never to machine integers."""
-        return _closed(getattr(ufunc, method)(*_plain(inputs), **options))
+        return _as_scalar(getattr(ufunc, method)(*_as_arrays(inputs), **options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Apply a function such as ``np.stack`` to arrays of dtype object."""
-        return function(*_plain(args), **{name: _plain(value) for name, value in kwargs.items()})
+        return function(*_as_arrays(args), **{name: _as_arrays(value) for name, value in kwargs.items()})
 
     def __getitem__(self, key: Any) -> Any:
         """Index it as NumPy's scalars are indexed, by new axes."""
@@ -86,14 +86,14 @@ class ScalarInt(int):
     __hash__ = int.__hash__
 
 
-def _plain(value: Any) -> Any:
+def _as_arrays(value: Any) -> Any:
     """Replace each ScalarInt by an array without axes, in lists and tuples too."""
     if isinstance(value, ScalarInt):
         return value.as_array()
-    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+    return type(value)(map(_as_arrays, value)) if type(value) in (list, tuple) else value
 
 
-def _closed(result: Any) -> Any:
+def _as_scalar(result: Any) -> Any:
     """Return a result of Python's arithmetic as a scalar with NumPy's ``item``, which Dask requires."""
     if isinstance(result, bool):
         return np.bool_(result)
@@ -101,12 +101,12 @@ def _closed(result: Any) -> Any:
         return ScalarInt(result)
     if isinstance(result, float):
         return np.float64(result)
-    return tuple(map(_closed, result)) if isinstance(result, tuple) else result
+    return tuple(map(_as_scalar, result)) if isinstance(result, tuple) else result
 
 
 def _unary(name: str) -> Callable[..., Any]:
     of_ints = getattr(int, name)
-    return lambda self: _closed(of_ints(self))
+    return lambda self: _as_scalar(of_ints(self))
 
 
 def _binary(name: str, function: Function, is_reflected: bool) -> Callable[..., Any]:
@@ -117,7 +117,7 @@ def _binary(name: str, function: Function, is_reflected: bool) -> Callable[..., 
         if result is NotImplemented and (isinstance(other, float) or hasattr(other, "__dask_graph__")):
             # A float result would lack `item`; Dask calls this class for an operation with a plain int.
             result = function(other, int(self)) if is_reflected else function(int(self), other)
-        return _closed(result)
+        return _as_scalar(result)
 
     return method
 

@@ -58,10 +58,10 @@ def _extrema_block(
     found, places = system.apply(rows.extrema, block_there, axes=axes, minimum=minimum)
     places = places + place.location[axes[0]][0] if len(axes) == 1 else np.zeros_like(places)
     words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(found.dtype)
-    return _like(np.concatenate([found, words]), block)
+    return _move_like(np.concatenate([found, words]), block)
 
 
-def _like(array: Any, block: Any) -> Any:
+def _move_like(array: Any, block: Any) -> Any:
     """Move an array to the host if the block is there."""
     return array.get() if hasattr(array, "get") and isinstance(block, np.ndarray) else array
 

@@ -16,7 +16,7 @@ from rnsdask.backend import Array, empty_like_chunks
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.overflow import overflow_set, set_overflow
+from rnsdask.core.overflow import get_overflow, use_overflow
 from rnsdask.core.place import Place
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks, map_values, nameable
@@ -59,7 +59,7 @@ def _cast_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], plac
         ) from None
 
 
-def without_bound(system: Any) -> Any:
+def drop_bound(system: Any) -> Any:
     """Return the system without a bound."""
     return system.with_bound(None)
 
@@ -150,7 +150,7 @@ def map_blocks(
     arrays = [_chunks_of(other) for other in (lazy, *args)]
     collections = {key: value for key, value in options.items() if is_dask_collection(value)}
     plain = {key: value for key, value in options.items() if key not in collections}
-    applied = Applied(function, plain, set_overflow(), kind)  # the mode of now, not of when it is computed
+    applied = Applied(function, plain, get_overflow(), kind)  # the mode of now, not of when it is computed
     dasks = {"chunks": chunks, "drop_axis": drop_axis, "new_axis": new_axis, "enforce_ndim": enforce_ndim}
     if name is None:
         parts = applied, arrays, nameable(dasks), collections
@@ -171,7 +171,7 @@ def map_blocks(
         made = map_values(_of_its_shape, made, dtype=kind, located=True, like=meta_from_array(made))
     if lazy is not x and not any(isinstance(array, da.Array) for array in arrays[1:]):
         made = made.compute(scheduler="sync")
-    found: N | PlainArray[Any] = made if kind is not None else make(made, without_bound(system))
+    found: N | PlainArray[Any] = made if kind is not None else make(made, drop_bound(system))
     return found
 
 
@@ -209,12 +209,12 @@ class Applied:
 
     def __call__(self, *chunks: Any, **options: Any) -> Any:
         """Call the function, and check what it returns."""
-        with overflow_set(self._overflow):
+        with use_overflow(self._overflow):
             made = self.__wrapped__(*chunks, **self._options, **options)
-        return made if self._kind is None else _of_kind(made, self._kind)
+        return made if self._kind is None else _convert_result(made, self._kind)
 
 
-def _of_kind(made: Any, kind: np.dtype[Any]) -> Any:
+def _convert_result(made: Any, kind: np.dtype[Any]) -> Any:
     """Convert a function's result to the type that it should have; numbers become Python ints."""
     if is_number_array(made):
         found: Any = type(made).__name__

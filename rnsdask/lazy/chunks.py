@@ -135,12 +135,12 @@ def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
     if len(wanted) != ndim:
         raise ValueError(must("chunks", f"give one length for each of the {ndim} axes, got {brief(chunks)}"))
     return [
-        before if item is None else _as_written(item, axis)
+        before if item is None else _as_python(item, axis)
         for axis, (item, before) in enumerate(zip(wanted, kept, strict=True))
     ]
 
 
-def _as_written(item: Any, axis: int) -> Any:
+def _as_python(item: Any, axis: int) -> Any:
     """Return one axis's chunks with all numbers as Python ints."""
     if isinstance(item, str):
         return item

@@ -169,7 +169,7 @@ def convolve_fermat_field(
 ) -> Any:
     """Convolve elements of a Fermat field chunk by chunk, or long operands by transforms in chunks."""
     overflow_mode(overflow, a.system)
-    field, (x, y, k, lengths) = a.system, _lined_up(a, b, axis, mode)
+    field, (x, y, k, lengths) = a.system, _line_up(a, b, axis, mode)
     fermat_convolution.check_lengths(field, lengths, mode)
     window = _window(mode, lengths)
     if _goes_in_chunks(x, y, k, mode, field):
@@ -182,14 +182,14 @@ def convolve_fermat_field(
 
 def waiting_in_fermat_field(a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex) -> int:
     """Count the numbers of transforms in chunks: of a transformed operand, and three arrays of a step."""
-    x, y, k, lengths = _lined_up(a, b, axis, mode)
+    x, y, k, lengths = _line_up(a, b, axis, mode)
     if not _goes_in_chunks(x, y, k, mode, a.system):
         return 0
     batch = np.broadcast_shapes(*((*v.shape[1 : k + 1], *v.shape[k + 2 :]) for v in (x, y)))
     return 4 * math.prod(batch) * transform_length(a.system, lengths, mode)
 
 
-def _lined_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[Any, Any, int, Window]:
+def _line_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[Any, Any, int, Window]:
     """Return words with equally many axes, the longer operand first; the axis, and the lengths along it."""
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)

@@ -45,7 +45,7 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     by_array, name = is_number_array(divisor), name or _NAMES.get(parts, "divmod")
     row = rows.floor_divide if by_array else rows.floor_divide_by
     if grows(*filter(is_number_array, (dividend, divisor))):
-        dividend, divisor = _extended(dividend, divisor, parts)
+        dividend, divisor = _extend(dividend, divisor, parts)
     values = (dividend, divisor) if by_array else (dividend,)
     found = plan_operation(row, values, "raise", name)
     options: dict[str, Any] = {"parts": parts}
@@ -61,7 +61,7 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     return [finish(found, values, words[i * n : (i + 1) * n], made) for i, made in enumerate(systems)]
 
 
-def _extended(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tuple[Operand, Operand]:
+def _extend(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tuple[Operand, Operand]:
     """Extend operands by the moduli, and a sign, that quotients and remainders need; an integer stays."""
 
     def results(x: Range, y: Range) -> Range:
@@ -107,7 +107,7 @@ def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
     """Multiply by powers of two, as :func:`.functions.left_shift`."""
     check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) <<")
     if has(rows.left_shift, x) and is_number_array(x):
-        return _shifted(rows.left_shift, x, bits, overflow)
+        return _apply_shift(rows.left_shift, x, bits, overflow)
     _check_shifts(rows.left_shift, x)
     # For residues, a product with a power of two, which must itself be in range.
     if not is_lazy_integer(bits):
@@ -125,7 +125,7 @@ def right_shift(x: Operand, bits: Any) -> Any:
     """Divide by powers of two, rounding down, as :func:`.functions.right_shift`."""
     check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) >>")
     if has(rows.right_shift, x) and is_number_array(x):
-        return _shifted(rows.right_shift, x, bits, "raise")
+        return _apply_shift(rows.right_shift, x, bits, "raise")
     _check_shifts(rows.right_shift, x)
     # No number is longer than the range, so longer shifts have the same result.
     most = max(end.bit_length() for end in x.system.value_range)
@@ -138,7 +138,7 @@ def _check_shifts(row: Row[..., Any], x: Operand) -> None:
         entry_of(row, x)
 
 
-def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:
+def _apply_shift(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:
     found, integer = plan_operation(row, (x,), overflow), None
     blocks: tuple[Any, ...] = (x.words,)
     if is_lazy_integer(bits):

@@ -62,7 +62,7 @@ def _round_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], pla
     matrix = as_matrix(block)
     out = np.empty_like(matrix, shape=(matrix.shape[1],), dtype=kind, order="C")
     for part, limbs in limb_blocks(block, system):
-        out[part] = _rounded(limbs, system.is_signed, kind)
+        out[part] = _round(limbs, system.is_signed, kind)
     (lost,) = np.isinf(out).nonzero()
     if lost.size:
         index = int(lost[0])
@@ -74,7 +74,7 @@ def _round_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], pla
     return out.reshape(1, *block.shape[1:])
 
 
-def _rounded(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
+def _round(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
     """Round numbers of limbs (N, L), in two's complement if `signed`, to floats or infinities.
 
     Only the conversion of a 64-bit integer rounds, to nearest, ties to even. The bits that the integer lacks

@@ -9,7 +9,7 @@ import numpy as np
 from rnsdask.backend import Array
 from rnsdask.core import ranges, rows
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.overflow import overflow_mode, set_overflow
+from rnsdask.core.overflow import get_overflow, overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry
@@ -216,7 +216,7 @@ def plan_operation(
         raise
     if not any(map(is_number_type, map(type, values))):
         entry_of(row, *values, name=name)
-    return make(row, known, overflow, set_overflow(), name)
+    return make(row, known, overflow, get_overflow(), name)
 
 
 def measure(found: Plan, values: Sequence[Operand]) -> Plan:

@@ -59,7 +59,7 @@ def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:
         if found is None:
             found = map_to_integers("det", determinants, words, (1, 1), system)
         found = number(found[..., 0, 0])
-    return _under(moduli, found, words)
+    return _reduce_under(moduli, found, words)
 
 
 def rank(x: Any) -> Any:
@@ -74,7 +74,7 @@ def charpoly(x: Any, *, moduli: RNS | None = None) -> Any:
     found = _by_groups_of_primes("charpoly", words, x.system)
     if found is None:
         found = map_to_integers("charpoly", polynomials, words, (1, words.shape[-1] + 1), x.system)
-    return _under(moduli, found[..., 0, :], words)
+    return _reduce_under(moduli, found[..., 0, :], words)
 
 
 def solve(
@@ -86,7 +86,7 @@ def solve(
     if modulo is not None:
         lengths, options = (columns, width), {"factors": modulo, "located": True}
         found = map_to_integers("solve", modular_elimination.solutions, joined, lengths, system, **options)
-        return _under(moduli, found[..., 0] if is_vector else found, joined)
+        return _reduce_under(moduli, found[..., 0] if is_vector else found, joined)
     if unique:
         packed = _solutions("solve", joined, system, width)
     else:
@@ -94,7 +94,7 @@ def solve(
         packed = map_to_integers("solve", echelon.rational_solutions, joined, lengths, system, **options)
     numerators = packed[..., :columns, :width]
     found = numerators[..., 0] if is_vector else numerators, number(packed[..., columns, 0])
-    return _under(moduli, found, joined)
+    return _reduce_under(moduli, found, joined)
 
 
 def inv(x: Any, *, modulo: tuple[int, ...] | None = None, moduli: RNS | None = None) -> Any:
@@ -108,7 +108,7 @@ def inv(x: Any, *, modulo: tuple[int, ...] | None = None, moduli: RNS | None = N
         length = words.shape[-1]
         packed = _solutions("inv", words, system, length)
         found = packed[..., :length, :length], number(packed[..., length, 0])
-    return _under(moduli, found, words)
+    return _reduce_under(moduli, found, words)
 
 
 def rref(x: Any) -> RationalRREF:
@@ -126,7 +126,9 @@ def nullspace(x: Any, *, moduli: RNS | None = None) -> Any:
     own = common_rank((np.asarray(found) if isinstance(found, int) else found)[None], [""])
     lengths = words.shape[-1], words.shape[-1] - own
     function = echelon.rational_nullspaces
-    return _under(moduli, map_to_integers("nullspace", function, words, lengths, x.system, rank=own), words)
+    return _reduce_under(
+        moduli, map_to_integers("nullspace", function, words, lengths, x.system, rank=own), words
+    )
 
 
 def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
@@ -189,7 +191,7 @@ def groups_of_chunks(
 # ---- under moduli -----------------------------------------------------------------------------------------
 
 
-def _under(system: RNS | None, results: Any, like: Any) -> Any:
+def _reduce_under(system: RNS | None, results: Any, like: Any) -> Any:
     """Return results, or with a system their residues as arrays (each of a tuple), on the words' processor.
 
     A single integer becomes an array of shape (1,).
@@ -202,7 +204,7 @@ def _under(system: RNS | None, results: Any, like: Any) -> Any:
     if system is None:
         return results
     if isinstance(results, tuple):
-        return tuple(_under(system, values, like) for values in results)
+        return tuple(_reduce_under(system, values, like) for values in results)
     return system.array_type(_residues_of(results, system, like), system.with_bound(None))
 
 
@@ -216,14 +218,14 @@ def _residues_of(values: Any, system: RNS, like: Any) -> Any:
         )
     meta = meta_from_array(like)
     options: dict[str, Any] = {"system": system, "processor": backend_beside(meta)}
-    return map_chunks(_encoded, values[None], rows=system.rows, located=True, like=meta, **options)
+    return map_chunks(_encode, values[None], rows=system.rows, located=True, like=meta, **options)
 
 
 def _in_array(number: Any) -> Any:
     return np.array([int(number)], dtype=object)
 
 
-def _encoded(block: Any, *, system: RNS, processor: str, place: Place) -> Array:
+def _encode(block: Any, *, system: RNS, processor: str, place: Place) -> Array:
     lowest, highest = system.value_range
     for i, value in enumerate(block.reshape(-1).tolist()):
         if not lowest <= value <= highest:

@@ -58,7 +58,7 @@ def residues_first(
     axis = _checked_axis(residues, axis, len(moduli), "residue")
     if isinstance(residues, np.memmap) and chunks is not None:
         residues = _lazy_file(residues, axis, len(moduli), chunks)
-    return _in_front(readable(residues, axis), axis)
+    return _move_to_front(readable(residues, axis), axis)
 
 
 def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
@@ -127,7 +127,7 @@ def to_residues(
     how: dict[str, Any] = {"rows": len(others), "dtype": wanted, "located": True}
     place = _axis_of(x, axis)
     first: PlainArray[np.generic] = map_chunks(_residues_block, x.words, **how, **options, wanted=wanted)
-    return _placed(first, place)
+    return _move_first_axis(first, place)
 
 
 def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any:
@@ -139,7 +139,7 @@ def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any
 
 def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) -> Any:
     """Convert limbs of 32 or 64 bits, or bytes, along an axis, least significant first, to words."""
-    limbs = _in_front(as_declared(readable(limbs, axis)), axis)
+    limbs = _move_to_front(as_declared(readable(limbs, axis)), axis)
     options: dict[str, Any] = {"system": system, "signed": signed}
     return map_chunks(foreign.words_of_limbs, limbs, rows=system.rows, located=True, **options)
 
@@ -158,7 +158,7 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
     if isinstance(data, bytes | bytearray | memoryview):
         if length is None:
             raise TypeError("a buffer needs the length of each number in bytes, as length=")
-        width = _positive(length, "length")
+        width = _as_positive(length, "length")
         octets = np.frombuffer(data, dtype=np.uint8)
         if octets.size % width:
             raise ValueError(
@@ -169,7 +169,7 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
     data = of_any_library(data)
     _check_array(data, "bytes", "u", "uint8", (1,))
     data = readable(data, -1)
-    _checked_axis(data, -1, None if length is None else _positive(length, "length"), "byte")
+    _checked_axis(data, -1, None if length is None else _as_positive(length, "length"), "byte")
     return data if little else data[..., ::-1]
 
 
@@ -204,7 +204,7 @@ def to_limbs(
         raise ValueError(must("bits", f"be 32 or 64, got {brief(bits)}"))
     dtype = np.dtype(_LIMB_TYPES[bits])
     axis = _axis_of(x, axis)
-    found: PlainArray[np.uint32 | np.uint64] = _placed(
+    found: PlainArray[np.uint32 | np.uint64] = _move_first_axis(
         _limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis
     )
     return found
@@ -228,7 +228,7 @@ def to_bytes(x: Numbers, length: int | None = None, byteorder: str = "little") -
         As :meth:`to_limbs`.
     """
     reverse = not _is_little(byteorder)
-    found: PlainArray[np.uint8] = _placed(
+    found: PlainArray[np.uint8] = _move_first_axis(
         _limbs(x, _count(x, length, 8, "length"), np.dtype(np.uint8), reverse=reverse), x.words.ndim - 1
     )
     return found
@@ -246,7 +246,7 @@ def _limbs_block(block: Any, *, limb_type: np.dtype[Any], **options: Any) -> Any
 def _count(x: Numbers, count: int | None, bits: int, name: str) -> int:
     """Return the number of limbs, by default as many as the system's range needs."""
     if count is not None:
-        return _positive(count, name)
+        return _as_positive(count, name)
     lowest, highest = x.system.value_range
     needed: int = max(1, -(-(max(highest, ~lowest if lowest < 0 else 0).bit_length() + (lowest < 0)) // bits))
     return needed
@@ -261,7 +261,7 @@ def _is_little(byteorder: str | None) -> bool:
     return byteorder == "little"
 
 
-def _positive(value: Any, name: str) -> int:
+def _as_positive(value: Any, name: str) -> int:
     number = as_integer(value, name)
     if number < 1:
         raise ValueError(must(name, f"be at least 1, got {abbreviate(number)}"))
@@ -294,7 +294,7 @@ def _checked_axis(array: Any, axis: SupportsIndex, length: int | None, what: str
     return axis
 
 
-def _in_front(array: Any, axis: int) -> Any:
+def _move_to_front(array: Any, axis: int) -> Any:
     """Move one axis to the front, in one chunk on Dask."""
     if not isinstance(array, da.Array):
         return np.moveaxis(array, axis, 0)
@@ -306,7 +306,7 @@ def _axis_of(x: Numbers, axis: SupportsIndex) -> int:
     return axis_index(axis, x.words.ndim)
 
 
-def _placed(array: PlainArray[Kind], axis: int) -> PlainArray[Kind]:
+def _move_first_axis(array: PlainArray[Kind], axis: int) -> PlainArray[Kind]:
     """Move the first axis to another position."""
     given: Any = array
     move = da.moveaxis if isinstance(given, da.Array) else np.moveaxis
@@ -335,7 +335,7 @@ def to_interleaved(numbers: Words) -> PlainArray[np.uint32 | np.uint64]:
     ValueError
         If it lacks an axis of numbers or an axis of words.
     """
-    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+    found: PlainArray[np.uint32 | np.uint64] = _permute(
         "to_interleaved", interleaved, numbers, numbers_first=True
     )
     return found
@@ -346,13 +346,13 @@ def from_interleaved(words: Words) -> PlainArray[np.uint32 | np.uint64]:
 
     The inverse of :func:`to_interleaved`, with the same types and errors.
     """
-    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+    found: PlainArray[np.uint32 | np.uint64] = _permute(
         "from_interleaved", separated, words, numbers_first=False
     )
     return found
 
 
-def _permuted(name: str, function: Callable[[Any], Any], array: Any, *, numbers_first: bool) -> Any:
+def _permute(name: str, function: Callable[[Any], Any], array: Any, *, numbers_first: bool) -> Any:
     dtype = getattr(array, "dtype", None)
     if dtype not in (np.uint32, np.uint64) or not hasattr(array, "ndim"):
         found = type(array).__name__ if dtype is None else f"dtype {dtype}"

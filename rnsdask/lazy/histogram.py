@@ -149,7 +149,7 @@ def _as_array(edges: list[int]) -> Any:
 def _counts(words: Any, system: NumberSystem, edges: list[int], closed: bool = True) -> Any:
     """Count the numbers in each bin between known edges; the last bin includes its right edge if `closed`."""
     options: dict[str, Any] = {"system": system, "starts": (*edges[:-1], edges[-1] + closed)}
-    return _summed(words, len(edges) - 1, **options)
+    return _sum_counts(words, len(edges) - 1, **options)
 
 
 def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[Any, Any]:
@@ -159,7 +159,7 @@ def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[
         delayed(_edges_between, pure=True)(*ends, count), shape=(), meta=np.empty((), dtype=object)
     )
     edges = map_values(_edges_block, found[None], dtype=object, chunks=((count + 1,),))
-    return _summed(words, count, found, system=system), exact(edges)
+    return _sum_counts(words, count, found, system=system), exact(edges)
 
 
 def _edges_between(lowest: Any, highest: Any, count: int) -> Any:
@@ -172,7 +172,7 @@ def _edges_block(box: Any) -> Any:
     return _as_array(list(box.item()))
 
 
-def _summed(words: Any, bins: int, *edges: Any, **options: Any) -> Any:
+def _sum_counts(words: Any, bins: int, *edges: Any, **options: Any) -> Any:
     """Add up the counts of all chunks."""
     if not isinstance(words, da.Array):
         return _counts_block(words, **options).reshape(bins)

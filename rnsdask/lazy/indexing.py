@@ -45,7 +45,7 @@ def select(words: Any, key: Any) -> Any:
     is_lazy = any(isinstance(item, da.Array) for item in items)
     if isinstance(words, da.Array) or is_lazy:
         lazy = as_lazy(words)
-        return _select_lazily(lazy, _expanded(items, lazy.shape[1:]))
+        return _select_lazily(lazy, _expand(items, lazy.shape[1:]))
     return _select_now(words, items)
 
 
@@ -154,7 +154,7 @@ class _Part:
     axes: tuple[int, ...]
 
 
-def _expanded(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
+def _expand(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
     """Return the parts of an index, at least one for each axis, checked as far as sizes are known."""
     consumed = sum(map(_consumes, items))
     ellipses = sum(item is Ellipsis for item in items)
@@ -243,28 +243,28 @@ def _select_lazily(words: da.Array, parts: list[_Part]) -> da.Array:
     lazy = [part for part in parts if isinstance(part.item, da.Array)]
     arrays = [part for part in parts if _is_array(part.item)]
     are_numbers = bool(lazy) and all(_is_number(part.item) for part in arrays)
-    basic, axes, position = _basic(parts, shape)
+    basic, axes, position = _basic_index(parts, shape)
     words = words[basic]
     if are_numbers:
         for part, axis in zip(reversed(arrays), reversed(axes), strict=True):
-            words, _ = _taken_lazily(words, part, [axis])
+            words, _ = _take_lazily(words, part, [axis])
         return words
     if not arrays:
         return words
     if not _are_adjacent([part.item for part in parts]):
         position = 1
     if not lazy:
-        taken, ndim = _taken(words, arrays, axes, shape)
+        taken, ndim = _take(words, arrays, axes, shape)
     elif len(arrays) > 1:
-        taken, ndim = _taken_jointly(words, arrays, axes, shape)
+        taken, ndim = _take_jointly(words, arrays, axes, shape)
     else:
-        taken, ndim = _taken_lazily(words, lazy[0], axes)
+        taken, ndim = _take_lazily(words, lazy[0], axes)
     # New axes come after the axis of the words.
     placed: da.Array = da.moveaxis(taken, list(range(1, 1 + ndim)), list(range(position, position + ndim)))
     return placed
 
 
-def _basic(parts: list[_Part], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[int], int]:
+def _basic_index(parts: list[_Part], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[int], int]:
     """Return an index of the words that keeps the axes of arrays whole: slices, integers and None.
 
     Return also the positions after it of the axes that arrays select from, and the axis of the first integer
@@ -312,14 +312,14 @@ def _normal_slice(item: slice, length: int) -> slice:
     return slice(start, last - 1 if last else None, step)
 
 
-def _taken(
+def _take(
     words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
 ) -> tuple[da.Array, int]:
     """Select by arrays in memory, which become the first axes of the numbers; return also how many."""
     indices: list[NDArray[Any]] = []
     places: list[int | None] = []
     for part in arrays:
-        item = _on_host(part.item)
+        item = _move_to_host(part.item)
         if item.dtype == np.bool_:
             # A mask without axes adds one of length 1 or 0.
             found = item.nonzero() if item.ndim else (np.zeros(int(item), np.intp),)
@@ -330,7 +330,7 @@ def _taken(
             places += part.axes
     common = np.broadcast_shapes(*(index.shape for index in indices))
     flat = [
-        np.broadcast_to(_positive(index, shape[axis]), common).reshape(-1)
+        np.broadcast_to(_make_positive(index, shape[axis]), common).reshape(-1)
         for index, axis in zip(indices, places, strict=True)
         if axis is not None
     ]
@@ -350,37 +350,37 @@ def _taken(
             taken = da.moveaxis(words.vindex[tuple(key)], 0, 1)
     if len(common) != 1:
         new = (taken.shape[0], *common, *taken.shape[2:])
-        taken = _reshaped(taken, new)
+        taken = _reshape(taken, new)
     return taken, len(common)
 
 
-def _positive(index: NDArray[Any], length: int) -> NDArray[np.intp]:
+def _make_positive(index: NDArray[Any], length: int) -> NDArray[np.intp]:
     """Make indices nonnegative; a type of small integers might not hold the length."""
     wide = index.astype(np.intp)
     return np.where(wide < 0, wide + int(length), wide)
 
 
-def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Array, int]:
-    """Select numbers by a lazy array, as :func:`_taken`."""
+def _take_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Array, int]:
+    """Select numbers by a lazy array, as :func:`_take`."""
     index = part.item
     words = da.moveaxis(words, axes, list(range(1, 1 + len(axes))))
     if index.dtype == np.bool_:
         if index.ndim != 1:  # without axes, it adds one of length 1 or 0
-            words = _merged(words, index.size, index.ndim)
-            index = _merged(index[None], index.size, index.ndim)[0]
+            words = _merge_axes(words, index.size, index.ndim)
+            index = _merge_axes(index[None], index.size, index.ndim)[0]
         with by_tasks(words, index):
             return words[:, index], 1
     length, axis = int(words.shape[1]), part.axes[0]
     checked = map_values(_checked_positions, index, length=length, axis=axis, dtype=np.int64)
-    return _taken_at(words, checked), index.ndim
+    return _take_at(words, checked), index.ndim
 
 
-def _merged(words: da.Array, count: int, axes: int) -> da.Array:
+def _merge_axes(words: da.Array, count: int, axes: int) -> da.Array:
     """Merge the first `count` axes of the numbers into one; for 0 insert a new one."""
-    return _reshaped(words, (words.shape[0], count, *words.shape[1 + axes :]))
+    return _reshape(words, (words.shape[0], count, *words.shape[1 + axes :]))
 
 
-def _reshaped(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
+def _reshape(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
     """Reshape words; Dask's own function fails for arrays without numbers."""
     if not words.size:
         nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
@@ -390,7 +390,7 @@ def _reshaped(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
     return made
 
 
-def _taken_at(words: da.Array, index: da.Array) -> da.Array:
+def _take_at(words: da.Array, index: da.Array) -> da.Array:
     """Select from the first axis of the numbers by a lazy array of nonnegative positions."""
     if words.shape[1] == 0 and of_known_lengths(index).size:
         raise IndexError("an index is out of bounds: there are no numbers along its axis")
@@ -399,7 +399,7 @@ def _taken_at(words: da.Array, index: da.Array) -> da.Array:
         nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
         return nothing
     is_line = index.ndim == 1  # its length may be unknown
-    taken = _taken_from_chunks(words, index if is_line else index.reshape(-1))
+    taken = _take_from_chunks(words, index if is_line else index.reshape(-1))
     if is_line:
         return taken
     with by_tasks(words):
@@ -407,7 +407,7 @@ def _taken_at(words: da.Array, index: da.Array) -> da.Array:
     return shaped
 
 
-def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
+def _take_from_chunks(words: da.Array, index: da.Array) -> da.Array:
     """Select from the first axis of the numbers by positions of NumPy, along one axis.
 
     Dask's own function subtracts NumPy's offsets from CuPy positions if its ``meta`` does not say that chunks
@@ -418,7 +418,7 @@ def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
     starts = da.from_array(np.cumsum((0, *lengths[:-1])), chunks=1)
     how: dict[str, Any] = {"dtype": words.dtype, "align_arrays": False}
     chosen = da.blockwise(
-        _chosen_of_chunk,
+        _take_of_chunk,
         (r, i, j, *others),
         *(words, (r, i, *others)),
         *(index, (j,)),
@@ -428,7 +428,7 @@ def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
         **how,
     )
     taken: da.Array = da.blockwise(
-        _in_order_of_positions,
+        _restore_order,
         (r, j, *others),
         *(index, (j,)),  # first, because the result has its lengths
         *(chosen, (r, i, j, *others)),
@@ -440,30 +440,30 @@ def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
     return taken
 
 
-def _chosen_of_chunk(words: Any, index: NDArray[np.int64], start: NDArray[np.int64]) -> Any:
+def _take_of_chunk(words: Any, index: NDArray[np.int64], start: NDArray[np.int64]) -> Any:
     """Return the words (rows, k, 1, ...) at the positions within a chunk, in their order."""
     places = index - start
     return words[:, places[(places >= 0) & (places < words.shape[1])]][:, :, None]
 
 
-def _in_order_of_positions(index: NDArray[np.int64], chosen: Any, *, ends: NDArray[np.int64]) -> Any:
+def _restore_order(index: NDArray[np.int64], chosen: Any, *, ends: NDArray[np.int64]) -> Any:
     """Reorder words (rows, positions, ...) that were selected chunk by chunk."""
     places = np.empty_like(index)
     places[ends.searchsorted(index, side="right").argsort(kind="stable")] = np.arange(len(index))
     return chosen[:, :, 0][:, places]
 
 
-def _taken_jointly(
+def _take_jointly(
     words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
 ) -> tuple[da.Array, int]:
-    """Select by several arrays together, some of them lazy, as :func:`_taken`.
+    """Select by several arrays together, some of them lazy, as :func:`_take`.
 
     Their axes are merged into one, to which the positions then refer. Unknown lengths of lazy arrays, such as
     masks, are computed.
     """
     positions: list[tuple[da.Array, int | None]] = []
     for part in arrays:
-        item = part.item if isinstance(part.item, da.Array) else da.asarray(_on_host(part.item))
+        item = part.item if isinstance(part.item, da.Array) else da.asarray(_move_to_host(part.item))
         places = part.axes or (None,)
         if item.dtype == np.bool_:
             found = nonzero(item if item.ndim else item.reshape(1))
@@ -485,21 +485,21 @@ def _taken_jointly(
             length = int(shape[axis])
             checked = map_values(_checked_positions, index, length=length, axis=axis, dtype=np.int64)
             flat = flat * length + checked
-    words = _merged(words, count, len(axes))
-    return _taken_at(words, flat), len(common)
+    words = _merge_axes(words, count, len(axes))
+    return _take_at(words, flat), len(common)
 
 
 def nonzero(mask: Any) -> tuple[Any, ...]:
     """Return the indices where a mask holds, one array for each axis; a lazy mask's are NumPy's."""
     if isinstance(mask, da.Array) and backend_beside(meta_from_array(mask)) != "cpu":
-        mask = map_values(_on_host, mask, dtype=np.bool_)  # Dask would use it to select from NumPy's indices
+        mask = map_values(_move_to_host, mask, dtype=np.bool_)  # Dask would index NumPy's by it
     if isinstance(mask, da.Array) and not mask.size:  # Dask's nonzero fails here
         return tuple(da.zeros(0, dtype=np.int64) for _ in range(mask.ndim))
     found: tuple[Any, ...] = mask.nonzero()
     return found
 
 
-def _on_host(array: Any) -> NDArray[Any]:
+def _move_to_host(array: Any) -> NDArray[Any]:
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
@@ -511,4 +511,4 @@ def _checked_positions(index: Any, length: int, axis: int) -> NDArray[np.int64]:
     if outside.size:
         first = abbreviate(int(outside.reshape(-1)[0]))
         raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
-    return _positive(values, length)
+    return _make_positive(values, length)

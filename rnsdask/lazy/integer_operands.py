@@ -66,7 +66,7 @@ def as_numbers(values: Any, like: Numbers) -> Any:
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
         return made_like((like,), words, system.with_bound(None), "raise")
     system = with_integers(system, partial(_integers, values))
-    words = np.asarray(_encoded(values, system), like=values if backend_name(values) == "cuda" else meta)
+    words = np.asarray(_encode(values, system), like=values if backend_name(values) == "cuda" else meta)
     if isinstance(like.words, da.Array) and words.size > system.rows:
         if isinstance(words, np.ndarray):
             words.flags.writeable = False  # so that it is not copied
@@ -125,7 +125,7 @@ def _integers(values: Any) -> Any:
     return as_python_ints(flat, shape) if isinstance(flat, list) else flat
 
 
-def _encoded(values: Any, system: NumberSystem) -> Any:
+def _encode(values: Any, system: NumberSystem) -> Any:
     """Encode a list or an array; errors of values out of range name the way out."""
     try:
         return system.encode(values)
@@ -136,7 +136,7 @@ def _encoded(values: Any, system: NumberSystem) -> Any:
 
 
 def _encoded_block(block: Any, *, system: NumberSystem, backend: str) -> Array:
-    return to_backend(_encoded(block[0], system), backend)
+    return to_backend(_encode(block[0], system), backend)
 
 
 def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:

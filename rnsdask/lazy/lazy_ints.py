@@ -66,18 +66,18 @@ class LazyInts(da.Array):
     def __array_ufunc__(self, numpy_ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
         if any(map(is_number_array, inputs)):
             return NotImplemented
-        inputs = tuple(map(_nameable, inputs))
+        inputs = tuple(map(_wrap_nameable, inputs))
         if method == "__call__" and numpy_ufunc in _DIVIDING and not kwargs:
             return self.of(elemwise(numpy_ufunc, *inputs, dtype=object))
         return super().__array_ufunc__(numpy_ufunc, method, *inputs, **kwargs)  # type: ignore[no-untyped-call]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        named = {key: _nameable(value) for key, value in kwargs.items()}
-        return super().__array_function__(func, types, tuple(map(_nameable, args)), named)  # type: ignore[no-untyped-call]
+        named = {key: _wrap_nameable(value) for key, value in kwargs.items()}
+        return super().__array_function__(func, types, tuple(map(_wrap_nameable, args)), named)  # type: ignore[no-untyped-call]
 
     def clip(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002  (Dask's names)
         """Limit the integers to a range, as Dask's method does."""
-        return super().clip(_nameable(min), _nameable(max))  # type: ignore[no-untyped-call]
+        return super().clip(_wrap_nameable(min), _wrap_nameable(max))  # type: ignore[no-untyped-call]
 
     __hash__ = da.Array.__hash__
 
@@ -109,10 +109,12 @@ class _ExactResults(LazyInts):
 
     def __dask_postcompute__(self) -> Any:
         finish = super().__dask_postcompute__()
-        return (_plain, finish) if self.ndim else finish
+        return (_finish_plain, finish) if self.ndim else finish
 
 
-def _plain(results: Any, finish: Callable[..., Any], arguments: tuple[Any, ...]) -> NDArray[np.object_]:
+def _finish_plain(
+    results: Any, finish: Callable[..., Any], arguments: tuple[Any, ...]
+) -> NDArray[np.object_]:
     found: NDArray[np.object_] = finish(results, *arguments)
     made = np.empty(found.shape, dtype=object)
     made.ravel()[:] = list(map(int, found.ravel()))
@@ -129,7 +131,7 @@ def number(found: Any) -> Any:
     return found if found.ndim or isinstance(found, da.Array) else found.item()
 
 
-def _nameable(operand: Any) -> Any:
+def _wrap_nameable(operand: Any) -> Any:
     """Wrap a Python int that is too long for Dask's names in an array with a name of its own."""
     if type(operand) is not int or operand.bit_length() < _LONG_BITS:
         return operand
@@ -141,12 +143,12 @@ def _keep(integer: ScalarInt) -> ScalarInt:
     return integer
 
 
-def _same(name: str) -> Callable[..., Any]:
+def _wrap_method(name: str) -> Callable[..., Any]:
     """Wrap Dask's method, so that integer results are LazyInts again."""
     of_dask = getattr(da.Array, name)
 
     def method(self: LazyInts, *others: Any) -> Any:
-        result = of_dask(self, *map(_nameable, others))
+        result = of_dask(self, *map(_wrap_nameable, others))
         return self.of(result) if isinstance(result, da.Array) and result.dtype == object else result
 
     return method
@@ -158,7 +160,7 @@ def _quotient(function: Function, is_reflected: bool) -> Callable[..., Any]:
     def method(self: LazyInts, other: Any) -> Any:
         if is_number_array(other):  # its own operator divides
             return NotImplemented
-        other = _nameable(other)
+        other = _wrap_nameable(other)
         pair = (other, self) if is_reflected else (self, other)
         if function is divmod:
             return pair[0] // pair[1], pair[0] % pair[1]
@@ -168,6 +170,6 @@ def _quotient(function: Function, is_reflected: bool) -> Callable[..., Any]:
 
 
 for _name in (*UNARY, *COMPARISONS, *ARITHMETIC):
-    setattr(LazyInts, _name, _same(_name))
+    setattr(LazyInts, _name, _wrap_method(_name))
 for _name, _how in DIVISIONS.items():
     setattr(LazyInts, _name, _quotient(*_how))

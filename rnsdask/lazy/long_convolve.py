@@ -26,7 +26,7 @@ def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tup
     is_whole = mode.endswith("cyclic") and length == count
     chunk = chunk_length(length, max(max(array.words.chunks[axis + 1]) for array in (x, y)))
     twisted = negacyclic and is_whole
-    f, g = (ntt(_padded(array, axis, length, chunk), axis, twisted) for array in (x, y))
+    f, g = (ntt(_pad(array, axis, length, chunk), axis, twisted) for array in (x, y))
     found = intt(apply(rows.multiply, f, g), axis, twisted)
     if not mode.endswith("cyclic"):
         return _part(found, axis, *window)
@@ -34,7 +34,7 @@ def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tup
         return found
     # The full product has less than twice as many elements; those beyond the length wrap around.
     low, high = _part(found, axis, 0, count), _part(found, axis, count, 2 * count - 1)
-    return apply(rows.subtract if negacyclic else rows.add, low, _padded(high, axis, count, chunk))
+    return apply(rows.subtract if negacyclic else rows.add, low, _pad(high, axis, count, chunk))
 
 
 def transform_length(field: FermatField, lengths: tuple[int, int], mode: str) -> int:
@@ -50,7 +50,7 @@ def _part(array: Numbers, axis: int, first: int, stop: int) -> Any:
     )
 
 
-def _padded(array: Numbers, axis: int, length: int, chunk: int) -> Any:
+def _pad(array: Numbers, axis: int, length: int, chunk: int) -> Any:
     """Pad elements with zeros to a length along an axis, in chunks of one length."""
     words = array.words
     shape = [*words.shape]

@@ -119,7 +119,7 @@ def map_chunks(
         result = function(*blocks, **options)
         return result if rows is not None else result[0]
     dtype = np.dtype(_type_of_words(options) if dtype is None else dtype)
-    lengths, pairs = _aligned(blocks, matched)
+    lengths, pairs = _align(blocks, matched)
     ends = tuple(map(tuple, lengths[1:] if chunks is None else chunks))
     out = ((1 if rows is None else rows,), *ends)
     grid = Grid.of(lengths[1:] or ends) if located else None
@@ -214,7 +214,7 @@ def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
     return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
 
 
-def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:
+def _align(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:
     """Return the lengths of the common chunks along all axes, and the blocks with their axes for Dask."""
     ndim = max((block.ndim for block in blocks), default=0)
     axes = tuple(range(ndim))

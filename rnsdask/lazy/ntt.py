@@ -59,18 +59,18 @@ def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = N
     With a `backend`, chunks on the host are moved to it and back.
     """
     options: dict[str, Any] = {"step": step, "backend": backend}
-    return _mapped(_step, parts, steps, located=True, token=f"field-ntt-{step}", **options)
+    return _map_parts(_step, parts, steps, located=True, token=f"field-ntt-{step}", **options)
 
 
 def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
     """Join the result of the steps to one axis in its order, in chunks of length C."""
-    ordered = _mapped(_order, parts, steps, token="field-ntt-order")
+    ordered = _map_parts(_order, parts, steps, token="field-ntt-order")
     with by_tasks(ordered):
         last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-2], steps.length), -1, axis + 1)
     return last
 
 
-def _mapped(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
+def _map_parts(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
     """Map a function over the parts that each chunk has for one of the next step; each makes a row of it."""
     given = rechunked(parts, {-2: -1, -1: steps.part}).swapaxes(-2, -1)
     chunks = (*given.chunks[1:-2], (1,) * steps.parts, (steps.chunk,))
@@ -123,7 +123,7 @@ def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
         p - 1 for each prime p (the message names the first such p); AxisError, a ValueError, if the axis is
         out of range.
     """
-    found: N = _transformed("ntt", f, axis, negacyclic, inverse=False)
+    found: N = _transform("ntt", f, axis, negacyclic, inverse=False)
     return found
 
 
@@ -132,7 +132,7 @@ def intt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
 
     With `negacyclic`, ``x_i`` is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
     """
-    found: N = _transformed("intt", f, axis, negacyclic, inverse=True)
+    found: N = _transform("intt", f, axis, negacyclic, inverse=True)
     return found
 
 
@@ -151,7 +151,7 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
     return k
 
 
-def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse: bool) -> Any:
+def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse: bool) -> Any:
     k = check_transform(name, f, axis, negacyclic)
     words, system = f.words, f.system
     how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}

@@ -329,12 +329,12 @@ def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
         return list(arrays)
     like = metas[places.index("auto")]
     return [
-        _moved(as_lazy(array), like) if place == "cpu" else array
+        _move(as_lazy(array), like) if place == "cpu" else array
         for array, place in zip(arrays, places, strict=True)
     ]
 
 
-def _moved(array: da.Array, like: Any) -> da.Array:
+def _move(array: da.Array, like: Any) -> da.Array:
     """Move chunks of words or plain values to the processor of `like`, an empty array."""
     return map_values(
         to_backend, array, dtype=array.dtype, like=like, chunks=array.chunks, backend=backend_beside(like)

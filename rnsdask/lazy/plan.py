@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.operations import OPERATIONS
-from rnsdask.core.overflow import chosen_mode, overflow_mode, set_overflow
+from rnsdask.core.overflow import chosen_mode, get_overflow, overflow_mode
 from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, table_at
@@ -87,7 +87,7 @@ class Plan:
         if self.entry.plan is None or not self.system.extends:
             return self
         mode, bound = self.entry.plan(self.system, self.ranges, self.wanted, **options)
-        return replace(self, mode=mode, result=_with_result(self.system, bound))
+        return replace(self, mode=mode, result=_bound_result(self.system, bound))
 
 
 @lru_cache(CACHED_SETS)
@@ -109,7 +109,7 @@ def plan_of(
     overflow : str, optional
         The mode that the operation was called with.
     outside : str, optional
-        The mode that :func:`.errstate` has set, from :func:`.set_overflow`.
+        The mode that :func:`.errstate` has set, from :func:`.get_overflow`.
     name : str, optional
         Name of the operation in errors, by default the row's.
 
@@ -132,7 +132,7 @@ def plan_of(
         is_alike = False
     wanted = overflow_mode(overflow, meeting) if row.gives is None else "raise"
     ranges = ranges_of(known, meeting) if meeting.extends or entry.ranged else ()
-    system, mode, result = _by_ranges(row, entry, meeting, ranges, wanted)
+    system, mode, result = _plan_by_ranges(row, entry, meeting, ranges, wanted)
     operation = OPERATIONS.get(row.name)
     # Sums follow from sort keys, without bounds.
     may_measure = entry.ranged and mode != "wrap" and operation is not None and not operation.is_sum
@@ -156,7 +156,7 @@ def plan_exactly(
     return Plan(row, entry, first, True, system, (), mode, mode, system, given=given)
 
 
-def _by_ranges(
+def _plan_by_ranges(
     row: Row[..., Any], entry: Entry, system: Any, ranges: tuple[Range, ...], wanted: str
 ) -> tuple[Any, str, Any]:
     """Find the system and mode of chunks, and the system of results, by the operands' ranges."""
@@ -170,10 +170,10 @@ def _by_ranges(
     # If results out of range raise, a bound holds for all returned results.
     is_held = wanted == "raise" or is_safe
     bound = max(abs(max(low, lowest)), abs(min(high, highest))) if is_held else None
-    return system, "wrap" if is_safe and wanted == "raise" else wanted, _with_result(system, bound)
+    return system, "wrap" if is_safe and wanted == "raise" else wanted, _bound_result(system, bound)
 
 
-def _with_result(system: Any, bound: int | None) -> Any:
+def _bound_result(system: Any, bound: int | None) -> Any:
     """Return the system with a bound of results, if that is tighter than the range."""
     return system.with_bound(None if bound is None or bound >= system.value_range[1] else bound)
 
@@ -250,7 +250,7 @@ def meeting_of(known: Sequence[Known]) -> tuple[Any, bool]:
     if not first.grows and all(system is first for system in systems):
         return first, True
     ends = _ends(known) if any(system.grows for system in systems) else ()
-    return _meeting_of((*systems, *ends), set_overflow())
+    return _meeting_of((*systems, *ends), get_overflow())
 
 
 @lru_cache(CACHED_SETS)
@@ -273,7 +273,7 @@ def common_system(known: Sequence[Known]) -> Any:
         return with_source_of(*systems)
     if not any(system.grows for system in systems) and all(map(first.same_numbers, systems[1:])):
         return with_source_of(*systems)
-    return promotion.common_system(systems, _ends(known), nested=set_overflow() == "extend")
+    return promotion.common_system(systems, _ends(known), nested=get_overflow() == "extend")
 
 
 def _ends(known: Sequence[Known]) -> list[int]:

@@ -22,7 +22,7 @@ def explained(function: Function) -> Function:
     """Wrap a function so that errors of missing parts of Dask's expressions become a QueryPlanningError."""
     if not (PLANS_QUERIES and isinstance(function, FunctionType)):
         return function
-    wrapped: Function = _wrapped(function)
+    wrapped: Function = _wrap(function)
     return wrapped
 
 
@@ -35,7 +35,7 @@ def explain_methods(kind: type) -> None:
 
 
 @cache
-def _wrapped(function: Callable[..., Any]) -> Any:
+def _wrap(function: Callable[..., Any]) -> Any:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -60,7 +60,7 @@ def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) 
     found: N | Flagged[N]
     check_machine_integers(exponent, "exponents", "rd.from_ints(a) **")
     entry_of(rows.power, x)
-    x, mode_given = _extended(x, exponent, overflow)
+    x, mode_given = _extend(x, exponent, overflow)
     if not is_lazy_integer(exponent) and not is_array(exponent):
         found = apply(rows.power, x, overflow=mode_given, exponent=as_integer(exponent, "exponent"))
         return found
@@ -75,7 +75,7 @@ def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) 
     return found
 
 
-def _extended(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:
+def _extend(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str | None]:
     """Extend the bases to moduli for all powers, if results extend; return also the mode of overflow."""
     if not extends(overflow, x):
         return x, overflow

@@ -125,7 +125,7 @@ def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
     return system.apply(rows.factors, words, mode=mode)
 
 
-def _combined(a: Any, b: Any, *, system: NumberSystem) -> Any:
+def _combine(a: Any, b: Any, *, system: NumberSystem) -> Any:
     return a * b if isinstance(a, int) else system.apply(rows.join_factors, a, b)
 
 
@@ -138,7 +138,7 @@ def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
-    factors = reduce(partial(_combined, system=system), blocks.flat)
+    factors = reduce(partial(_combine, system=system), blocks.flat)
     return boxed(factors, blocks.ndim) if keepdims else factors
 
 

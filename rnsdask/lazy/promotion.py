@@ -29,7 +29,7 @@ def in_system(x: Any, system: RNS) -> Any:
     if own.moduli.moduli[:count] == system.moduli.moduli and holds_every_value(own, system):
         return type(x)(_cut(x.words, count), target)
     options: dict[str, Any] = {"system": own, "target": system}
-    return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
+    return type(x)(map_chunks(_convert, x.words, rows=count, located=True, **options), target)
 
 
 def in_grown_system(x: Any, system: Any) -> Any:
@@ -49,7 +49,7 @@ def common_bound(a: Any, b: Any) -> RNS:
     return system
 
 
-def _converted(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:
+def _convert(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:
     return promotion.converted(block, system, target, place.flat_index)
 
 

@@ -85,7 +85,7 @@ def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
         sources += [parts, edges]
         keys = [keys_of(array) for array in (parts, edges)]
         for j in group:
-            merge = partial(_merged, system=system, chunk=j - group[0], start=ends[j], stop=ends[j + 1])
+            merge = partial(_merge, system=system, chunk=j - group[0], start=ends[j], stop=ends[j + 1])
             tasks[0, j] = (merge, *keys)
     name, lengths = f"rns-sorted-{tokenize(words, system)}", ((options["rows"],), words.chunks[1])
     return array_of_tasks(name, tasks, lengths, meta_from_array(words), *sources)
@@ -236,7 +236,7 @@ def _before_cuts(cuts: Any, numbers: Any, system: NumberSystem) -> list[int]:
     return [low + int((indices_of(numbers[:, low:high]) < index).sum()) for low, high, index in equal]
 
 
-def _merged(
+def _merge(
     parts: list[Any], edges: list[Any], system: NumberSystem, chunk: int, start: int, stop: int
 ) -> Any:
     """Merge parts of all chunks to the numbers of ranks `start` to `stop` - 1, with their indices."""

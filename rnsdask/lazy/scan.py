@@ -30,7 +30,7 @@ def running_sums(x: Numbers, axis: int, backend: str) -> Any:
     if not math.isnan(terms):
         (x,), _ = grown(lambda known: of_sums(known, int(terms)), None, x)
     bound = None if x.system.bound is None else x.system.bound * x.words.shape[1 + axis]
-    return _scanned(x, rows.cumsum, axis, backend, bound)
+    return _scan(x, rows.cumsum, axis, backend, bound)
 
 
 @by_table(rows.cumprod)
@@ -51,7 +51,7 @@ def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:
 
 
 def _extrema(x: Numbers, axis: int, backend: str, row: Row[..., Any]) -> Any:
-    return _scanned(x, row, axis, backend, x.system.bound)
+    return _scan(x, row, axis, backend, x.system.bound)
 
 
 _EXTREMA = {
@@ -60,7 +60,7 @@ _EXTREMA = {
 }
 
 
-def _scanned(x: Numbers, row: Row[..., Any], axis: int, backend: str, bound: int | None) -> Any:
+def _scan(x: Numbers, row: Row[..., Any], axis: int, backend: str, bound: int | None) -> Any:
     how = x.system.apply(row, axis=axis, line=x.words.ndim == 2)
     return made_like((x,), scan(x.words, how, backend), x.system.with_bound(bound), "raise")
 

@@ -83,9 +83,9 @@ def searchsorted(
     if is_number_array(v):
         check_one_kind(a, v, row=rows.ordering)
         a, v = made_alike(a, v)
-    words = a.words if sorter is None else _in_order(a.words, sorter)
-    wanted, lengths, system = _wanted(v, a)
-    places = _over_chunks(words, wanted, system, side)
+    words = a.words if sorter is None else _reorder(a.words, sorter)
+    wanted, lengths, system = _encode_wanted(v, a)
+    places = _search_chunks(words, wanted, system, side)
     if lengths is None:
         places = places[0] if isinstance(places, da.Array) else int(places[0])
     found: Integer | PlainArray[np.int64] = places if lengths is None else shaped(places, lengths)
@@ -120,15 +120,15 @@ def isin(x: N, values: N | Integers, *, invert: bool = False) -> PlainArray[np.b
         find_lengths(values)
         check_one_kind(x, values, row=rows.ordering)
         x, values = made_alike(x, values)
-    looked_for, *_ = _wanted(x, x)
-    wanted, shape_of_values, system = _wanted(values, x)
+    looked_for, *_ = _encode_wanted(x, x)
+    wanted, shape_of_values, system = _encode_wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
         found = relate(x, "!=" if invert else "==", values)
         return found
     if not is_number_array(values):
         wanted = wanted[:, wanted[-1] == _INSIDE]  # integers out of range equal no number of the array
     ordered = sorted_along(wanted[:-1], system, 0)
-    found = shaped(_over_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
+    found = shaped(_search_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
     found = ~found if invert else found
     return found
 
@@ -138,7 +138,7 @@ def shaped(flat: Any, lengths: tuple[Any, ...]) -> Any:
     return shape.reshape(flat[None], lengths)[0] if len(lengths) > 1 else flat
 
 
-def _in_order(words: Any, sorter: Any) -> Any:
+def _reorder(words: Any, sorter: Any) -> Any:
     """Reorder the numbers by indices."""
     indices = sorter if hasattr(sorter, "dtype") else np.asarray(sorter)
     if indices.shape != words.shape[1:]:
@@ -151,7 +151,7 @@ def _in_order(words: Any, sorter: Any) -> Any:
 # ---- wanted numbers ----------------------------------------------------------------------------------------
 
 
-def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
+def _encode_wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
     """Return the values to search in an array, their shape, and their system.
 
     Values are words (rows + 1, m); the last row is `_INSIDE` or the side of the range. The shape of a single
@@ -199,7 +199,7 @@ def _columns(values: list[int], system: NumberSystem) -> NDArray[np.uint32]:
 # ---- chunk by chunk ----------------------------------------------------------------------------------------
 
 
-def _over_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
+def _search_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
     """Find the positions (m,) of wanted numbers in sorted words (rows, N), for ``"both"`` if they occur."""
     if not isinstance(words, da.Array) and not isinstance(wanted, da.Array):
         return _search_block(words, wanted, system, side)

@@ -260,12 +260,12 @@ def repeated_places(mode: str, length: int, sides: tuple[int, int]) -> Iterator[
 def pad(words: Any, widths: Sequence[tuple[int, int]], column: Any) -> Any:
     """Surround the numbers by one number, a column (rows, 1, ..., 1); on Dask in chunks of their lengths."""
     for axis, sides in enumerate(widths):
-        before, after = ([_filled(words, axis, width, column)] if width else [] for width in sides)
+        before, after = ([_fill_width(words, axis, width, column)] if width else [] for width in sides)
         words = joined([*before, words, *after], axis)
     return words
 
 
-def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
+def _fill_width(words: Any, axis: int, width: int, column: Any) -> Any:
     """Fill the words' shape, but with a width along one axis of the numbers, with one number."""
     shape = (*words.shape[: axis + 1], width, *words.shape[axis + 2 :])
     if not isinstance(words, da.Array):

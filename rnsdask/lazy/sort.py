@@ -49,7 +49,7 @@ def sort(x: N, axis: SupportsIndex | None = -1) -> N:
     ValueError
         AxisError, a ValueError, if the axis is out of range.
     """
-    words, axis = _along("sort", x, axis)
+    words, axis = _words_and_axis("sort", x, axis)
     found: N = made_like((x,), sorted_along(words, x._measured_system(), axis), x.system, "raise")
     return found
 
@@ -79,7 +79,7 @@ def argsort(
     TypeError, ValueError
         As :func:`sort`.
     """
-    words, axis = _along("argsort", x, axis)
+    words, axis = _words_and_axis("argsort", x, axis)
     found: PlainArray[np.int64] = sorted_along(words, x._measured_system(), axis, indices=True)
     return found
 
@@ -94,7 +94,7 @@ def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
     return 1 + (math.ceil(count / together) if together < count else 0), parts
 
 
-def _along(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
+def _words_and_axis(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
     """Return the words to sort, and the axis of the numbers to sort along, from 0."""
     entry_of(rows.ordering, x, name=function)
     find_lengths(x)

@@ -51,11 +51,11 @@ def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any: 
 
 def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
     """Return one field of a lazy selection of `count` numbers, as a 1-D array."""
-    array: da.Array = map_chunks(_selected, selection, chunks=((count,),), dtype=dtype, field=field)
+    array: da.Array = map_chunks(_selection_field, selection, chunks=((count,),), dtype=dtype, field=field)
     return LazyInts.of(array) if field == "values" else array
 
 
-def _selected(box: np.ndarray[Any, Any], *, field: str) -> Any:
+def _selection_field(box: np.ndarray[Any, Any], *, field: str) -> Any:
     selection = box.item()
     array = as_scalars(selection.values_array()) if field == "values" else selection.indices_array()
     return array[None]
@@ -99,11 +99,11 @@ def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: Spli
     told = together(split_every, words.ndim - 1)
     fan_in = max(2, told if isinstance(told, int) else told[axis])
     while best.numblocks[1 + axis] > 1:
-        best = _combined(best, fan_in, **options)
+        best = _combine(best, fan_in, **options)
     return best
 
 
-def _combined(best: da.Array, count: int, *, system: NumberSystem, k: int, axis: int) -> da.Array:
+def _combine(best: da.Array, count: int, *, system: NumberSystem, k: int, axis: int) -> da.Array:
     """Combine the best of `count` neighbouring chunks along the axis into one chunk."""
     lengths = best.chunks[1 + axis]
     joined = tuple(sum(lengths[i : i + count]) for i in range(0, len(lengths), count))

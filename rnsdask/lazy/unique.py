@@ -66,7 +66,7 @@ def unique(
     find_lengths(x)
     words = x.words
     flat = shape.reshape(words, -1)
-    find = _found_lazily if isinstance(flat, da.Array) else _found
+    find = _find_lazily if isinstance(flat, da.Array) else _find
     numbers, index, inverse, counts = find(flat, x.system, return_inverse)
     results = [made_like((x,), numbers, x.system, "raise")]
     results += [index] if return_index else []
@@ -78,7 +78,7 @@ def unique(
     return found
 
 
-def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, Array, Array]:
+def _find(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, Array, Array]:
     """Find the distinct numbers' words (rows, N), first indices, inverse, and counts."""
     order = sorted_indices(words, system, 0)
     begins = begin_groups(system.identifying_words(words), order)
@@ -89,7 +89,7 @@ def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, A
     return taken(words, first), first, inverse, np.diff(starts, append=len(order))
 
 
-def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
+def _find_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
     """Find the distinct numbers of a Dask array. The inverse has a graph of its own, made on demand."""
     if not words.size:
         nothing = words[0].astype(np.int64)
@@ -107,8 +107,8 @@ def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> 
     totals = map_chunks(_totals_block, begins[None], rows=2, chunks=ones, located=True, **on_host)
     totals = rechunked(totals, {1: -1})
     size = int(words.shape[1])
-    before = rechunked(map_chunks(_before, totals, dtype=np.int64), 1)
-    after = rechunked(map_chunks(_after, totals, dtype=np.int64, size=size), 1)
+    before = rechunked(map_chunks(_count_before, totals, dtype=np.int64), 1)
+    after = rechunked(map_chunks(_rank_after, totals, dtype=np.int64, size=size), 1)
     unknown: Any = ((np.nan,) * len(chunks),)
     pair = begins[None], after[None]
     counts = map_chunks(_counts_block, *pair, chunks=unknown, dtype=np.int64, matched=True, located=True)
@@ -142,12 +142,12 @@ def _totals_block(begins: Any, *, place: Place) -> Any:
     return np.array([[count], [first]], dtype=np.int64)
 
 
-def _before(totals: Any) -> Any:
+def _count_before(totals: Any) -> Any:
     """Count the runs that begin before each chunk."""
     return np.concatenate([[0], np.cumsum(totals[0])[:-1]])[None]
 
 
-def _after(totals: Any, *, size: int) -> Any:
+def _rank_after(totals: Any, *, size: int) -> Any:
     """Return the rank of the first run that begins after each chunk, or the count of all numbers."""
     firsts = np.where(totals[1] < 0, size, totals[1])
     return np.append(np.minimum.accumulate(firsts[::-1])[::-1][1:], size)[None]

@@ -82,7 +82,7 @@ def through_rns(
 
         with errstate(overflow="raise"):
             result = function(*map(widened, args), **{name: widened(v) for name, v in options.items()})
-        return _narrowed(result, type(arrays[0]), system, mode)
+        return _narrow(result, type(arrays[0]), system, mode)
 
     return through
 
@@ -133,10 +133,10 @@ def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.
     return cast("R", found)
 
 
-def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
+def _narrow(result: Any, array_type: Function, system: Any, mode: str) -> Any:
     """Convert the arrays of residues in a result to arrays of the system."""
     if isinstance(result, tuple | list):
-        parts = [_narrowed(part, array_type, system, mode) for part in result]
+        parts = [_narrow(part, array_type, system, mode) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if not isinstance(result, Residues):
         return result

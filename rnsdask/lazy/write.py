@@ -38,24 +38,24 @@ def stores_read(graph: Mapping[Any, Any]) -> Iterator[Location]:
     """Return the places of the stores whose descriptions are in the tasks of a graph."""
     for layer in getattr(graph, "layers", {None: graph}).values():
         # A blockwise layer has one task for all chunks.
-        yield from _held(getattr(layer, "task", None) or list(layer.values()))
+        yield from _stores_in(getattr(layer, "task", None) or list(layer.values()))
 
 
-def _held(value: Any) -> Iterator[Location]:
+def _stores_in(value: Any) -> Iterator[Location]:
     """Return the places of stores in a task, or in the tasks that Dask has fused into it."""
     if isinstance(value, StoreInfo):
         yield value.location
     elif isinstance(value, Call):
-        yield from _held(value.options)
+        yield from _stores_in(value.options)
     elif isinstance(value, partial):
-        yield from _held([value.func, *value.args, value.keywords])
+        yield from _stores_in([value.func, *value.args, value.keywords])
     elif isinstance(value, dict):
-        yield from _held(list(value.values()))
+        yield from _stores_in(list(value.values()))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _held(item)
+            yield from _stores_in(item)
     elif all(hasattr(value, name) for name in ("func", "args", "kwargs")):  # a task object of Dask
-        yield from _held([value.func, value.args, value.kwargs])
+        yield from _stores_in([value.func, value.args, value.kwargs])
 
 
 class ChunkWriter(Protocol):

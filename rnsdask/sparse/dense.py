@@ -39,14 +39,14 @@ def solve(a: SparseMatrix, b: Array, prime: int) -> Array | int:
 
 def ranks(a: SparseMatrix, moduli: ModuliSet) -> NDArray[np.int64]:
     """Compute the ranks (n,)."""
-    return np.array([elimination.ranks(*_alone(a, p))[0, 0, 0] for p in moduli], np.int64)
+    return np.array([elimination.ranks(*_one_prime(a, p))[0, 0, 0] for p in moduli], np.int64)
 
 
 def determinants(a: SparseMatrix, moduli: ModuliSet) -> NDArray[np.uint32]:
     """Compute the determinants (n,) of a square matrix."""
-    return np.array([elimination.determinants(*_alone(a, p))[0, 0, 0] for p in moduli], np.uint32)
+    return np.array([elimination.determinants(*_one_prime(a, p))[0, 0, 0] for p in moduli], np.uint32)
 
 
-def _alone(a: SparseMatrix, prime: int) -> tuple[Array, ModuliSet]:
+def _one_prime(a: SparseMatrix, prime: int) -> tuple[Array, ModuliSet]:
     some = unchecked_set([prime])
     return a.dense_words(some), some

@@ -57,7 +57,7 @@ def read(path: str | Path) -> SparseMatrix:
     OSError
         If the file cannot be read.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         return _matrix(file)
 
 
@@ -66,7 +66,7 @@ def measure(path: str | Path) -> tuple[tuple[int, int], int]:
 
     Errors are as in :func:`read` for a file's header.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         return file.head.shape, file.count_lines() * (2 if file.head.sign else 1)
 
 
@@ -102,7 +102,7 @@ class _SmsFile(MatrixFile):
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[MatrixFile]:
+def _open(path: str | Path) -> Iterator[MatrixFile]:
     """Open a file, decompressed, and read its head; errors of damaged data, and of memory, name the file.
 
     A shape too large for memory is an error at once.

@@ -80,7 +80,7 @@ class SparseMatrix:
     def T(self) -> "SparseMatrix":  # noqa: N802  (NumPy's name)
         """Transposed matrix; kept for the next call."""
         rows = np.repeat(np.arange(self.shape[0], dtype=np.int64), np.diff(self._starts))
-        return _by_rows(self._columns, rows, self._values, self.shape[::-1], self.fields)
+        return _sort_by_rows(self._columns, rows, self._values, self.shape[::-1], self.fields)
 
     def to_dense(self, fields: PrimeFields) -> FieldArray:
         """Convert to a dense array modulo primes, on the CPU, for :mod:`rnsdask.linalg`.
@@ -262,7 +262,7 @@ def from_entries(
     count = entries.shape[-1]
     down = _checked_places(rows, count, lengths[0], "rows")
     across = _checked_places(columns, count, lengths[1], "columns")
-    return _by_rows(down, across, entries, lengths, fields)
+    return _sort_by_rows(down, across, entries, lengths, fields)
 
 
 def from_scipy(a: Any) -> SparseMatrix:
@@ -361,7 +361,7 @@ def _checked_places(given: Any, count: int, length: int, name: str) -> NDArray[n
     return found.astype(np.int64)
 
 
-def _by_rows(
+def _sort_by_rows(
     rows: NDArray[Any],
     columns: NDArray[Any],
     values: NDArray[Any],

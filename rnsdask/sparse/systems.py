@@ -75,7 +75,7 @@ def solve(
     if size is None and not isinstance(words, da.Array):
         found = wiedemann.solve(a, words, moduli, number, None if is_vector else 0)
     else:
-        found = _solved_lazily(a, words, moduli, number, size or PRIMES_OF_TASK, is_vector)
+        found = _solve_lazily(a, words, moduli, number, size or PRIMES_OF_TASK, is_vector)
     return FieldArray(found[..., 0] if is_vector else found, b.system)
 
 
@@ -116,7 +116,7 @@ def minpoly(
         If operands are of other types, the matrix is not square, or fields do not fit.
     """
     length = _square("minpoly", a)
-    found = _by_primes(
+    found = _apply_by_primes(
         wiedemann.minimal_polynomials, a, fields, (length + 1,), np.uint32, chunks, backend, seed
     )
     return FieldArray(found, fields)
@@ -155,7 +155,7 @@ def det(
         As in :func:`minpoly`.
     """
     _square("det", a)
-    found = _by_primes(wiedemann.determinants, a, fields, (), np.uint32, chunks, backend, seed)
+    found = _apply_by_primes(wiedemann.determinants, a, fields, (), np.uint32, chunks, backend, seed)
     value: Any = FieldArray(found[:, None], fields)[0]
     determinant: Integer = value
     return determinant
@@ -199,11 +199,13 @@ def rank(
         If operands are of other types, or fields do not fit.
     """
     _check_matrix(a)
-    ranks: PlainArray[np.int64] = _by_primes(wiedemann.ranks, a, fields, (), np.int64, chunks, backend, seed)
+    ranks: PlainArray[np.int64] = _apply_by_primes(
+        wiedemann.ranks, a, fields, (), np.int64, chunks, backend, seed
+    )
     return ranks
 
 
-def _by_primes(
+def _apply_by_primes(
     function: Callable[..., Any],
     a: SparseMatrix,
     fields: PrimeFields,
@@ -216,21 +218,23 @@ def _by_primes(
     """Apply a function to a matrix modulo primes, with results (n, *shape); with `chunks` in tasks."""
     moduli, size, number = a.check_fields(fields).moduli, _as_chunks(chunks), _as_seed(seed)
     if size is None:
-        return _on(function, a, moduli, backend, number)
+        return _run_on(function, a, moduli, backend, number)
     matrix, parts = delayed(a, pure=True), []
     for start in range(0, len(moduli), size):
         some = unchecked_set(list(moduli)[start : start + size])
-        task = delayed(_on, pure=True)(function, matrix, some, backend, number)
+        task = delayed(_run_on, pure=True)(function, matrix, some, backend, number)
         parts.append(da.from_delayed(task, (len(some), *shape), dtype))
     return da.concatenate(parts)
 
 
-def _on(function: Callable[..., Any], a: SparseMatrix, moduli: ModuliSet, backend: str, seed: int) -> Array:
+def _run_on(
+    function: Callable[..., Any], a: SparseMatrix, moduli: ModuliSet, backend: str, seed: int
+) -> Array:
     found: Array = function(a, moduli, to_backend(np.zeros(1, np.uint32), backend), seed)
     return found
 
 
-def _solved_lazily(
+def _solve_lazily(
     a: SparseMatrix, words: Any, moduli: ModuliSet, seed: int, size: int, is_vector: bool
 ) -> da.Array:
     """Solve in tasks of `size` primes and one chunk of vectors; they also run if solutions are empty."""

@@ -106,12 +106,12 @@ def _is_zero(words: Array) -> NDArray[np.bool_]:
     return found
 
 
-def _combined(v: Array, moduli: ModuliSet, key: tuple[int, ...]) -> Array:
+def _combine(v: Array, moduli: ModuliSet, key: tuple[int, ...]) -> Array:
     """Combine vectors (n, N, K) with random coefficients: (n, N, 1)."""
     return _products(moduli, v, _random(moduli, (v.shape[2], 1), v, key))
 
 
-def _solved(
+def _solve_square(
     operator: Operator, c: Array, moduli: ModuliSet, key: tuple[int, ...]
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Solutions x of A x = c, and a mask of the primes for which substitution confirms them.
@@ -127,7 +127,7 @@ def _solved(
         if solved.all():
             break
         u = _random(moduli, (1, length), c, (*key, step, 0))
-        v = _combined(rest, moduli, (*key, step, 1))
+        v = _combine(rest, moduli, (*key, step, 1))
         f = convolve(f, _recurrences(operator, v, u, moduli, 2 * length, True)[0], moduli)
         ends = [
             pow(int(-low), -1, p) if low else 0
@@ -165,13 +165,13 @@ def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int, first: int | 
         if attempt:
             found, solved = solve_by_squares(a, right, some, (seed, attempt), first)
         elif a.shape[0] == a.shape[1]:
-            found, solved = _solved(partial(a.multiply, moduli=some), right, some, (seed, 0))
+            found, solved = _solve_square(partial(a.multiply, moduli=some), right, some, (seed, 0))
         else:
             continue
         x[pending[solved]] = found[solved]
         pending = pending[~solved]
     for i in pending:
-        x[i : i + 1] = _eliminated(a, b[i : i + 1], moduli[int(i)], first)
+        x[i : i + 1] = _eliminate(a, b[i : i + 1], moduli[int(i)], first)
     return x
 
 
@@ -188,7 +188,7 @@ def _check_empty_rows(a: SparseMatrix, b: Array, moduli: ModuliSet, first: int |
         raise _without_solution(moduli[row], vector, first)
 
 
-def _eliminated(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Array:
+def _eliminate(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Array:
     """Solve by elimination (1, C, K); NumberError if the matrix is too large for it."""
     if not dense.fits(a.shape, b.shape[2]):
         raise NumberError(
@@ -230,7 +230,7 @@ def solve_by_squares(
     """
     d, e = _diagonals(a, moduli, b, key)
     left, operator = _squares(a, d, e, moduli)
-    x, solved = _solved(operator, left(b), moduli, key)
+    x, solved = _solve_square(operator, left(b), moduli, key)
     rest = _apply("subtract", moduli, a.multiply(x, moduli), b)
     wrong = ~_is_zero(rest)
     if wrong.any():
@@ -263,7 +263,7 @@ def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: i
         if step and early:  # recurrences may be of partial sequences: use complete ones from now on
             f, early, v = np.ones((len(moduli), 1), np.uint32), False, w
         u = _random(moduli, (1, length), like, (seed, step, 5))
-        v = _combined(v, moduli, (seed, step, 6))
+        v = _combine(v, moduli, (seed, step, 6))
         f = convolve(f, _recurrences(operator, v, u, moduli, 2 * length, early)[0], moduli)
     found = np.zeros((len(moduli), length + 1), np.uint32)
     found[:, : f.shape[1]] = f[:, : length + 1]
