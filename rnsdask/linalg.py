@@ -24,7 +24,7 @@ from rnsdask.lazy.exact_elimination import RationalRREF
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.matmul import identity_like, matmul
-from rnsdask.lazy.planning import explained
+from rnsdask.lazy.planning import explain
 from rnsdask.lazy.widening import apply_to_arrays, arrays_alike
 from rnsdask.rns.system import RNS, check_length
 from rnsdask.typing import Integer, Integers, Overflow, PlainArray
@@ -565,4 +565,4 @@ def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int,
     return exponent, mode
 
 
-globals().update((name, explained(globals()[name])) for name in __all__)
+globals().update((name, explain(globals()[name])) for name in __all__)

@@ -14,7 +14,7 @@ from rnsdask.core.ways import must
 from rnsdask.lazy.convolve import convolve
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.operands import N
-from rnsdask.lazy.planning import explained
+from rnsdask.lazy.planning import explain
 from rnsdask.lazy.polynomials import point_count, polynomials_alike
 from rnsdask.lazy.power_series import compose, derivative, exp_series, inverse_series, log_series, power_mod
 from rnsdask.lazy.widening import apply_to_arrays
@@ -375,4 +375,4 @@ def discriminant(f: FieldArray | IntegerArray) -> Integer | FieldArray | PlainAr
     return apply_to_arrays("discriminant", rows.discriminant, *polynomials_alike("discriminant", f))
 
 
-globals().update((name, explained(globals()[name])) for name in __all__)
+globals().update((name, explain(globals()[name])) for name in __all__)

@@ -19,9 +19,16 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
-from rnsdask.lazy.chunks import as_lazy, normalize_chunks, rechunked, without_empty_chunks
-from rnsdask.lazy.number_chunks import joined, joined_alone, numbers_of, rebuilt, words_in_chunk, words_of
-from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
+from rnsdask.lazy.chunks import as_lazy, normalize_chunks, rechunk, without_empty_chunks
+from rnsdask.lazy.number_chunks import (
+    join_chunks,
+    join_single,
+    numbers_of,
+    rebuild_array,
+    words_in_chunk,
+    words_of,
+)
+from rnsdask.lazy.planning import PLANS_QUERIES, explain, explain_methods
 from rnsdask.typing import PlainArray
 
 ArrayType = TypeVar("ArrayType", bound="NumberCollection")
@@ -71,7 +78,7 @@ class NumberCollection(DaskMethodsMixin):
             raise TypeError(f"{own} has words and {wanted} system, got {type(system).__name__}")
         system.check_words(words)
         if isinstance(words, da.Array):
-            words = rechunked(words, {0: -1}) if words.numblocks[0] > 1 else words
+            words = rechunk(words, {0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
         elif isinstance(words, np.ndarray):
             words = words.view()
@@ -266,7 +273,7 @@ class NumberCollection(DaskMethodsMixin):
             self._find_lengths()
             return self.rechunk(chunks)
         return self._with_words(
-            rechunked(self._words, lengths) if self._is_lazy else as_lazy(self._words, lengths)
+            rechunk(self._words, lengths) if self._is_lazy else as_lazy(self._words, lengths)
         )
 
     map_blocks = casting.map_blocks
@@ -309,12 +316,12 @@ class NumberCollection(DaskMethodsMixin):
         return self._with_words(words_of(made(*exprs), self._system, like, words_in_chunk))
 
     def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        finish = joined_alone if PLANS_QUERIES else joined
+        finish = join_single if PLANS_QUERIES else join_chunks
         return finish, (self._words.__dask_postcompute__(), type(self), self._system)
 
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         rebuild = self._numbers().__dask_postpersist__()
-        return rebuilt, (rebuild, type(self), self._system, meta_from_array(self._words))
+        return rebuild_array, (rebuild, type(self), self._system, meta_from_array(self._words))
 
     def compute(self, **kwargs: Any) -> Self:
         """Compute the words, as any Dask collection does; a cluster's workers must run this version.
@@ -365,7 +372,7 @@ class _Blocks(Generic[ArrayType]):
         """Number of chunks."""
         return math.prod(self.shape)
 
-    @explained
+    @explain
     def __getitem__(self, index: Any) -> ArrayType:
         indices = index if isinstance(index, tuple) else (index,)
         return self._array._with_words(self._array._words.blocks[(slice(None), *indices)])

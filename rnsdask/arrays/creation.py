@@ -31,8 +31,14 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import normalize_chunks
-from rnsdask.lazy.foreign import checked_bytes, checked_limbs, encoded, residues_first, words_of_limbs
-from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
+from rnsdask.lazy.foreign import (
+    checked_bytes,
+    checked_limbs,
+    encode_chunk,
+    move_residues_first,
+    words_of_limbs,
+)
+from rnsdask.lazy.inputs import convert_any, is_on_disk, make_readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     N,
@@ -133,9 +139,9 @@ def from_ints(
     """
     found: RNSArray | A
     of_bits = None if bits is None else _moduli_of_bits(bits, moduli)
-    ints = of_any_library(ints)
+    ints = convert_any(ints)
     if is_on_disk(ints):
-        ints = readable(ints)
+        ints = make_readable(ints)
     given: Any = moduli
     if isinstance(ints, da.Array):
         found = _from_lazy_ints(ints, given, signed, chunks, of_bits)
@@ -176,7 +182,7 @@ def _from_lazy_ints(
         moduli, signed = system_of_range(int(limits.min), int(limits.max), signed), None
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
-    words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
+    words = map_chunks(encode_chunk, as_declared(ints)[None], rows=system.rows, like=like, system=system)
     # The type proves a range of the numbers; the bound of a system is checked.
     known = None if limits is None else max(int(limits.max), -int(limits.min))
     array = system.array_type(words, system.with_bound(known))
@@ -263,7 +269,7 @@ def from_residues(
         options: dict[str, Any] = {"axis": axis, "chunks": chunks, "trusted": trusted}
         return FieldArray(from_residues(residues, moduli.moduli, **options).words, moduli)
     given, system = _system_of_residues(moduli, signed, bound)
-    found = residues_first(residues, given, axis, chunks)
+    found = move_residues_first(residues, given, axis, chunks)
     # Other layouts are brought into the layout of words.
     if isinstance(given, ModuliSet) and found.dtype == np.uint32 and axis in (0, -found.ndim):
         array = array_of_residues(found, system, trusted=trusted)
@@ -667,9 +673,9 @@ def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -
         system = system.for_range(min(ends), max(ends))
     bound = None
     if is_lazy_integer(value):
-        words = shapes.filled(x.words, lazy_column(value, system, x.ndim))
+        words = shapes.fill(x.words, lazy_column(value, system, x.ndim))
     else:
-        words, bound = shapes.filled(x.words, system.column(value, x.ndim)), abs(value)
+        words, bound = shapes.fill(x.words, system.column(value, x.ndim)), abs(value)
     return type(x)(words, system.with_bound(bound))
 
 

@@ -18,13 +18,13 @@ from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import (
+    bring_to_common_system,
     common_system,
     find_lengths,
-    in_common_system,
     is_number_array,
-    made_alike,
+    make_alike,
 )
-from rnsdask.lazy.shape import along
+from rnsdask.lazy.shape import index_along
 from rnsdask.typing import Axis, Flag, Flagged, Integer, Integers, Overflow, PlainArray, Shape
 
 N = TypeVar("N", bound=NumberArray)
@@ -70,7 +70,7 @@ def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) 
         find_lengths(*numbers)
     rests = [tuple(0 if k == axis else length for k, length in enumerate(x.shape)) for x in numbers]
     np.concatenate([shapes.model(rest) for rest in rests], axis)
-    found: N = _make_like(numbers, shapes.joined([x.words for x in numbers], axis))
+    found: N = _make_like(numbers, shapes.join([x.words for x in numbers], axis))
     return found
 
 
@@ -284,7 +284,7 @@ def pad(
             before, after = (x.take(some, axis=axis) for some in places)
             x = concatenate([before, x, after], axis) if any(sides) else x
         return x
-    (x,) = in_common_system(x, value)[:1]
+    (x,) = bring_to_common_system(x, value)[:1]
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
     bound = x.system.bound
     found: N = type(x)(words, x.system.with_bound(None if bound is None else max(bound, abs(value))))
@@ -331,7 +331,7 @@ def _check_alike(function: str, arrays: Iterable[Any], *, with_lengths: bool = F
     if not numbers:
         raise ValueError(f"{function} needs at least one array")
     check_one_kind(*numbers)
-    numbers = list(made_alike(*numbers))
+    numbers = list(make_alike(*numbers))
     if with_lengths:
         find_lengths(*numbers)
     return numbers
@@ -456,7 +456,7 @@ def diff(
     numbers = _join(x, axis, prepend, append)
     numbers._find_lengths()
     for _ in range(min(times, max(numbers.shape[axis], 1))):
-        later, earlier = (numbers[along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
+        later, earlier = (numbers[index_along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
         numbers = functions.subtract(later, earlier, overflow=overflow)
     found: N | Flagged[N] = numbers
     return found

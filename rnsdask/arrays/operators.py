@@ -55,23 +55,23 @@ class Operators(NumberCollection):
     # ---- division and powers ------------------------------------------------------------------------------
 
     def __floordiv__(self, other: Self | Integers) -> Self:
-        return functions.divided(self, other, "quotient")[0]
+        return functions.floor_divide(self, other, "quotient")[0]
 
     def __rfloordiv__(self, other: Integers) -> Self:
-        return functions.divided(other, self, "quotient")[0]
+        return functions.floor_divide(other, self, "quotient")[0]
 
     def __mod__(self, other: Self | Integers) -> Self:
-        return functions.divided(self, other, "remainder")[0]
+        return functions.floor_divide(self, other, "remainder")[0]
 
     def __rmod__(self, other: Integers) -> Self:
-        return functions.divided(other, self, "remainder")[0]
+        return functions.floor_divide(other, self, "remainder")[0]
 
     def __divmod__(self, other: Self | Integers) -> tuple[Self, Self]:
-        quotients, remainders = functions.divided(self, other, "quotient", "remainder")
+        quotients, remainders = functions.floor_divide(self, other, "quotient", "remainder")
         return quotients, remainders
 
     def __rdivmod__(self, other: Integers) -> tuple[Self, Self]:
-        quotients, remainders = functions.divided(other, self, "quotient", "remainder")
+        quotients, remainders = functions.floor_divide(other, self, "quotient", "remainder")
         return quotients, remainders
 
     def __pow__(self, exponent: Integers, modulus: SupportsIndex | None = None) -> Self:

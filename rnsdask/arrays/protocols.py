@@ -46,9 +46,9 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "absolute": abs,
     "positive": lambda a: a,
     "divide": lambda a, b: _field_quotient(a, b),
-    "floor_divide": lambda a, b: functions.divided(a, b, "quotient")[0],
-    "remainder": lambda a, b: functions.divided(a, b, "remainder")[0],
-    "divmod": lambda a, b: tuple(functions.divided(a, b, "quotient", "remainder")),
+    "floor_divide": lambda a, b: functions.floor_divide(a, b, "quotient")[0],
+    "remainder": lambda a, b: functions.floor_divide(a, b, "remainder")[0],
+    "divmod": lambda a, b: tuple(functions.floor_divide(a, b, "quotient", "remainder")),
     **{
         name: _relation(symbol)
         for name, symbol in (

@@ -18,8 +18,8 @@ from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields import reconstruction
 from rnsdask.fields.polynomials import index_at
-from rnsdask.lazy.chunks import by_tasks, rechunked
-from rnsdask.lazy.lazy_ints import exact, number
+from rnsdask.lazy.chunks import by_tasks, rechunk
+from rnsdask.lazy.lazy_ints import as_exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
 from rnsdask.lazy.pieces import kept_blocks
@@ -115,7 +115,7 @@ def rational_reconstruct(
     kept, common = shape[: x.ndim - len(axes)], shape[x.ndim - len(axes) :]
     words = x.words.transpose(0, *(k + 1 for k in order))
     if isinstance(words, da.Array):
-        words = rechunked(words, dict.fromkeys(range(1 + len(kept), words.ndim), -1))
+        words = rechunk(words, dict.fromkeys(range(1 + len(kept), words.ndim), -1))
     with by_tasks(words):
         words = words.reshape(len(words), *kept, math.prod(common)) if axes else words[..., None]
     chunks = (*words.chunks[1:-1], (math.prod(common) + 1,)) if isinstance(words, da.Array) else None
@@ -123,7 +123,7 @@ def rational_reconstruct(
     packed = kept_blocks(map_chunks(_fractions, words, chunks=chunks, dtype=object, located=True, **options))
     back = np.argsort(order).tolist()
     numerators = packed[..., :-1].reshape(shape).transpose(back) if axes else packed[..., 0]
-    return Fractions(exact(numerators), number(exact(packed)[..., -1]), confirmed)
+    return Fractions(as_exact(numerators), number(as_exact(packed)[..., -1]), confirmed)
 
 
 def _check_residues(x: Any, moduli: Any) -> tuple[Any, list[int]]:

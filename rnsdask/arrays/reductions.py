@@ -21,7 +21,7 @@ from rnsdask.lazy import topk as selections
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.operands import filled_like
+from rnsdask.lazy.operands import fill_like
 from rnsdask.lazy.tree import checked_split
 from rnsdask.typing import Axis, Flag, Integer, Overflow, PlainArray, Rational, SplitEvery
 
@@ -816,13 +816,13 @@ def _selection(
     check_backend(backend)
     checked_split(split_every, x.ndim)
     if x.ndim > 1:
-        return selections.along_axis(x._words, x.system, count, axis, field, split_every)
+        return selections.select_along_axis(x._words, x.system, count, axis, field, split_every)
     if not x._is_lazy:
         found = selections.select_of_chunk(x._words, x._measured_system(), count)
         return found.values_array() if field == "values" else found.indices_array()
     selection = selections.select(x._words, x.system, count, backend, split_every)
     dtype = np.dtype(object if field == "values" else np.int64)
-    return selections.selected(selection, field, min(abs(count), len(x)), dtype)
+    return selections.select_field(selection, field, min(abs(count), len(x)), dtype)
 
 
 def _divisor(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
@@ -871,7 +871,7 @@ def _prod(x: Any, asked: Asked, overflow: str | None, backend: str) -> Any:
 
     def each() -> Any:
         mode = "raise" if extends(overflow, x) else overflow_mode(overflow, x.system)
-        return (x, filled_like(x._words, 0, np.bool_)) if mode == "flag" else x
+        return (x, fill_like(x._words, 0, np.bool_)) if mode == "flag" else x
 
     return _reduce(x, asked, along, whole, each)
 

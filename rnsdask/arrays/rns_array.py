@@ -15,9 +15,9 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, foreign
-from rnsdask.lazy.check import checked, within_bound
-from rnsdask.lazy.inputs import readable
-from rnsdask.lazy.promotion import fitted
+from rnsdask.lazy.check import check_numbers, check_within_bound
+from rnsdask.lazy.inputs import make_readable
+from rnsdask.lazy.promotion import fit
 from rnsdask.rns.bounds import narrowed
 from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.foreign import system_of
@@ -137,8 +137,8 @@ class RNSArray(Extending, IntegerArray):
         """
         system = self.system.with_bound(None if bound is None else as_integer(bound, "bound"))
         is_proved = trusted or self.system.known_magnitude <= system.known_magnitude
-        made: RNSArray = fitted(
-            RNSArray(self._words if is_proved else within_bound(self._words, system), system)
+        made: RNSArray = fit(
+            RNSArray(self._words if is_proved else check_within_bound(self._words, system), system)
         )
         return made
 
@@ -196,8 +196,8 @@ class RNSArray(Extending, IntegerArray):
 def array_of_residues(residues: Any, system: RNS, *, trusted: bool) -> RNSArray:
     """Make an array of residues of uint32 as :func:`.from_residues` says."""
     system.check_words(residues)
-    residues = readable(residues, 0)
-    return RNSArray(residues if trusted else checked(residues, system), system)
+    residues = make_readable(residues, 0)
+    return RNSArray(residues if trusted else check_numbers(residues, system), system)
 
 
 def array_of_foreign_residues(
@@ -209,4 +209,4 @@ def array_of_foreign_residues(
     array = RNSArray(foreign.words_of_residues(residues, moduli, system, trusted), system)
     if trusted or system.known_magnitude >= stated:
         return array
-    return RNSArray(within_bound(array.words, system), system)
+    return RNSArray(check_within_bound(array.words, system), system)

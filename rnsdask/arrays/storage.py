@@ -29,9 +29,9 @@ from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.place import Place
 from rnsdask.core.ways import REPLACE, Message, Setting, must, with_ways
 from rnsdask.lazy import write
-from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunked, store_chunks
+from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunk, store_chunks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.promotion import in_stored_system
+from rnsdask.lazy.promotion import convert_to_stored
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
@@ -217,7 +217,7 @@ def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any
     """Write and finish a store, now or when the returned value is computed."""
     written = write.write_chunks(words, writer, **how)
     if not compute:
-        finish: Delayed = write.finished(written, writer)
+        finish: Delayed = write.finish_later(written, writer)
         return finish
     with write.removing_failed(writer.discard):
         write.compute_on_own_threads(written)
@@ -234,7 +234,7 @@ def _append(
 ) -> Delayed | None:
     stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
-    array = in_stored_system(array, stored.system)
+    array = convert_to_stored(array, stored.system)
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
@@ -243,7 +243,7 @@ def _append(
     if kept:  # the last chunks, which are not full
         end = slice(stored.shape[axis] - kept, None)
         parts.insert(0, read_words(stored)[(slice(None),) * (1 + axis) + (end,)])
-    words = rechunked(da.concatenate(parts, axis + 1), (-1, *stored.chunks))
+    words = rechunk(da.concatenate(parts, axis + 1), (-1, *stored.chunks))
     system = _system_of_both(stored.system, array.system)
     with checked_workers() if compute else nullcontext():
         writer = store.append(stored, system, axis, array.shape[axis])
@@ -313,7 +313,7 @@ def read_words(
     if part is None and _are_joined(info, wanted):
         return _read_in(info, wanted, None, backend)
     check_graph(info.n_chunks, info.path)
-    return rechunked(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
+    return rechunk(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
 
 
 def stored_chunks(info: store.StoreInfo) -> Lengths:

@@ -79,15 +79,15 @@ def format_of_name(path: str) -> str | None:
 
     A suffix of compression is skipped.
     """
-    return _FILES.get(PurePath(uncompressed(path).lower()).suffix)
+    return _FILES.get(PurePath(strip_compression(path).lower()).suffix)
 
 
-def renamed(path: str, suffix: str) -> str:
+def replace_suffix(path: str, suffix: str) -> str:
     """Return a file's name with another suffix."""
-    return PurePath(uncompressed(path)).with_suffix(suffix).name
+    return PurePath(strip_compression(path)).with_suffix(suffix).name
 
 
-def uncompressed(path: str) -> str:
+def strip_compression(path: str) -> str:
     """Return a file's name without a suffix of compression."""
     return path[: -len(suffix)] if (suffix := compression_of(path)) else path
 

@@ -270,7 +270,7 @@ def reduce(words: Array, system: NumberSystem, operation: str) -> ReductionResul
     """Reduce all numbers by one of :data:`.REDUCTIONS`, given by name."""
     reduction, numbers = REDUCTIONS[operation], _integers(system, words)
     if not numbers:
-        return reduction.of_nothing(_backend(words))
+        return reduction.empty_result(_backend(words))
     value = reduction.of_integers(numbers)
     index = numbers.index(value) if reduction.locates else None
     return ReductionResult(value, index, len(numbers), 0, _backend(words))

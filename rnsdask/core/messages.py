@@ -22,7 +22,7 @@ _URL = re.compile(r"\b[a-z][a-z0-9+.-]*:/{1,2}[^\s\"'<>]+", re.IGNORECASE)
 _VALUE = re.compile(r"([?&;#][^=?&;#\s]*=)[^?&;#\s]*[^?&;#\s:,.)]")
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Replace the secrets in all URLs of a text by asterisks.
 
     Secrets are the user and password before a server's name, and the values of all parameters.
@@ -34,18 +34,18 @@ def redacted(text: str) -> str:
     return _URL.sub(lambda url: _VALUE.sub(rf"\1{HIDDEN}", url[0]), text)
 
 
-def redacted_fields(value: Any) -> Any:
+def redact_fields(value: Any) -> Any:
     """Redact all texts in a value that JSON can hold; any other value becomes its redacted text."""
     if isinstance(value, str):
-        return redacted(value)
+        return redact(value)
     if isinstance(value, dict):
-        return {redacted(str(name)): redacted_fields(field) for name, field in value.items()}
+        return {redact(str(name)): redact_fields(field) for name, field in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [redacted_fields(item) for item in value]
-    return value if isinstance(value, bool | int | float | None) else redacted(str(value))
+        return [redact_fields(item) for item in value]
+    return value if isinstance(value, bool | int | float | None) else redact(str(value))
 
 
-def visible(text: str) -> str:
+def escape(text: str) -> str:
     r"""Escape all unprintable characters of a text but tabs, as Python writes them: ``\x1b``.
 
     Names of files and contents of stores may hold anything: control characters that a terminal obeys, line
@@ -56,7 +56,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-def listed(names: Iterable[str]) -> str:
+def list_some(names: Iterable[str]) -> str:
     """List the first few of some names, in order, and the number of those left out."""
     ordered = sorted(names)
     more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
@@ -66,7 +66,7 @@ def listed(names: Iterable[str]) -> str:
 def tell(line: str) -> None:
     """Print a line on standard error; if that cannot be written, the message is dropped."""
     with suppress(OSError):
-        print(visible(redacted(line)), file=sys.stderr)
+        print(escape(redact(line)), file=sys.stderr)
 
 
 def size_text(count: float) -> str:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rnsdask.core.messages import redacted
+from rnsdask.core.messages import redact
 
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 """Start of a URL, including one that fsspec chains, such as ``simplecache::s3://``."""
@@ -46,7 +46,7 @@ def read_place(path: Any, what: str) -> str:
         return text
     if _is_like_url(text):
         way = "a URL has :// after its scheme, and is given as text, for pathlib makes one slash of two"
-        raise ValueError(f"{redacted(text)}: {what} is no URL: {way}; {_local_way(text)}")
+        raise ValueError(f"{redact(text)}: {what} is no URL: {way}; {_local_way(text)}")
     if not text:
         raise ValueError(f"{what} must not be empty")
     if "\0" in text:
@@ -62,14 +62,14 @@ def _is_like_url(text: str) -> bool:
 
 
 def _local_way(text: str) -> str:
-    return f"a local file or folder of that name is ./{redacted(text)}"
+    return f"a local file or folder of that name is ./{redact(text)}"
 
 
 def read_local(path: Any, what: str) -> str:
     """Return a path that must be local, as :func:`read_place`; ValueError for a URL."""
     text = read_place(path, what)
     if is_url(text):
-        raise ValueError(f"{redacted(text)}: {what} must be a path of this machine, not a URL")
+        raise ValueError(f"{redact(text)}: {what} must be a path of this machine, not a URL")
     return text
 
 

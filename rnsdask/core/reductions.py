@@ -70,7 +70,7 @@ class Reduction:
     locates: bool = False
     ufunc: str | None = None
 
-    def of_nothing(self, backend: str) -> ReductionResult:
+    def empty_result(self, backend: str) -> ReductionResult:
         """Return the result over no numbers; ValueError if there is none."""
         if self.identity is None:
             raise ValueError(f"{self.name} of an empty array: it needs at least one number")

@@ -106,7 +106,7 @@ class Row(Generic[P, R]):
         return {parameter.name: parameter.default for parameter in self.signature.parameters.values()}
 
     @cached_property
-    def offered(self) -> frozenset[str]:
+    def optional(self) -> frozenset[str]:
         """Options that a function need not take."""
         return frozenset(name for name, value in self.defaults.items() if value is not Parameter.empty)
 

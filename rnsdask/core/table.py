@@ -46,14 +46,14 @@ class Entry:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """The function, called as ``call(*blocks, system=..., **options)`` with all options of the row."""
-        function, names, not_taken = self.function, self._of_system, self._not_taken
-        if names == ("system",) and not not_taken:
+        function, names, unused = self.function, self._of_system, self._unused_options
+        if names == ("system",) and not unused:
             return function  # an extra call takes a few percent of a small operation
 
         def call(*blocks: Any, system: Any, **options: Any) -> Any:
             for name in names:
                 options[name] = system if name == "system" else getattr(system, name)
-            for name in not_taken.intersection(options):
+            for name in unused.intersection(options):
                 del options[name]
             return function(*blocks, **options)
 
@@ -62,33 +62,33 @@ class Entry:
     @cached_property
     def overflows(self) -> bool:
         """Whether results may be out of range."""
-        return "mode" in self.taken
+        return "mode" in self.parameters
 
     @cached_property
     def located(self) -> bool:
         """Whether errors name the place of a number."""
-        return "locate" in self.taken
+        return "locate" in self.parameters
 
     @cached_property
     def ranged(self) -> bool:
         """Whether the function uses ranges of the operands."""
-        return "ranges" in self.taken
+        return "ranges" in self.parameters
 
     @cached_property
-    def taken(self) -> frozenset[str]:
+    def parameters(self) -> frozenset[str]:
         """Names of the function's free parameters: those that a partial function has not bound."""
         given = self.function.keywords if isinstance(self.function, partial) else {}
         return frozenset(inspect.signature(self.function).parameters) - set(given)
 
     @cached_property
-    def _not_taken(self) -> frozenset[str]:
+    def _unused_options(self) -> frozenset[str]:
         # Elementwise operations ask for modes, places and ranges alike.
-        return frozenset() if self.row.kind == "numbers" else self.row.offered - self.taken
+        return frozenset() if self.row.kind == "numbers" else self.row.optional - self.parameters
 
     @cached_property
     def _of_system(self) -> tuple[str, ...]:
         options = self.row.signature.parameters
-        return tuple(name for name in OF_SYSTEMS if name in self.taken and name not in options)
+        return tuple(name for name in OF_SYSTEMS if name in self.parameters and name not in options)
 
 
 @dataclass(frozen=True)

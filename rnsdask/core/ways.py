@@ -2,7 +2,7 @@
 
 An error describes the fault in text. Whatever the command line calls otherwise stands in it as a value: ways
 out (:class:`Way`, :class:`Setting`, :class:`Conversions`), parameters and types of arrays. ``str`` gives
-Python's words; :meth:`Message.told` gives those of another table.
+Python's words; :meth:`Message.render` gives those of another table.
 """
 
 from collections.abc import Callable
@@ -152,7 +152,7 @@ class Message(str):
         """Ways out that the message names."""
         return tuple(part for part in self.parts if isinstance(part, Way | Conversions | Setting))
 
-    def told(self, words: Callable[[Part], str]) -> str:
+    def render(self, words: Callable[[Part], str]) -> str:
         """Return the message with each value replaced by the text that a function gives."""
         return "".join(part if isinstance(part, str) else words(part) for part in self.parts)
 

@@ -14,7 +14,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.operands import Numbers, make_like
 from rnsdask.lazy.tree import check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 from rnsdask.typing import SplitEvery
@@ -33,7 +33,7 @@ def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: Split
         best = packed[: system.rows]
     else:
         best, places = system.apply(rows.extrema, words, axes=axes, minimum=minimum)
-    return made_like((x,), best, system, "raise"), places
+    return make_like((x,), best, system, "raise"), places
 
 
 def _extrema_lazily(

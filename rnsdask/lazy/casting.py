@@ -22,7 +22,7 @@ from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks, map_values, nameable
 from rnsdask.lazy.number_chunks import numbers_of, words_of
 from rnsdask.lazy.operands import N, Numbers, is_number_array
-from rnsdask.lazy.promotion import in_grown_system
+from rnsdask.lazy.promotion import convert_to_grown
 from rnsdask.typing import PlainArray
 
 
@@ -237,7 +237,7 @@ def _like_words(made: Any, *, make: Any, system: Any, place: Place) -> Array:
             f"map_blocks takes a function from {_name(make)} to {_name(make)}, or any array with "
             f"dtype=; it returned an object of type {type(made).__name__}"
         )
-    made = in_grown_system(made, system)
+    made = convert_to_grown(made, system)
     if not system.same_numbers(made.system):
         raise ValueError(f"map_blocks must keep the system {system!r}; it returned {made.system!r}")
     _check_shape(made.words.shape[1:], place)

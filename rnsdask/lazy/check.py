@@ -12,7 +12,7 @@ from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
-from rnsdask.lazy.chunks import rechunked, without_empty_chunks
+from rnsdask.lazy.chunks import rechunk, without_empty_chunks
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.rns.bounds import find_excess
 from rnsdask.rns.system import RNS
@@ -55,7 +55,7 @@ def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Pla
     return block if declared is None else block.astype(declared, copy=False)
 
 
-def checked(residues: Any, system: RNS) -> Any:
+def check_numbers(residues: Any, system: RNS) -> Any:
     """Check residues (n, *shape) of numbers, and that no number is greater in magnitude than the bound.
 
     NumPy and CuPy arrays are copied unless they are read-only, so that nobody else can write to them. Each
@@ -64,11 +64,11 @@ def checked(residues: Any, system: RNS) -> Any:
     if not isinstance(residues, da.Array):
         is_private = isinstance(residues, np.ndarray) and not residues.flags.writeable
         return _check_block(residues if is_private else residues.copy(), system=system)
-    residues = rechunked(as_declared(residues), {0: -1})
+    residues = rechunk(as_declared(residues), {0: -1})
     return map_chunks(_check_block, residues, rows=system.rows, located=True, system=system)
 
 
-def within_bound(residues: Any, system: RNS) -> Any:
+def check_within_bound(residues: Any, system: RNS) -> Any:
     """Check that no number is greater in magnitude than the bound, given valid residues.
 
     Return the same array, or a Dask array that checks each chunk when it is computed.

@@ -32,7 +32,7 @@ def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
     return lazy
 
 
-def rechunked(words: da.Array, chunks: Any) -> da.Array:
+def rechunk(words: da.Array, chunks: Any) -> da.Array:
     """Rechunk words as Dask does; arrays that GPUs may hold are exchanged by tasks (:func:`by_tasks`)."""
     result: da.Array = words.rechunk(chunks, method="tasks" if may_be_on_gpus(words) else None)
     return result
@@ -199,4 +199,4 @@ def without_empty_chunks(array: da.Array) -> da.Array:
     if any(map(math.isnan, array.shape)):
         return array
     chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in array.chunks)
-    return array if chunks == array.chunks else rechunked(array, chunks)
+    return array if chunks == array.chunks else rechunk(array, chunks)

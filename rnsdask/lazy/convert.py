@@ -14,7 +14,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.lazy.elementwise import entry_of, mapped
+from rnsdask.lazy.elementwise import entry_of, map_entry
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array
 from rnsdask.rns import evaluation as evaluations
@@ -157,7 +157,7 @@ def _residues_and_moduli(name: str, x: Any, moduli: ModuliSet | None) -> tuple[A
     entry_of(rows.residues_modulo, x, name=name)
     if moduli not in (None, x.system.moduli):
         raise TypeError(f"the array's moduli set is {x.system.moduli!r}, not {moduli!r}")
-    return mapped(rows.residues_modulo, (x.words,), x.system, result=RNS(x.system.moduli)), x.system.moduli
+    return map_entry(rows.residues_modulo, (x.words,), x.system, result=RNS(x.system.moduli)), x.system.moduli
 
 
 # ---- other systems ----------------------------------------------------------------------------------------

@@ -22,12 +22,12 @@ from rnsdask.core.table import Entry
 from rnsdask.core.ways import must
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
+from rnsdask.lazy.chunks import as_lazy, rechunk, without_empty_chunks
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
-from rnsdask.lazy.growing import extends, grown, of_products, of_sums
+from rnsdask.lazy.growing import extend_operands, extends, range_of_products, range_of_sums
 from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
-from rnsdask.lazy.map import map_chunks, unified
+from rnsdask.lazy.map import map_chunks, unify_chunks
 from rnsdask.lazy.operands import (
     N,
     Numbers,
@@ -39,8 +39,8 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     is_number_array,
     lazy_column,
-    made_alike,
-    made_like,
+    make_alike,
+    make_like,
     scalar,
     with_axes,
 )
@@ -125,7 +125,7 @@ def convolve(
     x, y = (_as_array(operand, arrays[0]) for operand in (a, b))
     find_lengths(x, y)
     if not extends(overflow, x, y):
-        x, y = made_alike(x, y)
+        x, y = make_alike(x, y)
     how: dict[str, Any] = {"mode": mode, "axis": axis, "overflow": overflow}
     found: N | Flagged[N] = apply_to_arrays("convolve", rows.convolve, x, y, **how)
     return found
@@ -148,10 +148,10 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if ends := ends_of(operand):
         system = system.for_range(min(ends), max(ends))
     if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), system.with_bound(None), "raise")
+        return make_like((like,), lazy_column(operand, system, 1), system.with_bound(None), "raise")
     value = scalar(operand)
     words = np.asarray(system.column(value, 1), like=meta_of(like.words))
-    return made_like((like,), words, system.with_bound(abs(value)), "raise")
+    return make_like((like,), words, system.with_bound(abs(value)), "raise")
 
 
 def convolve_prime_fields(
@@ -161,7 +161,7 @@ def convolve_prime_fields(
     overflow_mode(overflow, a.system)
     x, y = (Residues(v.words, RNS(v.system.moduli)) for v in (a, b))
     found = convolve_residues(x, y, mode=mode, axis=axis, overflow="wrap")
-    return made_like((a,), found.words, a.system, "raise")
+    return make_like((a,), found.words, a.system, "raise")
 
 
 def convolve_fermat_field(
@@ -173,11 +173,11 @@ def convolve_fermat_field(
     fermat_convolution.check_lengths(field, lengths, mode)
     window = _window(mode, lengths)
     if _goes_in_chunks(x, y, k, mode, field):
-        long, short = (made_like((a,), as_lazy(words), field, "raise") for words in (x, y))
+        long, short = (make_like((a,), as_lazy(words), field, "raise") for words in (x, y))
         return convolve_in_chunks(long, short, k, mode, window)
     options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
     words = _map(_convolve_fermat_block, x, y, window, rows=field.rows, options=options)
-    return made_like((a,), words, field, "raise")
+    return make_like((a,), words, field, "raise")
 
 
 def waiting_in_fermat_field(a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex) -> int:
@@ -209,7 +209,7 @@ def convolve_residues(a: Any, b: Any, *, mode: str, axis: SupportsIndex, overflo
     k = axis_index(axis, ndim)
     lengths = _checked_lengths(with_axes(a.words, ndim), with_axes(b.words, ndim), k, mode)
     window, terms = _window(mode, lengths), min(lengths)
-    (a, b), overflow = grown(partial(_range_of_sums, terms, mode), overflow, a, b)
+    (a, b), overflow = extend_operands(partial(_range_of_sums, terms, mode), overflow, a, b)
     whole = common_system(a, b)
     overflows = overflow_mode(overflow, whole)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
@@ -229,11 +229,11 @@ def convolve_residues(a: Any, b: Any, *, mode: str, axis: SupportsIndex, overflo
     }
     count = system.rows + (overflows == "flag")
     words = _map(_convolve_block, x, y, window, rows=count, options=options)
-    return made_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
+    return make_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
 
 
 def _range_of_sums(terms: int, mode: str, a: Range, b: Range) -> Range:
-    low, high = of_sums(of_products(a, b), terms)
+    low, high = range_of_sums(range_of_products(a, b), terms)
     return (-max(-low, high), max(-low, high)) if mode == "negacyclic" else (low, high)
 
 
@@ -275,7 +275,7 @@ def _map(
     located: dict[str, Any] = {}
     if isinstance(x, da.Array):
         axes = tuple(range(x.ndim))
-        (x, y), _ = unified((x, y), (axes, axes))
+        (x, y), _ = unify_chunks((x, y), (axes, axes))
         places = map(Grid.of(x.chunks[k + 1 : k + 2]).place, np.ndindex(x.numblocks[k + 1]))
         windows = [_window_of(window, overlap, place, 0) for place in places]
         chunks = [c if sum(c) != 1 else d for c, d in zip(x.chunks[1:], y.chunks[1:], strict=True)]
@@ -298,9 +298,9 @@ def _is_long(x: Any, y: Any, axis: int, mode: str) -> bool:
 
 def _with_chunks(x: da.Array, y: da.Array, axis: int, mode: str) -> tuple[da.Array, da.Array, int]:
     """Return words in matching chunks, and how many numbers of its predecessor a chunk of `x` begins with."""
-    y, is_long = rechunked(y, {axis + 1: -1}), _is_long(x, y, axis, mode)
+    y, is_long = rechunk(y, {axis + 1: -1}), _is_long(x, y, axis, mode)
     if x.numblocks[axis + 1] == 1 or is_long:
-        return rechunked(x, {axis + 1: -1}), y, 0
+        return rechunk(x, {axis + 1: -1}), y, 0
     overlap = int(y.shape[axis + 1]) - 1
     if overlap:
         depth = {axis + 1: (overlap, 0)}

@@ -13,8 +13,8 @@ from rnsdask.core.rows import Part, Row
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.core.ways import Message, Way, must
 from rnsdask.lazy import plan
-from rnsdask.lazy.elementwise import align, apply, entry_of, finish, has, mapped, plan_operation
-from rnsdask.lazy.growing import check_shift, extends, grown, grows
+from rnsdask.lazy.elementwise import align, apply, entry_of, finish, has, map_entry, plan_operation
+from rnsdask.lazy.growing import check_shift, extend_operands, extends, grows
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import (
@@ -24,7 +24,7 @@ from rnsdask.lazy.operands import (
     integer_of,
     is_lazy_integer,
     is_number_array,
-    made_like,
+    make_like,
     scalar,
     with_machine_integers,
 )
@@ -35,7 +35,7 @@ _NAMES: dict[tuple[Part, ...], str] = {("quotient",): "floor_divide", ("remainde
 _RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}
 
 
-def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "") -> Any:
+def floor_divide(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "") -> Any:
     """Divide an array by any integer or an array, or an integer by an array, rounding down: each of `parts`.
 
     ZeroDivisionError if the divisor is the integer 0. A 0 in an array, or a lazy 0, is found when the result
@@ -56,7 +56,7 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     elif found.entry.ranged:
         options["ranges"] = known
     system = found.system
-    words, n = mapped(row, align(found, values), system, count=len(parts), **options), system.rows
+    words, n = map_entry(row, align(found, values), system, count=len(parts), **options), system.rows
     systems = [plan.result_system(found.meeting, _RESULTS[part], known) for part in parts]
     return [finish(found, values, words[i * n : (i + 1) * n], made) for i, made in enumerate(systems)]
 
@@ -69,12 +69,12 @@ def _extend(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tup
         return min(0, *(low for low, _ in found)), max(0, *(high for _, high in found))
 
     if is_number_array(divisor):
-        (dividend, divisor), _ = grown(results, None, dividend, divisor)
+        (dividend, divisor), _ = extend_operands(results, None, dividend, divisor)
         return dividend, divisor
     y = _range_of_divisor(divisor, dividend.system)
-    (dividend,), _ = grown(lambda x: results(x, y), None, dividend)
+    (dividend,), _ = extend_operands(lambda x: results(x, y), None, dividend)
     if y[1] < 0 and not dividend.system.signed:
-        (dividend,), _ = grown(lambda x: (-1, x[1]), None, dividend)
+        (dividend,), _ = extend_operands(lambda x: (-1, x[1]), None, dividend)
     return dividend, divisor
 
 
@@ -95,8 +95,8 @@ def divide(a: Operand, b: Operand) -> Any:
     if is_number_array(b):
         return apply(rows.multiply, a, apply(rows.inverse, b))
     if is_lazy_integer(b):
-        words = mapped(rows.divide_by, (a.words,), a.system, integer=("divisor", b))
-        return made_like((a,), words, a.system, "raise")
+        words = map_entry(rows.divide_by, (a.words,), a.system, integer=("divisor", b))
+        return make_like((a,), words, a.system, "raise")
     return apply(rows.divide_by, a, divisor=scalar(b))
 
 
@@ -129,7 +129,7 @@ def right_shift(x: Operand, bits: Any) -> Any:
     _check_shifts(rows.right_shift, x)
     # No number is longer than the range, so longer shifts have the same result.
     most = max(end.bit_length() for end in x.system.value_range)
-    return divided(x, _power_of_two(bits, most), ("quotient",), "right_shift")[0]
+    return floor_divide(x, _power_of_two(bits, most), ("quotient",), "right_shift")[0]
 
 
 def _check_shifts(row: Row[..., Any], x: Operand) -> None:
@@ -150,7 +150,7 @@ def _apply_shift(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None
         blocks = (x.words, np.full((1,) * x.words.ndim, min(value, LONGEST_SHIFT), dtype=np.int64))
     else:
         blocks = with_machine_integers(x, bits, "numbers of bits")
-    return finish(found, (x,), mapped(row, blocks, found.system, mode=found.mode, integer=integer))
+    return finish(found, (x,), map_entry(row, blocks, found.system, mode=found.mode, integer=integer))
 
 
 def _shift(bits: Any) -> int:

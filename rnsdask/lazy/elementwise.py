@@ -21,19 +21,19 @@ from rnsdask.lazy.operands import (
     Numbers,
     Operand,
     blocks_of,
-    brought,
-    filled_like,
+    bring_to_system,
+    fill_like,
     integer_of,
     is_lazy_integer,
     is_number_array,
     is_number_type,
     known_of,
-    made_like,
+    make_like,
     prepare,
     scalar,
 )
 from rnsdask.lazy.plan import Plan
-from rnsdask.lazy.promotion import fitted
+from rnsdask.lazy.promotion import fit
 from rnsdask.rns.compare import RELATIONS, choose
 
 # ---- tables -----------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _relate_integer(a: Array, integer: Any, *, relation: str, operation: str, sy
 # ---- arrays -----------------------------------------------------------------------------------------------
 
 
-def mapped(
+def map_entry(
     row: Row[..., Any],
     blocks: Sequence[Any],
     system: NumberSystem,
@@ -176,7 +176,7 @@ def apply_plan(found: Plan, values: Sequence[Operand], **options: Any) -> Any:
     """Apply an operation by its plan, made for these operands."""
     row, entry = found.row, found.entry
     if entry.plan is not None:
-        found = found.by_options(options)
+        found = found.with_options(options)
     blocks = align(found, values)
     if found.may_measure:
         found = measure(found, values)
@@ -184,7 +184,7 @@ def apply_plan(found: Plan, values: Sequence[Operand], **options: Any) -> Any:
         options["ranges"] = found.ranges
     if found.given is not None:
         options["given"] = found.given
-    words = mapped(row, blocks, found.system, mode=found.mode, **options)
+    words = map_entry(row, blocks, found.system, mode=found.mode, **options)
     return words if row.gives is not None else finish(found, values, words)
 
 
@@ -195,10 +195,10 @@ def finish(found: Plan, values: Sequence[Operand], words: Any, system: Any = Non
     """
     overflows, is_flagged = found.entry.overflows, found.wanted == "flag"
     mode = "flag" if is_flagged and overflows else "raise"
-    result = made_like(values, words, found.result if system is None else system, mode)
+    result = make_like(values, words, found.result if system is None else system, mode)
     if is_flagged:
-        return result if overflows else (result, filled_like(words, 0, np.bool_))
-    return fitted(result) if found.is_fitted else result
+        return result if overflows else (result, fill_like(words, 0, np.bool_))
+    return fit(result) if found.is_fitted else result
 
 
 def plan_operation(
@@ -224,14 +224,14 @@ def measure(found: Plan, values: Sequence[Operand]) -> Plan:
     if not found.ranges:
         return found
     pairs = zip(values, found.ranges, strict=True)
-    return found.beside(
+    return found.with_ranges(
         tuple([v._measured_system().known_range if is_number_type(type(v)) else own for v, own in pairs])
     )
 
 
 def align(found: Plan, values: Sequence[Operand]) -> tuple[Any, ...]:
     """Return the blocks of a plan's operands."""
-    return blocks_of(values if found.is_alike else brought(values, found.meeting), found.meeting)
+    return blocks_of(values if found.is_alike else bring_to_system(values, found.meeting), found.meeting)
 
 
 def absolute(x: Operand, overflow: str | None) -> Any:
@@ -239,8 +239,8 @@ def absolute(x: Operand, overflow: str | None) -> Any:
     entry_of(rows.compare, x, name="absolute")
     if x.system.is_signed:
         return apply(rows.absolute, x, overflow=overflow)
-    mode, result = overflow_mode(overflow, x.system), made_like((x,), x.words, x.system, "raise")
-    return (result, filled_like(x.words, 0, np.bool_)) if mode == "flag" else result
+    mode, result = overflow_mode(overflow, x.system), make_like((x,), x.words, x.system, "raise")
+    return (result, fill_like(x.words, 0, np.bool_)) if mode == "flag" else result
 
 
 def choose_greater(name: str, a: Operand, b: Operand) -> Any:
@@ -261,7 +261,7 @@ def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
     blocks, system = prepare(*values, masks=(condition,))
     words = map_chunks(choose, *blocks, rows=system.rows, dtype=system.word_dtype)
     known = plan.ranges_of(tuple(map(known_of, values)), system)
-    return made_like(values, words, plan.result_system(system, ranges.hull, known), "raise")
+    return make_like(values, words, plan.result_system(system, ranges.hull, known), "raise")
 
 
 def relate(a: Numbers, relation: str, b: Operand) -> Any:
@@ -273,7 +273,7 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
         if is_lazy_integer(b):
             return map_chunks(_relate_integer, as_lazy(a.words), b, system=a.system, **how)
         if side := _side_of(scalar(b), a.system):
-            return filled_like(a.words, RELATIONS[relation](0, side), np.bool_)
+            return fill_like(a.words, RELATIONS[relation](0, side), np.bool_)
     values = (a, b)
     found = plan_operation(row, values, name=relation)
     system = found.system if is_equality else measure(found, values).system
@@ -285,10 +285,10 @@ def compare(a: Numbers, b: Operand, name: str = "compare") -> Any:
     if not is_number_array(b) and not is_lazy_integer(b):
         entry_of(rows.compare, a, name=name)
         if side := _side_of(scalar(b), a.system):
-            return filled_like(a.words, -side, np.int8)
+            return fill_like(a.words, -side, np.int8)
     values = (a, b)
     found = plan_operation(rows.compare, values, name=name)
-    return mapped(rows.compare, align(found, values), measure(found, values).system)
+    return map_entry(rows.compare, align(found, values), measure(found, values).system)
 
 
 def _side_of(value: int, system: NumberSystem) -> int:

@@ -26,9 +26,16 @@ from rnsdask.fields.exact_elimination import (
     results_of_parts,
 )
 from rnsdask.fields.exact_solutions import ranks, solutions
-from rnsdask.lazy.lazy_ints import exact, number
+from rnsdask.lazy.lazy_ints import as_exact, number
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.matrices import checked, common_rank, joined_words, map_matrices, map_to_integers, square
+from rnsdask.lazy.matrices import (
+    check_matrices,
+    check_square,
+    common_rank,
+    joined_words,
+    map_matrices,
+    map_to_integers,
+)
 from rnsdask.lazy.pieces import join_blocks, kept_blocks
 from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
@@ -49,7 +56,7 @@ class RationalRREF(NamedTuple):
 
 def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:
     """Determinants of square matrices, or of matrices of polynomials, coefficients ascending."""
-    words, system = square("det", x, of_polynomials=variables == 1), x.system
+    words, system = check_square("det", x, of_polynomials=variables == 1), x.system
     if variables:
         lengths = 1, 1, polynomial_determinants.length_of(*words.shape[-2:])
         function = polynomial_determinants.integers
@@ -65,12 +72,14 @@ def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:
 def rank(x: Any) -> Any:
     """Ranks over the rationals, int64."""
     options: dict[str, Any] = {"system": x.system, "dtype": np.int64, "rows": None}
-    return number(kept_blocks(map_matrices("rank", ranks, checked("rank", x), (1, 1), **options))[..., 0, 0])
+    return number(
+        kept_blocks(map_matrices("rank", ranks, check_matrices("rank", x), (1, 1), **options))[..., 0, 0]
+    )
 
 
 def charpoly(x: Any, *, moduli: RNS | None = None) -> Any:
     """Characteristic polynomials, coefficients ascending."""
-    words = square("charpoly", x)
+    words = check_square("charpoly", x)
     found = _by_groups_of_primes("charpoly", words, x.system)
     if found is None:
         found = map_to_integers("charpoly", polynomials, words, (1, words.shape[-1] + 1), x.system)
@@ -99,7 +108,7 @@ def solve(
 
 def inv(x: Any, *, modulo: tuple[int, ...] | None = None, moduli: RNS | None = None) -> Any:
     """Inverses: numerators and denominators, or modulo a product of coprime factors."""
-    words, system = square("inv", x), x.system
+    words, system = check_square("inv", x), x.system
     if modulo is not None:
         options: dict[str, Any] = {"factors": modulo, "located": True, "of_identity": True}
         lengths = words.shape[-2:]
@@ -113,7 +122,7 @@ def inv(x: Any, *, modulo: tuple[int, ...] | None = None, moduli: RNS | None = N
 
 def rref(x: Any) -> RationalRREF:
     """Reduced row echelon forms over the rationals."""
-    words = checked("rref", x)
+    words = check_matrices("rref", x)
     rows, columns = words.shape[-2:]
     packed = map_to_integers("rref", echelon.rational_forms, words, (rows + 1, columns + 1), x.system)
     pivots = packed[..., : min(rows, columns), columns].astype(np.int64)
@@ -122,7 +131,7 @@ def rref(x: Any) -> RationalRREF:
 
 def nullspace(x: Any, *, moduli: RNS | None = None) -> Any:
     """Bases of the rational solutions of ``A @ v == 0``, as primitive integer vectors."""
-    words, found = checked("nullspace", x), rank(x)
+    words, found = check_matrices("nullspace", x), rank(x)
     own = common_rank((np.asarray(found) if isinstance(found, int) else found)[None], [""])
     lengths = words.shape[-1], words.shape[-1] - own
     function = echelon.rational_nullspaces
@@ -165,7 +174,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     parts = kept_blocks(da.concatenate(list(blocks)), groups)
     joined = combine_tree(parts, join_blocks, (0,), f"matrix-{name}-parts")
     chunks = *joined.chunks[1:-1], (lengths[1],)
-    return exact(
+    return as_exact(
         map_chunks(
             results_of_parts,
             joined,

@@ -19,8 +19,8 @@ from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
 from rnsdask.fields.ntt import interleaved, separated
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.chunks import rechunked
-from rnsdask.lazy.inputs import ReadBySlices, of_any_library, readable
+from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.inputs import ReadBySlices, convert_any, make_readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.rns import foreign
@@ -35,7 +35,7 @@ Words: TypeAlias = "NDArray[np.uint32 | np.uint64] | da.Array | PlainArray[np.ui
 _LIMB_TYPES = {32: np.uint32, 64: np.uint64}
 
 
-def encoded(block: Any, *, system: NumberSystem) -> Any:
+def encode_chunk(block: Any, *, system: NumberSystem) -> Any:
     """Encode a chunk of integers (1, *shape), or of their text, as words."""
     flat, shape = flat_integers(block[0])
     words = system.encode(flat)
@@ -45,7 +45,7 @@ def encoded(block: Any, *, system: NumberSystem) -> Any:
 # ---- residues ---------------------------------------------------------------------------------------------
 
 
-def residues_first(
+def move_residues_first(
     residues: Any, moduli: ModuliSet | WideModuli, axis: SupportsIndex, chunks: Any = None
 ) -> Any:
     """Move the axis of residues, of any integer type, to the front: (n, *shape).
@@ -53,12 +53,12 @@ def residues_first(
     An array that is read by slices becomes lazy, as does a memory-mapped NumPy file if `chunks` are given.
     """
     check_dense(residues, "residues")
-    residues = of_any_library(residues)
+    residues = convert_any(residues)
     _check_array(residues, "residues", "iuO", "integers")
     axis = _checked_axis(residues, axis, len(moduli), "residue")
     if isinstance(residues, np.memmap) and chunks is not None:
         residues = _lazy_file(residues, axis, len(moduli), chunks)
-    return _move_to_front(readable(residues, axis), axis)
+    return _move_to_front(make_readable(residues, axis), axis)
 
 
 def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
@@ -139,7 +139,7 @@ def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any
 
 def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) -> Any:
     """Convert limbs of 32 or 64 bits, or bytes, along an axis, least significant first, to words."""
-    limbs = _move_to_front(as_declared(readable(limbs, axis)), axis)
+    limbs = _move_to_front(as_declared(make_readable(limbs, axis)), axis)
     options: dict[str, Any] = {"system": system, "signed": signed}
     return map_chunks(foreign.words_of_limbs, limbs, rows=system.rows, located=True, **options)
 
@@ -147,7 +147,7 @@ def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) ->
 def checked_limbs(limbs: Any, axis: SupportsIndex) -> tuple[Any, int]:
     """Check an array of limbs from any library; return it with its axis of limbs."""
     check_dense(limbs, "limbs")
-    limbs = of_any_library(limbs)
+    limbs = convert_any(limbs)
     _check_array(limbs, "limbs", "u", "uint32 or uint64", (4, 8))
     return limbs, _checked_axis(limbs, axis, None, "limb")
 
@@ -166,9 +166,9 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
                 f"{octets.size % width} bytes remain after the last whole number"
             )
         data = octets.reshape(-1, width)
-    data = of_any_library(data)
+    data = convert_any(data)
     _check_array(data, "bytes", "u", "uint8", (1,))
-    data = readable(data, -1)
+    data = make_readable(data, -1)
     _checked_axis(data, -1, None if length is None else _as_positive(length, "length"), "byte")
     return data if little else data[..., ::-1]
 
@@ -298,7 +298,7 @@ def _move_to_front(array: Any, axis: int) -> Any:
     """Move one axis to the front, in one chunk on Dask."""
     if not isinstance(array, da.Array):
         return np.moveaxis(array, axis, 0)
-    return rechunked(da.moveaxis(array, axis, 0), {0: -1})
+    return rechunk(da.moveaxis(array, axis, 0), {0: -1})
 
 
 def _axis_of(x: Numbers, axis: SupportsIndex) -> int:
@@ -363,7 +363,7 @@ def _permute(name: str, function: Callable[[Any], Any], array: Any, *, numbers_f
         return function(array)
     axes = tuple(range(array.ndim))
     given, made = ((*axes[1:], 0), axes) if numbers_first else (axes, (*axes[1:], 0))
-    array = rechunked(array, {given.index(0): -1})
+    array = rechunk(array, {given.index(0): -1})
     meta = meta_from_array(array).reshape((0,) * array.ndim)
     permuted: da.Array = da.blockwise(
         function, made, array, given, dtype=array.dtype, meta=meta, token=f"field-{name}"

@@ -17,7 +17,7 @@ from rnsdask.lazy import elementwise
 from rnsdask.lazy.elementwise import apply, entry_of, has
 from rnsdask.lazy.integer_operands import are_integers, sides_of, with_arrays
 from rnsdask.lazy.operands import N, Numbers, Operand, ends_of, is_lazy_integer, is_number_array
-from rnsdask.lazy.promotion import fitted
+from rnsdask.lazy.promotion import fit
 from rnsdask.rns.compare import RELATIONS
 from rnsdask.typing import Condition, Flag, Flagged, Integers, Overflow, PlainArray
 
@@ -216,7 +216,7 @@ def clip(x: N, min: N | Integers | None = None, max: N | Integers | None = None)
         if is_number_array(end) or is_lazy_integer(end) or after != (low, high):
             numbers = elementwise.choose_greater(name, numbers, end)
         low, high = after
-    limited: N = fitted(type(numbers)(numbers.words, numbers.system.holding((low, high))))
+    limited: N = fit(type(numbers)(numbers.words, numbers.system.holding((low, high))))
     return limited
 
 
@@ -381,9 +381,9 @@ def relate(a: Any, relation: str, b: Operand) -> PlainArray[np.bool_]:
     return found
 
 
-def divided(dividend: N | Integers, divisor: N | Integers, *parts: Part) -> list[N]:
+def floor_divide(dividend: N | Integers, divisor: N | Integers, *parts: Part) -> list[N]:
     """Apply floor division, and return the `parts` as arrays: ``"quotient"`` and ``"remainder"``."""
-    results: list[Any] = division.divided(dividend, divisor, parts)
+    results: list[Any] = division.floor_divide(dividend, divisor, parts)
     return results
 
 

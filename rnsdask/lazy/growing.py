@@ -17,12 +17,12 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ranges import Range
 from rnsdask.lazy import plan
-from rnsdask.lazy.inputs import is_on_disk, of_any_library
-from rnsdask.lazy.operands import Numbers, Operand, brought, is_lazy_integer, known_of
+from rnsdask.lazy.inputs import convert_any, is_on_disk
+from rnsdask.lazy.operands import Numbers, Operand, bring_to_system, is_lazy_integer, known_of
 from rnsdask.rns.system import check_length
 
 
-def grown(
+def extend_operands(
     result: Callable[..., Range], overflow: str | None, *operands: Operand
 ) -> tuple[tuple[Any, ...], str | None]:
     """Return an operation's operands, extended if results extend, and its mode of overflow.
@@ -30,8 +30,8 @@ def grown(
     `result` computes the range of the results from the operands' ranges. RNSOverflowError if results may be
     too long for any moduli set.
     """
-    system, mode = plan.extended(result, overflow, tuple(map(known_of, operands)))
-    return operands if system is None else brought(operands, system), mode
+    system, mode = plan.extend(result, overflow, tuple(map(known_of, operands)))
+    return operands if system is None else bring_to_system(operands, system), mode
 
 
 def extends(overflow: str | None, *arrays: Any) -> bool:
@@ -41,24 +41,24 @@ def extends(overflow: str | None, *arrays: Any) -> bool:
 
 def grows(*arrays: Any) -> bool:
     """Whether results of an operation without a mode of overflow take more moduli: if all systems grow."""
-    return plan.grow(*(array.system for array in arrays))
+    return plan.all_grow(*(array.system for array in arrays))
 
 
 # ---- ranges of results ------------------------------------------------------------------------------------
 
 
-def of_products(a: Range, b: Range) -> Range:
+def range_of_products(a: Range, b: Range) -> Range:
     """Range of products, limited in length."""
     check_length(max(_bits(a) + _bits(b) - 1, 1))
     return ranges.multiply(a, b)
 
 
-def of_sums(a: Range, terms: int) -> Range:
+def range_of_sums(a: Range, terms: int) -> Range:
     """Range of sums of up to `terms` numbers."""
     return min(0, a[0] * terms), max(0, a[1] * terms)
 
 
-def of_powers(base: Range, most: int) -> Range:
+def range_of_powers(base: Range, most: int) -> Range:
     """Range of powers by exponents from 0 to `most`."""
     magnitude = max(map(abs, base))
     if magnitude < 2 or most < 1:
@@ -68,7 +68,7 @@ def of_powers(base: Range, most: int) -> Range:
     return (-highest if base[0] < 0 else 0), highest
 
 
-def of_power(base: Range, exponent: int) -> Range:
+def range_of_power(base: Range, exponent: int) -> Range:
     """Range of powers by one exponent, limited in length."""
     magnitude = max(map(abs, base))
     if magnitude > 1:
@@ -78,7 +78,7 @@ def of_power(base: Range, exponent: int) -> Range:
 
 def greatest_exponent(exponents: Any) -> int:
     """Return the greatest of an array of exponents, which must be in memory; 0 if it is empty."""
-    exponents = of_any_library(exponents)
+    exponents = convert_any(exponents)
     array = exponents if hasattr(exponents, "dtype") else np.asarray(exponents)
     if array.dtype.kind not in "iu":
         raise TypeError(f"exponents must be integers of a machine type, got {array.dtype}")

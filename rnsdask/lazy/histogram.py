@@ -21,7 +21,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ways import must
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.lazy_ints import exact
+from rnsdask.lazy.lazy_ints import as_exact
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import Numbers, integer_of
 from rnsdask.lazy.ranks import places
@@ -159,7 +159,7 @@ def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[
         delayed(_edges_between, pure=True)(*ends, count), shape=(), meta=np.empty((), dtype=object)
     )
     edges = map_values(_edges_block, found[None], dtype=object, chunks=((count + 1,),))
-    return _sum_counts(words, count, found, system=system), exact(edges)
+    return _sum_counts(words, count, found, system=system), as_exact(edges)
 
 
 def _edges_between(lowest: Any, highest: Any, count: int) -> Any:

@@ -22,7 +22,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy, by_tasks
 from rnsdask.lazy.map import map_values
-from rnsdask.lazy.operands import is_number_array, of_known_lengths
+from rnsdask.lazy.operands import compute_lengths, is_number_array
 
 _WHOLE = slice(None)
 
@@ -173,7 +173,7 @@ def _expand(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
         count = _consumes(item)
         axes = tuple(range(axis, axis + count))
         if _is_lazy_mask(item) and not any(np.isnan(shape[k]) for k in axes):
-            item = of_known_lengths(item)
+            item = compute_lengths(item)
         parts.append(_Part(item, axes))
         axis += count
     for part in parts:
@@ -392,10 +392,10 @@ def _reshape(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
 
 def _take_at(words: da.Array, index: da.Array) -> da.Array:
     """Select from the first axis of the numbers by a lazy array of nonnegative positions."""
-    if words.shape[1] == 0 and of_known_lengths(index).size:
+    if words.shape[1] == 0 and compute_lengths(index).size:
         raise IndexError("an index is out of bounds: there are no numbers along its axis")
     if 0 in (words.shape[1], index.size):  # Dask's indexing fails here
-        shape = (words.shape[0], *of_known_lengths(index).shape, *words.shape[2:])
+        shape = (words.shape[0], *compute_lengths(index).shape, *words.shape[2:])
         nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
         return nothing
     is_line = index.ndim == 1  # its length may be unknown
@@ -467,9 +467,9 @@ def _take_jointly(
         places = part.axes or (None,)
         if item.dtype == np.bool_:
             found = nonzero(item if item.ndim else item.reshape(1))
-            positions += zip(map(of_known_lengths, found), places, strict=True)
+            positions += zip(map(compute_lengths, found), places, strict=True)
         else:
-            positions.append((of_known_lengths(item), *places))
+            positions.append((compute_lengths(item), *places))
     try:
         common = np.broadcast_shapes(*(index.shape for index, _ in positions))
     except ValueError:

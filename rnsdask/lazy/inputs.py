@@ -23,7 +23,7 @@ class ReadBySlices:
         return np.array(self._array[key])
 
 
-def of_any_library(values: Any) -> Any:
+def convert_any(values: Any) -> Any:
     """Convert other libraries' arrays in memory to NumPy; arrays on disk get a NumPy type.
 
     All else is returned unchanged: arrays of NumPy, CuPy and Dask, and values that are not arrays.
@@ -34,7 +34,7 @@ def of_any_library(values: Any) -> Any:
         return values
     library = type(values).__module__.partition(".")[0]
     if library == "xarray":
-        return of_any_library(values.data)
+        return convert_any(values.data)
     if library != "pandas" and any(hasattr(values, name) for name in _IN_MEMORY):
         return np.asarray(values)
     if library == "tensorstore":
@@ -57,7 +57,7 @@ def is_on_disk(values: Any) -> bool:
     return isinstance(values, ReadBySlices) or (is_array and getattr(values, "chunks", None) is not None)
 
 
-def readable(values: Any, axis: int | None = None) -> Any:
+def make_readable(values: Any, axis: int | None = None) -> Any:
     """Return an array of NumPy, CuPy or Dask; an array that is read by slices becomes lazy.
 
     In the latter, `axis` is kept in one chunk, such as the axis of a number's residues.

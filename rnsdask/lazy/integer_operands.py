@@ -16,7 +16,7 @@ from rnsdask.core.ways import Message, with_ways
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
+from rnsdask.lazy.operands import Numbers, Operand, is_number_array, make_like
 from rnsdask.lazy.plan import with_integers
 from rnsdask.rns.convert import as_python_ints, flat_values
 
@@ -64,14 +64,14 @@ def as_numbers(values: Any, like: Numbers) -> Any:
             system = system.for_range(ends.min, ends.max)
         options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_beside(meta)}
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
-        return made_like((like,), words, system.with_bound(None), "raise")
+        return make_like((like,), words, system.with_bound(None), "raise")
     system = with_integers(system, partial(_integers, values))
     words = np.asarray(_encode(values, system), like=values if backend_name(values) == "cuda" else meta)
     if isinstance(like.words, da.Array) and words.size > system.rows:
         if isinstance(words, np.ndarray):
             words.flags.writeable = False  # so that it is not copied
         words = as_lazy(words, (system.rows, *_chunks_like(words.shape[1:], like.words)))
-    return made_like((like,), words, system, "raise")
+    return make_like((like,), words, system, "raise")
 
 
 def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
@@ -156,7 +156,7 @@ def numbers_of(small: Any, like: Numbers) -> Any:
     system = like.system.for_range(int(ends.min), int(ends.max), signed=False)
     words = map_chunks(_encode_block, small[None], rows=system.rows, located=True, system=system)
     bound = max(-int(ends.min), int(ends.max))
-    return made_like((like,), words, system.with_bound(bound), "raise")
+    return make_like((like,), words, system.with_bound(bound), "raise")
 
 
 def _encode_block(block: Array, *, system: NumberSystem, place: Place) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rnsdask.fields import integer_polynomials
-from rnsdask.lazy.lazy_ints import exact, number
+from rnsdask.lazy.lazy_ints import as_exact, number
 from rnsdask.lazy.pieces import kept_blocks
 from rnsdask.lazy.polynomials import map_each, map_pairs, point_count
 from rnsdask.lazy.promotion import common_bound
@@ -15,7 +15,7 @@ from rnsdask.lazy.promotion import common_bound
 Function = Callable[..., Any]
 
 
-def divided(f: Any, g: Any) -> tuple[Any, Any]:
+def divide(f: Any, g: Any) -> tuple[Any, Any]:
     """Quotients and remainders by polynomials with the leading coefficient 1 or -1."""
     first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
     packed = _of_pairs(integer_polynomials.divided, f, g, first + second)
@@ -75,13 +75,13 @@ def _of_pairs(function: Function, f: Any, g: Any, length: int, located: bool = T
     """Apply a function to the chunks of two arrays, as :func:`map_pairs`: Python ints (*batch, length)."""
     system = common_bound(f, g)
     found = map_pairs(function, f, g, length, None, located, system=system, dtype=object, **options)
-    return exact(kept_blocks(found))
+    return as_exact(kept_blocks(found))
 
 
 def _of_series(name: str, function: Function, f: Any, length: int, **options: Any) -> Any:
     """Apply a function to the chunks of series: Python ints (*batch, length)."""
     how: dict[str, Any] = {"system": f.system, "dtype": object, "located": True, "token": f"poly-{name}"}
-    return exact(kept_blocks(map_each(function, f, length, None, **{**how, **options})))
+    return as_exact(kept_blocks(map_each(function, f, length, None, **{**how, **options})))
 
 
 def _rationals(packed: Any) -> tuple[Any, Any]:

@@ -121,7 +121,7 @@ def _finish_plain(
     return made
 
 
-def exact(found: Any) -> Any:
+def as_exact(found: Any) -> Any:
     """Return Python ints from a function as an array, a lazy one with their arithmetic."""
     return _ExactResults.of_ints(found) if isinstance(found, da.Array) else found
 

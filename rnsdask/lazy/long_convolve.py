@@ -7,11 +7,11 @@ import numpy as np
 from rnsdask.core import rows
 from rnsdask.fields.fermat_convolution import has_cyclic_transform
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.ntt import chunk_length, intt, ntt
-from rnsdask.lazy.operands import Numbers, made_like
-from rnsdask.lazy.shape import filled_chunks, joined
+from rnsdask.lazy.operands import Numbers, make_like
+from rnsdask.lazy.shape import fill_chunks, join
 
 
 def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tuple[int, int]) -> Any:
@@ -45,7 +45,7 @@ def transform_length(field: FermatField, lengths: tuple[int, int], mode: str) ->
 
 
 def _part(array: Numbers, axis: int, first: int, stop: int) -> Any:
-    return made_like(
+    return make_like(
         (array,), array.words[(*(slice(None),) * (axis + 1), slice(first, stop))], array.system, "raise"
     )
 
@@ -58,6 +58,6 @@ def _pad(array: Numbers, axis: int, length: int, chunk: int) -> Any:
     chunks = [*words.chunks]
     chunks[axis + 1] = (chunk,) * (shape[axis + 1] // chunk) + (shape[axis + 1] % chunk,)
     column = np.zeros((words.shape[0], *(1,) * (words.ndim - 1)), words.dtype)
-    zeros = filled_chunks(words, column, tuple(shape), chunks)
-    padded = rechunked(joined([words, zeros], axis), {axis + 1: chunk})
-    return made_like((array,), padded, array.system, "raise")
+    zeros = fill_chunks(words, column, tuple(shape), chunks)
+    padded = rechunk(join([words, zeros], axis), {axis + 1: chunk})
+    return make_like((array,), padded, array.system, "raise")

@@ -25,7 +25,7 @@ from rnsdask.backend import Array, WorkersArray, backend_name, empty_like_chunks
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
-from rnsdask.lazy.chunks import as_lazy, rechunked
+from rnsdask.lazy.chunks import as_lazy, rechunk
 from rnsdask.lazy.planning import PLANS_QUERIES
 
 # Dask's tokens would be decimal, which Python refuses for longer integers.
@@ -149,12 +149,12 @@ def _blockwise(
         concatenate=True,
         dtype=meta.dtype,
         meta=meta,
-        **named(name),
+        **name_option(name),
     )
     return made
 
 
-def named(name: str) -> dict[str, str]:
+def name_option(name: str) -> dict[str, str]:
     """Return the option of ``da.blockwise`` that names the result.
 
     A rewritten expression must have another name, so that for expressions this is only a prefix.
@@ -223,7 +223,7 @@ def _align(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tu
     lengths: Sequence[Any] = words[0].chunks if words else ()
     if len(words) > 1 and not matched:
         # Rows are never cut, and may differ between arrays.
-        words, found = unified(words, [(("rows", i), *axes[1:]) for i in range(len(words))])
+        words, found = unify_chunks(words, [(("rows", i), *axes[1:]) for i in range(len(words))])
         lengths = [words[0].chunks[0], *(found[axis] for axis in axes[1:])]
     remaining = iter(words)
     pairs: list[tuple[Any, Any]] = []
@@ -235,7 +235,7 @@ def _align(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tu
     return lengths, pairs
 
 
-def unified(
+def unify_chunks(
     arrays: Sequence[da.Array], labels: Sequence[Sequence[Any]]
 ) -> tuple[list[da.Array], dict[Any, tuple[int, ...]]]:
     """Give arrays common chunks along axes of the same label; return these chunks by label too."""
@@ -247,7 +247,7 @@ def unified(
     for array, along in zip(arrays, labels, strict=True):
         axes = zip(along, array.shape, array.chunks, strict=True)
         chunks = tuple([own if n == 1 or math.isnan(sum(own)) else common[label] for label, n, own in axes])
-        made.append(array if chunks == array.chunks else rechunked(array, chunks))
+        made.append(array if chunks == array.chunks else rechunk(array, chunks))
     return made, common
 
 

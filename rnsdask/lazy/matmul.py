@@ -16,20 +16,20 @@ from rnsdask.core.place import Grid, Place
 from rnsdask.core.ways import Kind, Message
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.growing import grown, of_products, of_sums
+from rnsdask.lazy.growing import extend_operands, range_of_products, range_of_sums
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.map import map_chunks, unified
+from rnsdask.lazy.map import map_chunks, unify_chunks
 from rnsdask.lazy.operands import (
     N,
     Numbers,
     common_system,
     find_lengths,
     is_number_array,
-    made_alike,
-    made_like,
+    make_alike,
+    make_like,
     with_axes,
 )
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.tree import check_sizes, combine_tree, put_in_box
 from rnsdask.lazy.widening import apply_to_arrays
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
@@ -92,7 +92,7 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None
         found = apply_to_arrays("matmul", rows.matmul, x, y, overflow=overflow)
         return found
     _as_matrices(x, y)  # raises errors with the vectors' shapes
-    row = made_like((x,), x.words[:, None], x.system, "raise")
+    row = make_like((x,), x.words[:, None], x.system, "raise")
     product: Any = apply_to_arrays("matmul", rows.matmul, row, y, overflow=overflow)
     if not isinstance(product, tuple):
         found = product[0]
@@ -105,8 +105,10 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None
 def product_of_residues(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Multiply arrays of residues, at least one of which has several axes."""
     terms = int(a.words.shape[-1])
-    (a, b), overflow = grown(lambda x, y: of_sums(of_products(x, y), terms), overflow, a, b)
-    a, b = made_alike(a, b)
+    (a, b), overflow = extend_operands(
+        lambda x, y: range_of_sums(range_of_products(x, y), terms), overflow, a, b
+    )
+    a, b = make_alike(a, b)
     whole = common_system(a, b)
     mode = overflow_mode(overflow, whole)
     x, y, kept = _as_matrices(a, b)
@@ -116,17 +118,17 @@ def product_of_residues(a: Numbers, b: Numbers, *, overflow: str | None = None) 
     known = reach if reach < a.system.greatest_magnitude and (mode == "raise" or is_safe) else None
     checked = "wrap" if is_safe and mode == "raise" else mode
     product, mask = _words(x, y, (a.system, b.system), checked, products.add)
-    result = made_like((a,), product[kept], whole.with_bound(known), "raise")
+    result = make_like((a,), product[kept], whole.with_bound(known), "raise")
     return (result, mask[kept]) if mode == "flag" else result
 
 
 def product_of_elements(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Multiply arrays of elements of fields, at least one of which has several axes."""
-    a, b = made_alike(a, b)
+    a, b = make_alike(a, b)
     mode = overflow_mode(overflow, a.system)
     x, y, kept = _as_matrices(a, b)
     words, _ = _words(x, y, (a.system, b.system), mode, _sum_of_elements)
-    return made_like((a,), words[kept], a.system, "raise")
+    return make_like((a,), words[kept], a.system, "raise")
 
 
 def _sum_of_elements(parts: Sequence[Product], system: Any) -> Product:
@@ -157,7 +159,7 @@ def identity_like(x: Numbers) -> Any:
     """Make identity matrices, modulo M, in the shape of an array of square matrices; lazy if it is."""
     system = x.system
     words = map_chunks(_identity_block, x.words, rows=system.rows, located=True, system=system)
-    return made_like((x,), words, system.with_bound(1), "raise")
+    return make_like((x,), words, system.with_bound(1), "raise")
 
 
 def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
@@ -223,7 +225,7 @@ def _multiply(x: Any, y: Any, system: Any) -> Any:
 def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add: Add) -> da.Array:
     """Multiply chunks, add products along the contracted axis in a tree, and check the results."""
     system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
-    (x, y), _ = unified((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
+    (x, y), _ = unify_chunks((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
     axes = ("k", *batch, "i", "j")
     partials = da.blockwise(
         _multiply_blocks,
@@ -261,12 +263,12 @@ def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: 
     like = next((block for block in (x, y) if not isinstance(block, np.ndarray)), x)
     x, y = (np.asarray(block, like=like) for block in (x, y))
     if not is_exact:
-        return boxed(Product(_multiply(x, y, systems[0]), 0), x.ndim)
-    return boxed(products.exact_product(x, y, systems), x.ndim)
+        return put_in_box(Product(_multiply(x, y, systems[0]), 0), x.ndim)
+    return put_in_box(products.exact_product(x, y, systems), x.ndim)
 
 
 def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any, add: Add) -> Any:  # noqa: ARG001
-    return boxed(add(blocks.ravel().tolist(), system), blocks.ndim)
+    return put_in_box(add(blocks.ravel().tolist(), system), blocks.ndim)
 
 
 def _finish_block(box: Any, *, system: Any, mode: str, grid: Grid, place: Place) -> Any:

@@ -8,7 +8,7 @@ from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.rows import Row
-from rnsdask.lazy.elementwise import entry_of, mapped
+from rnsdask.lazy.elementwise import entry_of, map_entry
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import (
     N,
@@ -18,7 +18,7 @@ from rnsdask.lazy.operands import (
     is_array,
     is_lazy_integer,
     is_number_array,
-    made_like,
+    make_like,
     prepare,
     scalar,
 )
@@ -131,5 +131,5 @@ def _apply(
     system, blocks = operands.system, operands.blocks
     if exponents is not None:
         blocks = blocks_with_integers(blocks, arrays[0].words, exponents, "exponents")
-    words = mapped(row, blocks, system, **options)
-    return made_like((*values, m), words, system, "raise")
+    words = map_entry(row, blocks, system, **options)
+    return make_like((*values, m), words, system, "raise")

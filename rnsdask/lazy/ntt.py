@@ -17,11 +17,11 @@ from rnsdask.core.axes import axis_index
 from rnsdask.core.place import Place
 from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
-from rnsdask.lazy.chunks import by_tasks, rechunked
-from rnsdask.lazy.elementwise import mapped
+from rnsdask.lazy.chunks import by_tasks, rechunk
+from rnsdask.lazy.elementwise import map_entry
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import N, find_lengths, made_like
+from rnsdask.lazy.operands import N, find_lengths, make_like
 
 
 def chunk_length(length: int, longest: int) -> int:
@@ -39,21 +39,21 @@ def transform_in_chunks(
 ) -> da.Array:
     """Transform an array (n, *shape) along an axis, in chunks of at least :func:`chunk_length`."""
     steps = FourStep(system, words.shape[axis + 1], chunk, inverse, negacyclic)
-    parts = divided(words, axis, steps)
+    parts = divide_axis(words, axis, steps)
     for step in ("columns", "rows"):
-        parts = stepped(parts, steps, step)
-    return joined(parts, axis, steps)
+        parts = transform_step(parts, steps, step)
+    return join_steps(parts, axis, steps)
 
 
-def divided(words: da.Array, axis: int, steps: FourStep) -> da.Array:
+def divide_axis(words: da.Array, axis: int, steps: FourStep) -> da.Array:
     """View the chunks of an axis as rows: (n, *batch, K, C)."""
-    last = rechunked(da.moveaxis(words, axis + 1, -1), {-1: steps.chunk})
+    last = rechunk(da.moveaxis(words, axis + 1, -1), {-1: steps.chunk})
     with by_tasks(last):
         rows: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.chunk)
     return rows
 
 
-def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = None) -> da.Array:
+def transform_step(parts: da.Array, steps: FourStep, step: str, backend: str | None = None) -> da.Array:
     """Transform the ``"columns"``, or after them the ``"rows"``.
 
     With a `backend`, chunks on the host are moved to it and back.
@@ -62,7 +62,7 @@ def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = N
     return _map_parts(_step, parts, steps, located=True, token=f"field-ntt-{step}", **options)
 
 
-def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
+def join_steps(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
     """Join the result of the steps to one axis in its order, in chunks of length C."""
     ordered = _map_parts(_order, parts, steps, token="field-ntt-order")
     with by_tasks(ordered):
@@ -72,7 +72,7 @@ def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
 
 def _map_parts(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
     """Map a function over the parts that each chunk has for one of the next step; each makes a row of it."""
-    given = rechunked(parts, {-2: -1, -1: steps.part}).swapaxes(-2, -1)
+    given = rechunk(parts, {-2: -1, -1: steps.part}).swapaxes(-2, -1)
     chunks = (*given.chunks[1:-2], (1,) * steps.parts, (steps.chunk,))
     mapped: da.Array = map_chunks(
         function, given, rows=len(given), chunks=chunks, dtype=given.dtype, steps=steps, **options
@@ -161,8 +161,8 @@ def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse
         words = transform_in_chunks(words, system, k, length, **how)
     else:
         if len(chunks) > 1:
-            words = rechunked(words, {k + 1: -1})
-        words = mapped(rows.transform, (words,), system, axis=k, **how)
+            words = rechunk(words, {k + 1: -1})
+        words = map_entry(rows.transform, (words,), system, axis=k, **how)
     if len(chunks) > 1:
-        words = rechunked(words, {k + 1: chunks})
-    return made_like((f,), words, system, "raise")
+        words = rechunk(words, {k + 1: chunks})
+    return make_like((f,), words, system, "raise")

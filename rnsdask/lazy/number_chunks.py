@@ -14,7 +14,7 @@ from dask.base import tokenize
 from rnsdask.backend import Array, empty_like_chunks
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Grid, Place
-from rnsdask.lazy.map import array_of_tasks, keys_of, named
+from rnsdask.lazy.map import array_of_tasks, keys_of, name_option
 
 Make = Callable[..., Any]
 """Constructor of a number system's array class, called with words and the system."""
@@ -26,7 +26,9 @@ def numbers_of(words: da.Array, make: Make, system: NumberSystem) -> da.Array:
     name = f"rns-numbers-{tokenize(words.name, system)}"
     call = partial(_number_chunk, make=make, system=system)
     meta = np.empty((0,) * (words.ndim - 1), dtype=object)
-    numbers: da.Array = da.blockwise(call, axes[1:], words, axes, dtype=object, meta=meta, **named(name))
+    numbers: da.Array = da.blockwise(
+        call, axes[1:], words, axes, dtype=object, meta=meta, **name_option(name)
+    )
     return numbers
 
 
@@ -60,23 +62,23 @@ def words_in_chunk(chunk: Any, *, place: Place) -> Array:  # noqa: ARG001  (`wor
     return words
 
 
-def joined(results: Any, finish_words: Any, make: Make, system: NumberSystem) -> Any:
+def join_chunks(results: Any, finish_words: Any, make: Make, system: NumberSystem) -> Any:
     """Join the computed chunks, in nested lists as from Dask, to one array of numbers."""
     finish, arguments = finish_words
     return make(finish([_nested_words(results)], *arguments), system)
 
 
-def joined_alone(results: Any, *arguments: Any) -> Any:
+def join_single(results: Any, *arguments: Any) -> Any:
     """Join the computed chunks of an array that is a single expression."""
     (chunks,) = results
-    return joined(chunks, *arguments)
+    return join_chunks(chunks, *arguments)
 
 
 def _nested_words(results: Any) -> Any:
     return list(map(_nested_words, results)) if isinstance(results, list | tuple) else results.words
 
 
-def rebuilt(
+def rebuild_array(
     graph: Any, rebuild_numbers: Any, make: Make, system: NumberSystem, like: Array, **options: Any
 ) -> Any:
     """Make an array of numbers from the graph of its chunks, as Dask does after ``persist``."""

@@ -24,10 +24,10 @@ from rnsdask.core.ways import Kind, Message
 from rnsdask.lazy import plan
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
-from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
+from rnsdask.lazy.inputs import convert_any, is_on_disk, make_readable
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.plan import Known
-from rnsdask.lazy.promotion import in_system
+from rnsdask.lazy.promotion import convert_to_system
 
 
 class Numbers(Protocol):
@@ -159,7 +159,9 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
             Message("at least one operand must be ", Kind("RNSArray", "a"), ", got integers only")
         )
     system, is_alike = plan.meeting_of(list(map(known_of, operands)))
-    return Operands(blocks_of(operands if is_alike else brought(operands, system), system, masks), system)
+    return Operands(
+        blocks_of(operands if is_alike else bring_to_system(operands, system), system, masks), system
+    )
 
 
 def blocks_of(operands: Sequence[Operand], system: Any, masks: Sequence[Any] = ()) -> tuple[Any, ...]:
@@ -178,11 +180,11 @@ def blocks_of(operands: Sequence[Operand], system: Any, masks: Sequence[Any] = (
             )
     masks = [as_mask(mask) for mask in masks]
     if len(words) + len(masks) > 1:
-        masks = [of_known_lengths(mask) for mask in masks]
+        masks = [compute_lengths(mask) for mask in masks]
         arrays = list(filter(is_number_array, operands))
         find_lengths(*arrays)
         words = [array.words for array in arrays]
-    moved = on_one_processor([*masks, *words])
+    moved = bring_to_one_processor([*masks, *words])
     masks, words = moved[: len(masks)], moved[len(masks) :]
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
@@ -219,31 +221,31 @@ def _column_block(integer: Any, *, system: Any, ndim: int) -> Any:
     return system.column(integer_of(integer), ndim)
 
 
-def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
+def make_alike(*arrays: Numbers) -> tuple[Any, ...]:
     """Convert arrays of residues to their common system; other arrays stay unchanged.
 
     ValueError if they have no common system; TypeError if they are on different processors.
     """
     given = [array.words for array in arrays]
     if all(type(words) is np.ndarray for words in given):  # as for most small arrays
-        return in_common_system(*arrays)
+        return bring_to_common_system(*arrays)
     moved = [
-        array if found is words else made_like((array,), found, array.system, "raise")
-        for array, words, found in zip(arrays, given, on_one_processor(given), strict=True)
+        array if found is words else make_like((array,), found, array.system, "raise")
+        for array, words, found in zip(arrays, given, bring_to_one_processor(given), strict=True)
     ]
-    return in_common_system(*moved)
+    return bring_to_common_system(*moved)
 
 
-def in_common_system(*operands: Operand) -> tuple[Any, ...]:
-    """Return operands with their arrays, all of one kind, in one system, as :func:`made_alike`."""
+def bring_to_common_system(*operands: Operand) -> tuple[Any, ...]:
+    """Return operands with their arrays, all of one kind, in one system, as :func:`make_alike`."""
     system, is_alike = plan.meeting_of(list(map(known_of, operands)))
-    return operands if is_alike else brought(operands, system)
+    return operands if is_alike else bring_to_system(operands, system)
 
 
-def brought(operands: Sequence[Operand], system: Any) -> tuple[Any, ...]:
+def bring_to_system(operands: Sequence[Operand], system: Any) -> tuple[Any, ...]:
     """Return operands with their arrays converted to a system, repeated operands only once."""
     arrays = {id(operand): operand for operand in operands if is_number_array(operand)}
-    made = {key: in_system(array, system) for key, array in arrays.items()}
+    made = {key: convert_to_system(array, system) for key, array in arrays.items()}
     return tuple([made.get(id(operand), operand) for operand in operands])
 
 
@@ -264,7 +266,7 @@ def find_lengths(*arrays: Numbers) -> None:
             array.compute_chunk_sizes()
 
 
-def of_known_lengths(values: Any) -> Any:
+def compute_lengths(values: Any) -> Any:
     """Return a plain array with its lengths, computed if Dask does not know them."""
     if not isinstance(values, da.Array) or not any(map(math.isnan, values.shape)):
         return values
@@ -294,14 +296,14 @@ def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what:
     `words`. TypeError or ValueError if they are of another type, masked, on another processor or of a shape
     that does not broadcast.
     """
-    integers = of_any_library(integers)
+    integers = convert_any(integers)
     if not hasattr(integers, "dtype"):
         integers = np.asarray(integers, like=meta_from_array(words))
     if integers.dtype.kind not in "iu":
         raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
-    integers = readable(integers) if is_on_disk(integers) else integers
-    _, integers = on_one_processor([words, integers])
-    integers = of_known_lengths(integers)
+    integers = make_readable(integers) if is_on_disk(integers) else integers
+    _, integers = bring_to_one_processor([words, integers])
+    integers = compute_lengths(integers)
     shape = broadcast_shape([*(tuple(block.shape[1:]) for block in blocks), tuple(integers.shape)])
     return tuple(with_axes(block, len(shape)) for block in (*blocks, as_declared(integers)[None]))
 
@@ -314,7 +316,7 @@ def as_mask(mask: Any) -> Any:
     return as_declared(mask)[None]
 
 
-def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
+def bring_to_one_processor(arrays: Sequence[Any]) -> list[Any]:
     """Return arrays on one processor; TypeError if one is known to be of NumPy and another of CuPy.
 
     If chunks of one are on the GPU of each process that has one, tasks move NumPy's chunks there.
@@ -361,7 +363,7 @@ def with_axes(array: Any, ndim: int) -> Any:
     return array[(slice(None), *(None,) * missing)] if missing else array
 
 
-def made_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -> Any:
+def make_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -> Any:
     """Make an array of the operands' kind; with ``"flag"``, a pair of it and the mask in the last row."""
     array_type: Any = next(type(operand) for operand in operands if is_number_type(type(operand)))
     if mode == "flag":
@@ -369,7 +371,7 @@ def made_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -
     return array_type(words, system)
 
 
-def filled_like(words: Any, value: int, dtype: DTypeLike) -> Any:
+def fill_like(words: Any, value: int, dtype: DTypeLike) -> Any:
     """Fill an array (*shape) with a value that ranges determine without reading words (rows, *shape).
 
     A lazy array stays in the graph: it may raise when it is computed, and such an error must not be lost.

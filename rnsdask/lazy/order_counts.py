@@ -12,7 +12,7 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.elementwise import compare
 from rnsdask.lazy.map import reduce_chunks
 from rnsdask.lazy.operands import Numbers, Operand
-from rnsdask.lazy.tree import boxed, combine_tree
+from rnsdask.lazy.tree import combine_tree, put_in_box
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def _count_block(order: Any, *, place: Place) -> NDArray[np.object_]:
     first = None
     if less + greater:
         first = place.flat_index(int((order != 0).argmax()))
-    return boxed(OrderCounts(less, order.size - less - greater, greater, first), order.ndim)
+    return put_in_box(OrderCounts(less, order.size - less - greater, greater, first), order.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    return boxed(reduce(combine, blocks.flat, OrderCounts(0, 0, 0, None)), blocks.ndim)
+    return put_in_box(reduce(combine, blocks.flat, OrderCounts(0, 0, 0, None)), blocks.ndim)

@@ -72,7 +72,7 @@ class Plan:
     is_fitted: bool = False
     given: tuple[Any, ...] | None = None
 
-    def beside(self, ranges: tuple[Range, ...]) -> "Plan":
+    def with_ranges(self, ranges: tuple[Range, ...]) -> "Plan":
         """Return the plan for chunks with other ranges of the operands; the results' plan stays."""
         if not self.system.extends or ranges == self.ranges:
             return self
@@ -82,7 +82,7 @@ class Plan:
         is_safe = _is_within(self.row.result(*ranges), self.system.value_range)
         return replace(self, ranges=ranges, mode="wrap" if is_safe and self.wanted == "raise" else self.mode)
 
-    def by_options(self, options: dict[str, Any]) -> "Plan":
+    def with_options(self, options: dict[str, Any]) -> "Plan":
         """Return the plan for given options, as the entry plans it, if results depend on the options."""
         if self.entry.plan is None or not self.system.extends:
             return self
@@ -125,7 +125,7 @@ def plan_of(
     entry: Entry = entry_in(row, systems, name)
     meeting = None
     if entry.overflows and row.result is not None:
-        meeting, overflow = extended(row.result, overflow, known)
+        meeting, overflow = extend(row.result, overflow, known)
     if meeting is None:
         meeting, is_alike = meeting_of(known)
     else:
@@ -307,12 +307,12 @@ def extends(overflow: str | None, *systems: NumberSystem) -> bool:
     return chosen_mode(overflow, *systems) == "extend"
 
 
-def grow(*systems: NumberSystem) -> bool:
+def all_grow(*systems: NumberSystem) -> bool:
     """Whether results of an operation without a mode of overflow take more moduli: if all systems grow."""
     return all(system.grows for system in systems) and extends(None, *systems)
 
 
-def extended(
+def extend(
     result: Callable[..., Range], overflow: str | None, known: Sequence[Known]
 ) -> tuple[Any, str | None]:
     """Return the system that operands need for their results, and the operation's remaining mode.

@@ -18,7 +18,7 @@ elemwise: Callable[..., Any] = getattr(da, "elemwise", da.core.elemwise)
 """Dask's class for applying a function to the elements of arrays."""
 
 
-def explained(function: Function) -> Function:
+def explain(function: Function) -> Function:
     """Wrap a function so that errors of missing parts of Dask's expressions become a QueryPlanningError."""
     if not (PLANS_QUERIES and isinstance(function, FunctionType)):
         return function
@@ -27,11 +27,11 @@ def explained(function: Function) -> Function:
 
 
 def explain_methods(kind: type) -> None:
-    """Wrap all methods that a class defines, as :func:`explained` does."""
+    """Wrap all methods that a class defines, as :func:`explain` does."""
     if PLANS_QUERIES:
         for name, value in list(vars(kind).items()):
             if isinstance(value, FunctionType):
-                setattr(kind, name, explained(value))
+                setattr(kind, name, explain(value))
 
 
 @cache

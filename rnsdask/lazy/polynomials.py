@@ -13,8 +13,8 @@ from rnsdask.backend import Array
 from rnsdask.core import rows
 from rnsdask.fields import polynomial_values, power_series, rational_functions
 from rnsdask.fields.system import FiniteFields
-from rnsdask.lazy.chunks import as_lazy, rechunked
-from rnsdask.lazy.map import map_chunks, unified
+from rnsdask.lazy.chunks import as_lazy, rechunk
+from rnsdask.lazy.map import map_chunks, unify_chunks
 from rnsdask.lazy.matrices import numbers_like
 from rnsdask.lazy.operands import Operand, broadcast_shape
 from rnsdask.lazy.widening import arrays_alike
@@ -38,7 +38,7 @@ def polynomials_alike(name: str, *operands: Operand, axes: int = 1) -> tuple[Any
     return arrays
 
 
-def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
+def pair_words(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
     """Return words (rows, *batch, A, 1) and (rows, *batch, 1, C) of two arrays, with matching chunks.
 
     Two axes of coefficients become four instead of A and C. Each has one chunk.
@@ -48,13 +48,13 @@ def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
     parts = []
     for words, last in ((f.words, every + one), (g.words, one + every)):
         if isinstance(words, da.Array):
-            words = rechunked(words, dict.fromkeys(range(words.ndim - axes, words.ndim), -1))
+            words = rechunk(words, dict.fromkeys(range(words.ndim - axes, words.ndim), -1))
         own = words.ndim - axes
         parts.append(words[(slice(None), *(None,) * (ndim - own), *(slice(None),) * (own - 1), *last)])
     if not any(isinstance(part, da.Array) for part in parts):
         return parts[0], parts[1], None
     along = tuple(range(ndim + 2 * axes))
-    (x, y), found = unified(list(map(as_lazy, parts)), (along, along))
+    (x, y), found = unify_chunks(list(map(as_lazy, parts)), (along, along))
     return x, y, tuple(found[axis] for axis in along[1:ndim])
 
 
@@ -72,7 +72,7 @@ def map_pairs(
 
     With `located` it is also called with ``place=``, the :class:`.Place` of its chunk.
     """
-    x, y, batch = side_by_side(f, g)
+    x, y, batch = pair_words(f, g)
     chunks = None if batch is None else (*batch, (1,), (length,))
     token = f"poly-{options.get('operation', function.__name__)}"
     how: dict[str, Any] = {"rows": rows, "chunks": chunks, "token": token, "located": located}
@@ -85,7 +85,7 @@ def _pair_block(x: Array, y: Array, *, of_pair: Callable[..., Array], **options:
 
 def one_chunk(f: Any) -> Any:
     """Return words with the axis of coefficients in one chunk."""
-    return rechunked(f.words, {f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
+    return rechunk(f.words, {f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
 
 
 def map_each(function: Callable[..., Any], f: Any, length: int, rows: int | None, /, **options: Any) -> Any:
@@ -128,7 +128,7 @@ def common_divisor(f: Any, g: Any) -> Any:
     )
 
 
-def divided(f: Any, g: Any) -> tuple[Any, Any]:
+def divide(f: Any, g: Any) -> tuple[Any, Any]:
     """Quotients and remainders of polynomials."""
     first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
     how: dict[str, Any] = {"operation": rows.divided.name, "system": f.system}

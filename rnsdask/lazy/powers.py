@@ -7,8 +7,15 @@ from typing import Any, SupportsIndex, overload
 from rnsdask.core import rows
 from rnsdask.core.generic import check_exponent
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy.elementwise import apply, entry_of, finish, has, mapped, plan_operation
-from rnsdask.lazy.growing import extends, greatest_exponent, grown, grows, of_power, of_powers
+from rnsdask.lazy.elementwise import apply, entry_of, finish, has, map_entry, plan_operation
+from rnsdask.lazy.growing import (
+    extend_operands,
+    extends,
+    greatest_exponent,
+    grows,
+    range_of_power,
+    range_of_powers,
+)
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
     N,
@@ -16,10 +23,10 @@ from rnsdask.lazy.operands import (
     check_machine_integers,
     is_array,
     is_lazy_integer,
-    made_like,
+    make_like,
     with_machine_integers,
 )
-from rnsdask.lazy.promotion import fitted
+from rnsdask.lazy.promotion import fit
 from rnsdask.lazy.widening import by_table
 from rnsdask.rns import powers
 from rnsdask.typing import Flag, Flagged, Integers, Overflow
@@ -71,7 +78,7 @@ def power(x: N, exponent: Integers, *, overflow: Overflow | Flag | None = None) 
         blocks = with_machine_integers(x, exponent, "exponents")
     else:
         integer = ("exponent", exponent)
-    found = finish(planned, (x,), mapped(row, blocks, planned.system, mode=planned.mode, integer=integer))
+    found = finish(planned, (x,), map_entry(row, blocks, planned.system, mode=planned.mode, integer=integer))
     return found
 
 
@@ -86,11 +93,11 @@ def _extend(x: Numbers, exponent: Any, overflow: str | None) -> tuple[Any, str |
         )
     if is_array(exponent):
         most = greatest_exponent(exponent)
-        (x,), overflow = grown(lambda base: of_powers(base, most), overflow, x)
+        (x,), overflow = extend_operands(lambda base: range_of_powers(base, most), overflow, x)
     else:
         k = as_integer(exponent, "exponent")
         check_exponent(k)
-        (x,), overflow = grown(lambda base: of_power(base, k), overflow, x)
+        (x,), overflow = extend_operands(lambda base: range_of_power(base, k), overflow, x)
     return x, overflow
 
 
@@ -133,16 +140,16 @@ def power_modulo(x: N, exponent: Integers, modulus: SupportsIndex) -> N:
 @by_table(rows.power_modulo)
 def _power_modulo(x: Numbers, exponent: Any, m: int) -> Any:
     if grows(x):
-        (x,), _ = grown(lambda _: (min(m, 0), max(m, 0)), None, x)
+        (x,), _ = extend_operands(lambda _: (min(m, 0), max(m, 0)), None, x)
     system = x.system
     powers.check_modulus(m, system)
     if is_array(exponent):
         blocks = with_machine_integers(x, exponent, "exponents")
-        words = mapped(rows.power_modulo_by_array, blocks, system, modulus=m)
+        words = map_entry(rows.power_modulo_by_array, blocks, system, modulus=m)
     else:
         k = as_integer(exponent, "exponent")
-        words = mapped(rows.power_modulo, (x.words,), system, modulus=m, exponent=k)
-    return fitted(made_like((x,), words, system.with_bound(abs(m) - 1), "raise"))
+        words = map_entry(rows.power_modulo, (x.words,), system, modulus=m, exponent=k)
+    return fit(make_like((x,), words, system.with_bound(abs(m) - 1), "raise"))
 
 
 def inverse(x: N) -> N:

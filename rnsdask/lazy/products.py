@@ -23,9 +23,9 @@ from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.operands import Numbers, made_like
-from rnsdask.lazy.shape import along
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.operands import Numbers, make_like
+from rnsdask.lazy.shape import index_along
+from rnsdask.lazy.tree import check_sizes, combine_tree, put_in_box
 from rnsdask.rns.system import check_length
 from rnsdask.typing import SplitEvery
 
@@ -73,7 +73,7 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     else:
         factors = _axis_factors_block(words, axes=axes, **options)
     words = map_chunks(_finish_block, factors, rows=system.rows + (mode == "flag"), located=True, **options)
-    return made_like((x,), words, system.with_bound(bound), mode)
+    return make_like((x,), words, system.with_bound(bound), mode)
 
 
 def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
@@ -86,8 +86,8 @@ def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
         while (length := int(x.words.shape[1 + axis])) > 1:
             half = length // 2
             ends = (0, half, 2 * half, length)
-            parts = [x.words[along(axis, slice(*pair))] for pair in pairwise(ends)]
-            first, second, last = (made_like((x,), words, x.system, "raise") for words in parts)
+            parts = [x.words[index_along(axis, slice(*pair))] for pair in pairwise(ends)]
+            first, second, last = (make_like((x,), words, x.system, "raise") for words in parts)
             if length % 2:
                 single.append(last)
             x = apply(rows.multiply, first, second, overflow="extend")
@@ -134,12 +134,12 @@ def _result(factors: Any, system: NumberSystem, mode: str) -> Any:
 
 
 def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str) -> np.ndarray[Any, Any]:
-    return boxed(_factors(to_backend(block, backend), system, mode), block.ndim)
+    return put_in_box(_factors(to_backend(block, backend), system, mode), block.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
     factors = reduce(partial(_combine, system=system), blocks.flat)
-    return boxed(factors, blocks.ndim) if keepdims else factors
+    return put_in_box(factors, blocks.ndim) if keepdims else factors
 
 
 def _result_block(factors: Any, *, system: NumberSystem, mode: str) -> Any:

@@ -14,7 +14,7 @@ from rnsdask.rns.extend import holds_every_value
 from rnsdask.rns.system import RNS
 
 
-def in_system(x: Any, system: RNS) -> Any:
+def convert_to_system(x: Any, system: RNS) -> Any:
     """Convert an array of residues to another system, with a bound if one is known.
 
     RNSOverflowError if the system does not hold a number; for a lazy array when it is computed.
@@ -32,14 +32,14 @@ def in_system(x: Any, system: RNS) -> Any:
     return type(x)(map_chunks(_convert, x.words, rows=count, located=True, **options), target)
 
 
-def in_grown_system(x: Any, system: Any) -> Any:
+def convert_to_grown(x: Any, system: Any) -> Any:
     """Convert an array to a system of its kind, if one of both systems grows; else return it."""
-    return in_system(x, system) if plan.meet_by_growth(system, x.system) else x
+    return convert_to_system(x, system) if plan.meet_by_growth(system, x.system) else x
 
 
-def in_stored_system(array: Any, system: Any) -> Any:
+def convert_to_stored(array: Any, system: Any) -> Any:
     """Convert an array that grows to the moduli of the stored array, which must hold its numbers."""
-    return in_system(array, system) if plan.is_appended_by_growth(array.system, system) else array
+    return convert_to_system(array, system) if plan.is_appended_by_growth(array.system, system) else array
 
 
 def common_bound(a: Any, b: Any) -> RNS:
@@ -53,7 +53,7 @@ def _convert(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:
     return promotion.converted(block, system, target, place.flat_index)
 
 
-def fitted(x: Any) -> Any:
+def fit(x: Any) -> Any:
     """Remove the moduli that an array's bound does not need, if its system grows.
 
     In memory the residues are copied, so that the removed ones are freed.

@@ -29,7 +29,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.recompute import recompute
-from rnsdask.lazy.tree import boxed, combine_tree
+from rnsdask.lazy.tree import combine_tree, put_in_box
 from rnsdask.rns import sort
 from rnsdask.rns.sort import RankSummary, combine_summaries, taken
 
@@ -136,12 +136,12 @@ def _sample_block(part: Any, *, size: int) -> NDArray[np.object_]:
     count = part.shape[1] - 1
     places = np.unique(np.linspace(0, count - 1, min(size, count)).round().astype(np.int64))
     words = to_backend(taken(part, np.asarray(places + 1, like=part)), "cpu")
-    return boxed(RankSummary(words, places, places, count), 2)
+    return put_in_box(RankSummary(words, places, places, count), 2)
 
 
 def _combine_samples(blocks: Any, axis: Any, keepdims: bool, system: NumberSystem, size: int) -> Any:  # noqa: ARG001
     sorter = partial(sorted_indices, system=system, axis=0)
-    return boxed(combine_summaries(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
+    return put_in_box(combine_summaries(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
 
 
 def _cuts_of(box: Any, ends: tuple[int, ...]) -> NDArray[np.object_]:
@@ -149,7 +149,7 @@ def _cuts_of(box: Any, ends: tuple[int, ...]) -> NDArray[np.object_]:
     first, last = np.array([summary.bracket(start, stop) for start, stop in pairwise(ends)]).T
     used = np.unique([*first[first >= 0], *last[last < len(summary.least)]]).astype(np.int64)
     places = np.searchsorted(used, first, side="right") - 1, np.searchsorted(used, last)
-    return boxed(_Cuts(summary.words[:, used], *places), 0)
+    return put_in_box(_Cuts(summary.words[:, used], *places), 0)
 
 
 # ---- parts of chunks ---------------------------------------------------------------------------------------

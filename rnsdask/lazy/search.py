@@ -24,10 +24,10 @@ from rnsdask.lazy.operands import (
     integer_of,
     is_lazy_integer,
     is_number_array,
-    made_alike,
+    make_alike,
 )
 from rnsdask.lazy.ranks import places
-from rnsdask.lazy.sort import sorted_along
+from rnsdask.lazy.sort import sort_along
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.sort import taken
 from rnsdask.typing import Integer, Integers, PlainArray
@@ -82,13 +82,13 @@ def searchsorted(
         find_lengths(a)
     if is_number_array(v):
         check_one_kind(a, v, row=rows.ordering)
-        a, v = made_alike(a, v)
+        a, v = make_alike(a, v)
     words = a.words if sorter is None else _reorder(a.words, sorter)
     wanted, lengths, system = _encode_wanted(v, a)
     places = _search_chunks(words, wanted, system, side)
     if lengths is None:
         places = places[0] if isinstance(places, da.Array) else int(places[0])
-    found: Integer | PlainArray[np.int64] = places if lengths is None else shaped(places, lengths)
+    found: Integer | PlainArray[np.int64] = places if lengths is None else reshape_values(places, lengths)
     return found
 
 
@@ -119,7 +119,7 @@ def isin(x: N, values: N | Integers, *, invert: bool = False) -> PlainArray[np.b
     if is_number_array(values):
         find_lengths(values)
         check_one_kind(x, values, row=rows.ordering)
-        x, values = made_alike(x, values)
+        x, values = make_alike(x, values)
     looked_for, *_ = _encode_wanted(x, x)
     wanted, shape_of_values, system = _encode_wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
@@ -127,13 +127,13 @@ def isin(x: N, values: N | Integers, *, invert: bool = False) -> PlainArray[np.b
         return found
     if not is_number_array(values):
         wanted = wanted[:, wanted[-1] == _INSIDE]  # integers out of range equal no number of the array
-    ordered = sorted_along(wanted[:-1], system, 0)
-    found = shaped(_search_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
+    ordered = sort_along(wanted[:-1], system, 0)
+    found = reshape_values(_search_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
     found = ~found if invert else found
     return found
 
 
-def shaped(flat: Any, lengths: tuple[Any, ...]) -> Any:
+def reshape_values(flat: Any, lengths: tuple[Any, ...]) -> Any:
     """Reshape plain values along one axis to the numbers' shape; the length may be unknown."""
     return shape.reshape(flat[None], lengths)[0] if len(lengths) > 1 else flat
 

@@ -26,7 +26,7 @@ from rnsdask.core.ways import must
 from rnsdask.lazy import indexing
 from rnsdask.lazy.chunks import as_lazy, by_tasks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import on_one_processor, with_axes
+from rnsdask.lazy.operands import bring_to_one_processor, with_axes
 
 _WHOLE = slice(None)
 
@@ -86,16 +86,16 @@ def expand_dims(words: Any, axis: Any) -> Any:
     return words[(_WHOLE, *(None if k in axes else _WHOLE for k in range(count)))]
 
 
-def joined(parts: Sequence[Any], axis: int) -> Any:
+def join(parts: Sequence[Any], axis: int) -> Any:
     """Join words along an axis of the numbers; lazy if some are."""
     if any(isinstance(words, da.Array) for words in parts):
-        parts = on_one_processor([as_lazy(words) for words in parts])
+        parts = bring_to_one_processor([as_lazy(words) for words in parts])
         with by_tasks(*parts):
             return da.concatenate(parts, axis + 1)
     return np.concatenate(parts, axis + 1)
 
 
-def along(axis: int, part: Any) -> tuple[Any, ...]:
+def index_along(axis: int, part: Any) -> tuple[Any, ...]:
     """Return an index of words that selects a part of one axis of the numbers."""
     return (*(_WHOLE,) * (axis + 1), part)
 
@@ -209,7 +209,7 @@ def tile(words: Any, reps: Any) -> Any:
     joins = math.prod(max(count, 1) for count in counts)
     check_graph(math.prod(words.numblocks) * joins, f"an array of shape {words.shape[1:]}, tiled {counts}")
     for axis, count in enumerate(counts):
-        words = joined([words] * count, axis) if count else words[along(axis, slice(0))]
+        words = join([words] * count, axis) if count else words[index_along(axis, slice(0))]
     return words
 
 
@@ -261,7 +261,7 @@ def pad(words: Any, widths: Sequence[tuple[int, int]], column: Any) -> Any:
     """Surround the numbers by one number, a column (rows, 1, ..., 1); on Dask in chunks of their lengths."""
     for axis, sides in enumerate(widths):
         before, after = ([_fill_width(words, axis, width, column)] if width else [] for width in sides)
-        words = joined([*before, words, *after], axis)
+        words = join([*before, words, *after], axis)
     return words
 
 
@@ -273,10 +273,10 @@ def _fill_width(words: Any, axis: int, width: int, column: Any) -> Any:
     own = words.chunks
     chunks = (*own[: axis + 1], _chunks_of(width, max(own[axis + 1]) or width), *own[axis + 2 :])
     _check_count(chunks)
-    return filled_chunks(words, column, shape, chunks)
+    return fill_chunks(words, column, shape, chunks)
 
 
-def filled(words: Any, column: Any) -> Any:
+def fill(words: Any, column: Any) -> Any:
     """Fill the shape and chunks of words with one number, a column (rows, 1, ..., 1); in memory a view.
 
     On the processor of the words. Lazy if the words or the column are.
@@ -286,10 +286,10 @@ def filled(words: Any, column: Any) -> Any:
         return np.broadcast_to(np.asarray(column, like=words), shape)
     words = as_lazy(words)
     chunks = ((len(column),), *words.chunks[1:])
-    return filled_chunks(words, column, shape, chunks)
+    return fill_chunks(words, column, shape, chunks)
 
 
-def filled_chunks(words: da.Array, column: Any, shape: tuple[int, ...], chunks: Sequence[Any]) -> da.Array:
+def fill_chunks(words: da.Array, column: Any, shape: tuple[int, ...], chunks: Sequence[Any]) -> da.Array:
     """Fill any shape and chunks with a column of words, on the processor of other words' chunks."""
     meta = meta_from_array(words)
     options: dict[str, Any] = {"rows": len(column), "dtype": words.dtype, "like": meta}

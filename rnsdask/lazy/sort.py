@@ -16,11 +16,11 @@ from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import ranks, shape
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.convert import to_ints
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.operands import N, Numbers, find_lengths, made_like
+from rnsdask.lazy.operands import N, Numbers, find_lengths, make_like
 from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.rns.sort import positions, taken
 from rnsdask.typing import Axis, PlainArray, Rational
@@ -50,7 +50,7 @@ def sort(x: N, axis: SupportsIndex | None = -1) -> N:
         AxisError, a ValueError, if the axis is out of range.
     """
     words, axis = _words_and_axis("sort", x, axis)
-    found: N = made_like((x,), sorted_along(words, x._measured_system(), axis), x.system, "raise")
+    found: N = make_like((x,), sort_along(words, x._measured_system(), axis), x.system, "raise")
     return found
 
 
@@ -80,7 +80,7 @@ def argsort(
         As :func:`sort`.
     """
     words, axis = _words_and_axis("argsort", x, axis)
-    found: PlainArray[np.int64] = sorted_along(words, x._measured_system(), axis, indices=True)
+    found: PlainArray[np.int64] = sort_along(words, x._measured_system(), axis, indices=True)
     return found
 
 
@@ -104,7 +104,7 @@ def _words_and_axis(function: str, x: Any, axis: SupportsIndex | None) -> tuple[
     return words, axis_index(axis, words.ndim - 1)
 
 
-def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = False) -> Any:
+def sort_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = False) -> Any:
     """Sort words along an axis of the numbers, or return the indices that sort them."""
     if isinstance(words, da.Array) and words.numblocks[1 + axis] > 1:
         if words.ndim == 2:
@@ -112,7 +112,7 @@ def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool =
             if indices:
                 return map_chunks(_index_block, packed, dtype=np.int64)
             return map_chunks(_number_block, packed, rows=system.rows, dtype=system.word_dtype)
-        words = rechunked(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
+        words = rechunk(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
     options: dict[str, Any] = {"system": system, "axis": axis}
     if indices:
         return map_chunks(_argsort_block, words, dtype=np.int64, **options)
@@ -182,8 +182,8 @@ def median(
         )
     lines = shape.transpose(words, (*kept, *sorted(axes)))
     lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))
-    ordered = sorted_along(lines, x._measured_system(), len(kept))
-    middle = made_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
+    ordered = sort_along(lines, x._measured_system(), len(kept))
+    middle = make_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
     means: Any = _means_of_ends(to_ints(middle))
     if keepdims:
         means = means.reshape(tuple(1 if k in axes else length for k, length in enumerate(lengths)))

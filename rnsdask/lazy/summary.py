@@ -15,7 +15,7 @@ from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy.map import reduce_chunks
 from rnsdask.lazy.operands import Numbers
-from rnsdask.lazy.tree import boxed, combine_tree, moved_to_reduce, reduce_words
+from rnsdask.lazy.tree import combine_tree, move_to_reduce, put_in_box, reduce_words
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def combine(a: Summary, b: Summary) -> Summary:
 
 
 def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArray[np.object_]:
-    block = moved_to_reduce(block, system, backend)
+    block = move_to_reduce(block, system, backend)
     found = _NOTHING
     if 0 not in block.shape:
         lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
@@ -65,8 +65,8 @@ def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArr
         found = Summary(
             total.count, lowest.value, highest.value, total.value, tuple(map(int, lengths.tolist()))
         )
-    return boxed(found, block.ndim)
+    return put_in_box(found, block.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    return boxed(reduce(combine, blocks.flat, _NOTHING), blocks.ndim)
+    return put_in_box(reduce(combine, blocks.flat, _NOTHING), blocks.ndim)

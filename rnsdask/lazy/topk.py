@@ -12,11 +12,11 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy import ranks
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ranks import sorted_indices
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree, together
+from rnsdask.lazy.tree import check_sizes, combine_tree, fan_in_of, put_in_box
 from rnsdask.rns import sort
 from rnsdask.rns.sort import positions, taken
 from rnsdask.typing import SplitEvery
@@ -42,14 +42,14 @@ def _select_block(
     block: Any, *, system: NumberSystem, k: int, backend: str, place: Place
 ) -> np.ndarray[Any, Any]:
     ((start, _),) = place.location
-    return boxed(select_of_chunk(to_backend(block, backend), system, k, start), 2)
+    return put_in_box(select_of_chunk(to_backend(block, backend), system, k, start), 2)
 
 
 def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any:  # noqa: ARG001
-    return boxed(sort.combine_selections(blocks.flat, k), 2)
+    return put_in_box(sort.combine_selections(blocks.flat, k), 2)
 
 
-def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
+def select_field(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
     """Return one field of a lazy selection of `count` numbers, as a 1-D array."""
     array: da.Array = map_chunks(_selection_field, selection, chunks=((count,),), dtype=dtype, field=field)
     return LazyInts.of(array) if field == "values" else array
@@ -61,7 +61,7 @@ def _selection_field(box: np.ndarray[Any, Any], *, field: str) -> Any:
     return array[None]
 
 
-def along_axis(
+def select_along_axis(
     words: Any, system: NumberSystem, k: int, axis: int, field: str, split_every: SplitEvery = None
 ) -> Any:
     """Select the k greatest numbers of each line along an axis, the best first; for k < 0 the least.
@@ -96,7 +96,7 @@ def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: Spli
     best = map_chunks(
         _best_of_block, words, rows=system.rows + ranks.INDEX_ROWS, chunks=chunks, located=True, **options
     )
-    told = together(split_every, words.ndim - 1)
+    told = fan_in_of(split_every, words.ndim - 1)
     fan_in = max(2, told if isinstance(told, int) else told[axis])
     while best.numblocks[1 + axis] > 1:
         best = _combine(best, fan_in, **options)
@@ -107,7 +107,7 @@ def _combine(best: da.Array, count: int, *, system: NumberSystem, k: int, axis: 
     """Combine the best of `count` neighbouring chunks along the axis into one chunk."""
     lengths = best.chunks[1 + axis]
     joined = tuple(sum(lengths[i : i + count]) for i in range(0, len(lengths), count))
-    best = rechunked(best, {1 + axis: joined})
+    best = rechunk(best, {1 + axis: joined})
     kept = tuple(min(abs(k), length) for length in joined)
     chunks = [kept if at == axis else given for at, given in enumerate(best.chunks[1:])]
     options: dict[str, Any] = {"system": system, "k": k, "axis": axis}

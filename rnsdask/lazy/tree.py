@@ -23,7 +23,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.typing import SplitEvery
 
@@ -62,7 +62,7 @@ def tree_reduce(
         return array_of_tasks(name, tasks, (), np.empty((), dtype=object), results)
     partials = _partial_results(words, options)
     combine = partial(_combine_blocks, operation=operation, field=field)
-    axes, split_every = tuple(range(partials.ndim)), together(split_every, words.ndim - 1, _SPLIT_NUMBERS)
+    axes, split_every = tuple(range(partials.ndim)), fan_in_of(split_every, words.ndim - 1, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
@@ -91,10 +91,10 @@ def combine_groups(
 
     All share one graph: calling ``delayed`` for each group would take milliseconds for each block.
     """
-    return pieces_of(grouped(blocks, groups, combine))[0]
+    return pieces_of(combine_each(blocks, groups, combine))[0]
 
 
-def grouped(
+def combine_each(
     blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
 ) -> da.Array:
     """Combine each group of blocks into a block of an array."""
@@ -146,16 +146,16 @@ def _check(words: da.Array, operation: str, backend: str) -> None:
     check_operation(operation)
     check_backend(backend)
     if 0 in words.shape[1:] and REDUCTIONS[operation].identity is None:
-        raise _of_nothing(operation, words.shape[1:])
+        raise _empty_error(operation, words.shape[1:])
 
 
-def _of_nothing(operation: str, shape: tuple[Any, ...]) -> ValueError:
+def _empty_error(operation: str, shape: tuple[Any, ...]) -> ValueError:
     return ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
 
 
 def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
     """Combine the results of chunks of unknown sizes in one task, which determines each chunk's place."""
-    whole = rechunked(partials, dict.fromkeys(range(partials.ndim), -1))
+    whole = rechunk(partials, dict.fromkeys(range(partials.ndim), -1))
     boxes: da.Array = map_chunks(
         _combine_placed,
         whole,
@@ -175,7 +175,7 @@ def reduce_words(operation: str, words: Array, system: NumberSystem) -> Reductio
     return found
 
 
-def moved_to_reduce(block: Array, system: NumberSystem, backend: str) -> Array:
+def move_to_reduce(block: Array, system: NumberSystem, backend: str) -> Array:
     """Move a chunk to the processor that reduces it; it stays where it is unless one was chosen."""
     if backend == "auto" and not system.table[rows.reduce.name].moves:
         return block
@@ -207,7 +207,7 @@ def combine_tree(
     split = [axis for axis in axes if partials.numblocks[axis] > 1]
     if not split and keepdims:
         return partials
-    told = together(split_every, partials.ndim - 1)
+    told = fan_in_of(split_every, partials.ndim - 1)
     if isinstance(told, Mapping):  # keyed by axes of numbers; partial results have the axis of rows before
         fan_in = {axis: max(2, told.get(axis - 1, 2)) for axis in axes}
     else:
@@ -243,7 +243,7 @@ def _keep(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask 
     return block
 
 
-def together(split_every: SplitEvery, ndim: int, otherwise: int = _SPLIT_EVERY) -> int | Mapping[int, int]:
+def fan_in_of(split_every: SplitEvery, ndim: int, otherwise: int = _SPLIT_EVERY) -> int | Mapping[int, int]:
     """Return how many results one task combines: the argument, else Dask's setting, else the default."""
     told = dask.config.get("split_every", None) if split_every is None else split_every
     return checked_split(told, ndim) or otherwise
@@ -282,7 +282,7 @@ def check_sizes(words: da.Array) -> None:
         raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() first")
 
 
-def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
+def put_in_box(item: Any, ndim: int) -> np.ndarray[Any, Any]:
     """Put an item into an object array, as the block of a Dask array."""
     box = np.empty((1,) * ndim, dtype=object)
     box.fill(item)  # assignment would take a tuple apart
@@ -290,7 +290,7 @@ def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
 
 
 def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any, Any]:
-    return boxed(_reduce_chunk(block, place, **options), block.ndim)
+    return put_in_box(_reduce_chunk(block, place, **options), block.ndim)
 
 
 def _reduce_group(
@@ -298,7 +298,7 @@ def _reduce_group(
 ) -> np.ndarray[Any, Any]:
     pairs = zip(blocks, places, strict=True)
     results = [_reduce_chunk(block, place, operation, **options) for block, place in pairs]
-    return boxed(combine_results(results, operation), 1)
+    return put_in_box(combine_results(results, operation), 1)
 
 
 def _reduce_chunk(
@@ -306,7 +306,7 @@ def _reduce_chunk(
 ) -> ReductionResult:
     """Reduce one chunk; its index is converted to one of the whole array."""
     with naming_gpu_memory(f"chunk {place.index}"):
-        result = reduce_words(operation, moved_to_reduce(block, system, backend), system)
+        result = reduce_words(operation, move_to_reduce(block, system, backend), system)
     return result if result.index is None else replace(result, index=place.flat_index(result.index))
 
 
@@ -315,7 +315,7 @@ def _reduce_unplaced(block: Any, *, operation: str, place: Place, **options: Any
     result = None
     if 0 not in block.shape or REDUCTIONS[operation].identity is not None:
         result = _reduce_chunk(block, replace(place, shape=ALONE.shape), operation, **options)
-    return boxed((block.shape[1:], result), block.ndim)
+    return put_in_box((block.shape[1:], result), block.ndim)
 
 
 def _combine_placed(boxes: np.ndarray[Any, Any], *, operation: str) -> np.ndarray[Any, Any]:
@@ -334,7 +334,7 @@ def _combine_placed(boxes: np.ndarray[Any, Any], *, operation: str) -> np.ndarra
         raise ValueError(
             f"{operation} of an empty array: it needs at least one number, got shape {grid.shape}"
         )
-    return boxed(combine_results(results, operation), boxes.ndim)
+    return put_in_box(combine_results(results, operation), boxes.ndim)
 
 
 def _field_of(result: Any, field: str | None) -> Any:
@@ -360,4 +360,4 @@ def _combine_blocks(
 ) -> Any:
     """Combine :class:`.ReductionResult` of neighbouring blocks, as :func:`combine_tree` calls it."""
     result = combine_results(boxes.ravel().tolist(), operation)
-    return boxed(result, boxes.ndim) if keepdims else _field_of(result, field)
+    return put_in_box(result, boxes.ndim) if keepdims else _field_of(result, field)

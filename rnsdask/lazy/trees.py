@@ -14,13 +14,13 @@ import numpy as np
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.lazy.chunks import as_lazy, rechunked
+from rnsdask.lazy.chunks import as_lazy, rechunk
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.lazy_ints import exact
+from rnsdask.lazy.lazy_ints import as_exact
 from rnsdask.lazy.map import map_chunks, reduce_chunks
-from rnsdask.lazy.operands import N, integer_of, is_lazy_integer, made_like
+from rnsdask.lazy.operands import N, integer_of, is_lazy_integer, make_like
 from rnsdask.lazy.recompute import recompute
-from rnsdask.lazy.tree import boxed, check_sizes
+from rnsdask.lazy.tree import check_sizes, put_in_box
 from rnsdask.positional import trees
 from rnsdask.typing import Integer
 
@@ -45,7 +45,7 @@ class ProductTree(Generic[N]):
             roots = self._roots(self._x.words, cofactors=False)
             chunks = ((1,),) * (roots.ndim - 1)
             found = map_chunks(_product, roots, rows=1, chunks=chunks, dtype=object)
-            product = exact(found)[(0,) * found.ndim]
+            product = as_exact(found)[(0,) * found.ndim]
         else:
             product = self._tree.product
         integer: Integer = product
@@ -61,7 +61,7 @@ class ProductTree(Generic[N]):
         if self._is_lazy:
             found = self._leaves((), number, divisors=False)
         else:
-            found = made_like((self._x,), self._tree.remainders(number), self._x.system, "raise")
+            found = make_like((self._x,), self._tree.remainders(number), self._x.system, "raise")
         return found
 
     def common_divisors(self) -> N:
@@ -69,13 +69,13 @@ class ProductTree(Generic[N]):
         if self._is_lazy:
             found: N = self._leaves((), None, divisors=True)
         else:
-            found = made_like((self._x,), self._tree.common_divisors(), self._x.system, "raise")
+            found = make_like((self._x,), self._tree.common_divisors(), self._x.system, "raise")
         return found
 
     def _roots(self, words: da.Array, cofactors: bool) -> da.Array:
         how: dict[str, Any] = {"system": self._x.system, "cofactors": cofactors}
         boxes = reduce_chunks(_root_block, words, None, located=True, rows=1, dtype=object, **how)
-        whole: da.Array = rechunked(boxes, dict.fromkeys(range(boxes.ndim), -1))
+        whole: da.Array = rechunk(boxes, dict.fromkeys(range(boxes.ndim), -1))
         return whole
 
     def _leaves(self, lazy: tuple[Any, ...], value: int | None, *, divisors: bool) -> Any:
@@ -84,10 +84,10 @@ class ProductTree(Generic[N]):
         found = map_chunks(
             _fractions, roots, *lazy, rows=1, chunks=roots.chunks[1:], dtype=object, value=value
         )
-        pairs = recompute(words), rechunked(found, dict.fromkeys(range(found.ndim), 1))
+        pairs = recompute(words), rechunk(found, dict.fromkeys(range(found.ndim), 1))
         how: dict[str, Any] = {"system": system, "divisors": divisors}
         made = map_chunks(_leaves_block, *pairs, rows=system.rows, located=True, matched=True, **how)
-        return made_like((self._x,), made, system, "raise")
+        return make_like((self._x,), made, system, "raise")
 
 
 def product_tree(x: N) -> ProductTree[N]:
@@ -197,11 +197,11 @@ def batch_gcd(x: N) -> N:
 
 def _root_block(block: Any, *, system: Any, cofactors: bool, place: Place) -> np.ndarray[Any, Any]:
     tree = system.apply(rows.product_tree, block, locate=place.flat_index)
-    return boxed(tree.root(cofactors), block.ndim)
+    return put_in_box(tree.root(cofactors), block.ndim)
 
 
 def _product(roots: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return boxed(trees.product_of(list(roots.flat)), roots.ndim)
+    return put_in_box(trees.product_of(list(roots.flat)), roots.ndim)
 
 
 def _fractions(roots: np.ndarray[Any, Any], *lazy: Any, value: int | None) -> np.ndarray[Any, Any]:

@@ -15,12 +15,12 @@ from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import ranks, shape
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
-from rnsdask.lazy.operands import N, find_lengths, made_like
+from rnsdask.lazy.operands import N, find_lengths, make_like
 from rnsdask.lazy.ranks import sorted_indices
-from rnsdask.lazy.search import shaped
+from rnsdask.lazy.search import reshape_values
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken
 from rnsdask.typing import PlainArray
@@ -68,9 +68,9 @@ def unique(
     flat = shape.reshape(words, -1)
     find = _find_lazily if isinstance(flat, da.Array) else _find
     numbers, index, inverse, counts = find(flat, x.system, return_inverse)
-    results = [made_like((x,), numbers, x.system, "raise")]
+    results = [make_like((x,), numbers, x.system, "raise")]
     results += [index] if return_index else []
-    results += [shaped(inverse, words.shape[1:])] if return_inverse else []
+    results += [reshape_values(inverse, words.shape[1:])] if return_inverse else []
     results += [counts] if return_counts else []
     found: N | tuple[N, *tuple[PlainArray[np.int64], ...]] = (
         tuple(results) if len(results) > 1 else results[0]
@@ -98,17 +98,17 @@ def _find_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> t
     chunks = words.chunks[1]
     ones = ((1,) * len(chunks),)
     last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones, dtype=packed.dtype)
-    previous = rechunked(da.concatenate([last[:, :1], last[:, :-1]], axis=1), {1: 1})
+    previous = rechunk(da.concatenate([last[:, :1], last[:, :-1]], axis=1), {1: 1})
     begins = map_chunks(
         _begins_block, packed, previous, dtype=np.bool_, matched=True, located=True, system=system
     )
     # For each chunk, the number of runs that begin in it, and the rank of the first; all go to one task.
     on_host: dict[str, Any] = {"dtype": np.int64, "like": np.empty(0)}
     totals = map_chunks(_totals_block, begins[None], rows=2, chunks=ones, located=True, **on_host)
-    totals = rechunked(totals, {1: -1})
+    totals = rechunk(totals, {1: -1})
     size = int(words.shape[1])
-    before = rechunked(map_chunks(_count_before, totals, dtype=np.int64), 1)
-    after = rechunked(map_chunks(_rank_after, totals, dtype=np.int64, size=size), 1)
+    before = rechunk(map_chunks(_count_before, totals, dtype=np.int64), 1)
+    after = rechunk(map_chunks(_rank_after, totals, dtype=np.int64, size=size), 1)
     unknown: Any = ((np.nan,) * len(chunks),)
     pair = begins[None], after[None]
     counts = map_chunks(_counts_block, *pair, chunks=unknown, dtype=np.int64, matched=True, located=True)

@@ -12,9 +12,9 @@ from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, ThroughRNS
 from rnsdask.core.ways import Kind, Message
-from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped, refuse
+from rnsdask.lazy.elementwise import check_one_kind, entry_of, map_entry, refuse
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.operands import Operand, common_system, find_lengths, is_number_array, made_alike
+from rnsdask.lazy.operands import Operand, common_system, find_lengths, is_number_array, make_alike
 from rnsdask.rns.system import RNS
 
 Function = Callable[..., Any]
@@ -69,7 +69,7 @@ def through_rns(
     def through(*args: Any, **options: Any) -> Any:
         arrays = list(filter(is_number_array, (*args, *options.values())))
         check_one_kind(*arrays)
-        made_alike(*arrays)
+        make_alike(*arrays)
         system: NumberSystem = common_system(*arrays)
         mode = overflow_mode(options.pop("overflow", None), system) if overflows else "raise"
         wide = system.wide_system(None if bits is None else bits(*args, **options))
@@ -77,7 +77,7 @@ def through_rns(
         def widened(value: Any) -> Any:
             if not is_number_array(value):
                 return value
-            words = mapped(rows.widened, (value.words,), system, result=wide, wide=wide)
+            words = map_entry(rows.widened, (value.words,), system, result=wide, wide=wide)
             return Residues(words, wide.holding(system.value_range))
 
         with errstate(overflow="raise"):
@@ -104,7 +104,7 @@ def arrays_alike(name: str, *operands: Operand, row: Row[..., Any]) -> tuple[Any
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
     if len(arrays) > 1:
         check_one_kind(*arrays, row=row)
-        arrays = made_alike(*arrays)
+        arrays = make_alike(*arrays)
     find_lengths(*arrays)
     return arrays
 
@@ -125,8 +125,8 @@ def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.
     else:
         defaults = row.defaults
         given = {key: value for key, value in options.items() if value is not defaults[key]}
-        if not entry.taken.issuperset(given):
-            key = next(key for key in given if key not in entry.taken)
+        if not entry.parameters.issuperset(given):
+            key = next(key for key in given if key not in entry.parameters)
             kind = Kind.of(type(first), "a")
             raise TypeError(Message(f"{name} of ", kind, f" takes no {key}, got {key}={brief(given[key])}"))
         found = entry.function(*arrays, **given)
@@ -140,7 +140,7 @@ def _narrow(result: Any, array_type: Function, system: Any, mode: str) -> Any:
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if not isinstance(result, Residues):
         return result
-    words = mapped(rows.narrowed, (result.words,), system, mode=mode, wide=result.system)
+    words = map_entry(rows.narrowed, (result.words,), system, mode=mode, wide=result.system)
     if mode == "flag":
         return array_type(words[:-1], system), words[-1] != 0
     return array_type(words, system)

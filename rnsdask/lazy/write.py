@@ -119,7 +119,7 @@ def removing_failed(*removals: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def finished(written: da.Array, writer: ChunkWriter) -> Any:
+def finish_later(written: da.Array, writer: ChunkWriter) -> Any:
     """Make a Delayed that computes the result of :func:`write_chunks`, and then marks the store complete."""
     (fused,) = optimize(written)
     return delayed(partial(_finish, writer), pure=False)(fused)

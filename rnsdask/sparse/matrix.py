@@ -19,7 +19,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.rows import multiply_sparse
 from rnsdask.core.ways import Message, Way, must
 from rnsdask.fields.system import PrimeFields, fields_of
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
@@ -110,7 +110,7 @@ class SparseMatrix:
     def _product(self, words: Any, system: NumberSystem) -> Any:
         if not isinstance(words, da.Array):
             return system.apply(multiply_sparse, words, matrix=self)
-        words = rechunked(words, {1: -1})
+        words = rechunk(words, {1: -1})
         how: dict[str, Any] = {"rows": system.rows, "chunks": ((self.shape[0],), words.chunks[2])}
         return map_chunks(_multiply, words, self.as_chunk(), system=system, token="sparse", **how)
 

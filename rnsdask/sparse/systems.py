@@ -14,7 +14,7 @@ from rnsdask.backend import Array, empty_like_chunks, to_backend
 from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
 from rnsdask.core.ways import Kind, Message, must
 from rnsdask.fields.system import PrimeFields
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, has_sparse_products, vectors_of
@@ -239,7 +239,7 @@ def _solve_lazily(
 ) -> da.Array:
     """Solve in tasks of `size` primes and one chunk of vectors; they also run if solutions are empty."""
     lazy = words if isinstance(words, da.Array) else da.from_array(words)
-    blocks, matrix = rechunked(lazy, {0: size, 1: -1}), a.as_chunk()
+    blocks, matrix = rechunk(lazy, {0: size, 1: -1}), a.as_chunk()
     (box,) = keys_of(matrix)
     starts = np.cumsum([0, *blocks.chunks[2]]).tolist()
     tasks = {}

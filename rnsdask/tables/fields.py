@@ -22,7 +22,7 @@ from rnsdask.rns import decimal, matmul, products
 ANY_FIELDS = table(
     Entry(rows.divide_by, arithmetic.divide_by, check=arithmetic.check_divisor),
     Entry(rows.matmul, product_of_elements),
-    Entry(rows.poly_divmod, lazy_polynomials.divided),
+    Entry(rows.poly_divmod, lazy_polynomials.divide),
     Entry(rows.poly_gcd, lazy_polynomials.common_divisor),
     Entry(rows.evaluate, lazy_polynomials.evaluate),
     Entry(rows.interpolate, lazy_polynomials.interpolate),
