@@ -19,9 +19,9 @@ def __getattr__(name: str) -> Any:
     value = _load(name)
     if "dask.array" not in sys.modules:
         return value
-    from rnsdask.lazy.planning import explained
+    from rnsdask.lazy.planning import explain
 
-    globals()[name] = explained(value)
+    globals()[name] = explain(value)
     return globals()[name]
 
 

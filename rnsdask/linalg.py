@@ -24,7 +24,7 @@ from rnsdask.lazy.exact_elimination import RationalRREF
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.matmul import identity_like, matmul
-from rnsdask.lazy.planning import explained
+from rnsdask.lazy.planning import explain
 from rnsdask.lazy.widening import apply_to_arrays, arrays_alike
 from rnsdask.rns.system import RNS, check_length
 from rnsdask.typing import Integer, Integers, Overflow, PlainArray
@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _MOST_BITS = 128
-"""Longest exponent of lazy arrays, whose graph has one or two products for each of its bits."""
+"""Most bits of an exponent for lazy arrays, whose graph has one or two products for each bit."""
 
 
 @overload
@@ -51,37 +51,38 @@ def det(x: IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RN
 def det(
     x: FieldArray | IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None = None
 ) -> Integer | FieldArray | PlainArray[np.object_] | RNSArray:
-    """Determinants of square matrices, exact, as ``numpy.linalg.det``.
+    """Compute determinants of square matrices, exactly, as ``numpy.linalg.det``.
 
     Parameters
     ----------
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
-        One matrix, or a stack of them. The determinant of no rows is 1.
+        One matrix, or a stack of them. A matrix without rows has the determinant 1.
     variables : {0, 1}
-        With 1, elements are polynomials in one variable: `x` has the shape (..., N, N, D), and along the last
-        axis their coefficients, ascending.
+        With 1, elements are polynomials in one variable: `x` has the shape (..., N, N, D), with ascending
+        coefficients along the last axis.
     moduli : ModuliSet or RNS, optional
-        For integers: return an RNSArray of this set, signed, or of this system, on the processor of `x`; for
-        one matrix an array of one number.
+        For integers: return an RNSArray of this set, signed, or of this system, on the processor of `x`. For
+        one matrix it has one number.
 
     Returns
     -------
     int, FieldArray or object array, shape (...)
-        For one matrix an integer: of a FieldArray the one from 0 to M - 1 that stands for the determinants
-        modulo the primes. For a stack a FieldArray, or for integers a NumPy array of Python ints. Lazy if `x`
-        is.
+        For one matrix an integer; for a FieldArray it is from 0 to M - 1, with the determinants modulo the
+        primes as residues. For a stack a FieldArray, or for integers a NumPy array of Python ints. Lazy if
+        `x` is.
     FieldArray or object array, shape (..., N (D - 1) + 1)
         For matrices of polynomials: the coefficients of their determinants, ascending.
 
     Raises
     ------
     TypeError
-        If `x` is not an array of numbers, `moduli` neither a set nor an RNS, or given for a FieldArray.
+        If `x` is not an array of numbers, or `moduli` are neither a set nor an RNS, or given for a
+        FieldArray.
     ValueError
-        If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array. Of
-        polynomials over fields, if a prime is below N (D - 1) + 1.
+        If `x` has fewer than two axes, or a matrix is not square, or spans several chunks of a Dask array.
+        For polynomials over fields, if a prime is below N (D - 1) + 1.
     RNSOverflowError
-        If a result is out of the range of `moduli`, with its index; on Dask when it is computed.
+        If a result is out of the range of `moduli`; it names the index. On Dask when it is computed.
     """
     count = as_integer(variables, "variables")
     if count not in (0, 1):
@@ -94,7 +95,7 @@ def rank(x: FieldArray) -> PlainArray[np.int64]: ...
 @overload
 def rank(x: IntegerArray) -> Integer | PlainArray[np.int64]: ...
 def rank(x: FieldArray | IntegerArray) -> Integer | PlainArray[np.int64]:
-    """Ranks of matrices.
+    """Compute ranks of matrices.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def rank(x: FieldArray | IntegerArray) -> Integer | PlainArray[np.int64]:
     -------
     array of int64
         For a FieldArray the ranks modulo each prime, shape (n, ...), with the axis of the primes first, as in
-        words. For integers the ranks over the rationals, shape (...), or for one matrix an int. NumPy, CuPy
+        words. For integers the ranks over the rationals, shape (...), or an int for one matrix. NumPy, CuPy
         or Dask.
 
     Raises
@@ -170,32 +171,32 @@ def solve(
     | tuple[PlainArray[np.object_], PlainArray[np.object_]]
     | tuple[RNSArray, RNSArray]
 ):
-    """Solutions x of ``a @ x == b``, exact, as ``numpy.linalg.solve``.
+    """Solve ``a @ x == b`` exactly, as ``numpy.linalg.solve``.
 
     Parameters
     ----------
     a : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
         Square, unless `unique` is false.
     b : array of the same fields, or moduli set and range, shape (R,) or (..., R, K)
-        One vector, or matrices, in any chunks. The axes of the batch broadcast.
+        One vector, or matrices, in any chunks. Leading axes broadcast.
     unique : bool
-        Whether matrices must be square and regular, so that there is one solution. If false, they may have
-        any shape and rank. The solution is the one that is 0 where :func:`rref` of `a` has no pivot; adding
-        vectors of :func:`nullspace` gives all others. In each field pivots are its own, so that the solutions
-        in several fields need not be those of one over the rationals.
+        Whether matrices must be square and regular, so that the solution is unique. If false, they may have
+        any shape and rank. The solution then is 0 where :func:`rref` of `a` has no pivot; adding vectors of
+        :func:`nullspace` gives all others. Pivots may differ from field to field, so that the solutions in
+        several fields need not be residues of a rational one.
     modulo : int or iterable of int, optional
-        For integers: solve modulo this integer, or modulo the product of these coprime integers. If all prime
-        factors, each below 2**32, are given, it takes less time.
+        For integers: solve modulo this integer, or modulo the product of these coprime integers. It is faster
+        given all prime factors, each below 2**32.
     moduli : ModuliSet or RNS, optional
         As in :func:`det`, for numerators and denominators.
 
     Returns
     -------
     FieldArray, shape (..., C) or (..., C, K)
-        Of FieldArrays; lazy if an operand is.
+        For FieldArrays; lazy if an operand is.
     numerators, denominators : object arrays, shapes (..., C) or (..., C, K), and (...)
         For integers: Python ints, whose quotients are the solutions. Each matrix has one denominator, the
-        least, positive. Lazy if an operand is.
+        least positive one. Lazy if an operand is.
     object array, shape (..., C) or (..., C, K)
         With `modulo`, Python ints from 0 to the modulus - 1.
 
@@ -204,12 +205,12 @@ def solve(
     numpy.linalg.LinAlgError
         If a matrix is singular, or singular modulo a prime; without `unique`, if equations have no solution;
         with `modulo`, if a determinant and the modulus have a common divisor, which it names. It names the
-        matrix' index, and the prime. On Dask when it is computed.
+        matrix's index and the prime. On Dask when it is computed.
     TypeError
-        If an operand is no array of numbers, or they are of several kinds or on different processors; or
-        `modulo` is given for a FieldArray, or without `unique`.
+        If an operand is not an array of numbers, operands are of several kinds or on different processors, or
+        `modulo` is given for a FieldArray or without `unique`.
     ValueError
-        As in :func:`det`; or if fields, moduli sets or shapes do not fit, or factors of a modulus are not
+        As in :func:`det`, or if fields, moduli sets or shapes do not fit, or factors of a modulus are not
         coprime.
 
     Examples
@@ -254,7 +255,7 @@ def inv(
     | tuple[PlainArray[np.object_], PlainArray[np.object_]]
     | tuple[RNSArray, RNSArray]
 ):
-    """Inverses of square matrices, exact, as ``numpy.linalg.inv``.
+    """Invert square matrices exactly, as ``numpy.linalg.inv``.
 
     Parameters
     ----------
@@ -287,7 +288,7 @@ def inv(
 
 
 def _as_factors(modulo: SupportsIndex | Iterable[SupportsIndex] | None) -> tuple[int, ...] | None:
-    """Coprime factors, at least 2, whose product is the modulus; ValueError for others."""
+    """Return coprime factors, at least 2, of the modulus; ValueError for other factors."""
     if modulo is None:
         return None
     values = modulo if isinstance(modulo, Iterable) else [modulo]
@@ -316,7 +317,7 @@ def rref(x: FieldArray) -> RREF: ...
 @overload
 def rref(x: IntegerArray) -> RationalRREF: ...
 def rref(x: FieldArray | IntegerArray) -> RREF | RationalRREF:
-    """Reduced row echelon forms of matrices, exact: pivots are 1 and all else in their columns is 0.
+    """Bring matrices to reduced row echelon form, exactly: pivots are 1, the rest of their columns 0.
 
     Parameters
     ----------
@@ -330,11 +331,11 @@ def rref(x: FieldArray | IntegerArray) -> RREF | RationalRREF:
         divides a minor; then no single matrix over the rationals has these residues.
     numerators, denominators : object arrays, shapes (..., R, C) and (...)
         For integers: the form over the rationals, with the least positive denominator of each matrix.
-    pivots : array of int64, shape (n, ..., min(R, C)), of integers (..., min(R, C))
-        Columns of the pivots, ascending, and -1 beyond the rank. In a FieldArray the axis of the primes comes
-        first. NumPy, CuPy or Dask.
+    pivots : array of int64, shape (n, ..., min(R, C)), for integers (..., min(R, C))
+        Columns of the pivots, ascending, and -1 beyond the rank. For a FieldArray the axis of the primes
+        comes first. NumPy, CuPy or Dask.
 
-    It is a named tuple of two or three, lazy if `x` is.
+    The result is a named tuple of two or three items, lazy if `x` is.
 
     Raises
     ------
@@ -378,16 +379,17 @@ def nullspace(
     Returns
     -------
     FieldArray or object array, shape (..., C, C - rank)
-        Column k has its last element that is not 0 at the k-th column of A that depends on those before it,
-        and is 0 at the others that do. In fields this element is 1. For integers it is the least positive one
-        that makes the vector integral; its elements, Python ints, have no common factor. Together they are a
-        basis over the rationals; some integer solutions may not be integer combinations of them. The basis of
-        a lazy array is lazy, but the ranks, which decide the shape, are computed at once.
+        Let column j of A be the k-th one that depends on the columns before it. Column k of the basis has its
+        last nonzero element at index j, and 0 at the indices of all other dependent columns. In fields this
+        element is 1. For integers it is the least positive one that makes the vector integral: the elements,
+        Python ints, have no common factor. The columns are a basis over the rationals; some integer solutions
+        may not be integer combinations of them. The basis of a lazy array is lazy, but the ranks, which
+        decide the shape, are computed at once.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`det`; the matrices need not be square. ValueError if ranks differ, naming two.
+        As :func:`det`; the matrices need not be square. ValueError if ranks differ; it names two.
 
     Examples
     --------
@@ -407,10 +409,10 @@ def charpoly(x: IntegerArray, *, moduli: ModuliSet | RNS) -> RNSArray: ...
 def charpoly(
     x: FieldArray | IntegerArray, *, moduli: ModuliSet | RNS | None = None
 ) -> FieldArray | PlainArray[np.object_] | RNSArray:
-    """Characteristic polynomials det(z - A) of square matrices, exact.
+    """Compute characteristic polynomials det(z - A) of square matrices, exactly.
 
-    By similarity to Hessenberg form, of which the polynomials of the leading rows and columns follow one from
-    another (H. Cohen, "A Course in Computational Algebraic Number Theory", Algorithm 2.2.9).
+    Matrices are brought to Hessenberg form, where the polynomials of the leading submatrices obey a
+    recurrence (H. Cohen, "A Course in Computational Algebraic Number Theory", Algorithm 2.2.9).
 
     Parameters
     ----------
@@ -422,7 +424,8 @@ def charpoly(
     Returns
     -------
     FieldArray or object array, shape (..., N + 1)
-        Coefficients, ascending: that of z**k at k, the last one 1. For integers Python ints. Lazy if `x` is.
+        Coefficients, ascending: index k belongs to z**k, and the last is 1. Python ints for integers. Lazy if
+        `x` is.
 
     Raises
     ------
@@ -433,7 +436,7 @@ def charpoly(
 
 
 def lu(x: Any) -> LU:
-    """Factors ``A = P @ L @ U`` of matrices with exchanges of rows, in each field, as ``scipy.linalg.lu``.
+    """Factor matrices as ``A = P @ L @ U``, with row exchanges, in each field, as ``scipy.linalg.lu``.
 
     Parameters
     ----------
@@ -447,11 +450,11 @@ def lu(x: Any) -> LU:
     L : FieldArray, shape (..., R, K)
         1 on the diagonal, 0 above it; below it too in columns from the rank on.
     U : FieldArray, shape (..., K, C)
-        Row echelon forms: what is not 0 of a row begins further to the right than that of the row before,
-        and rows from the rank on are 0.
+        Row echelon forms: the first nonzero of a row is further to the right than in the row before, and rows
+        from the rank on are 0.
 
-    All are lazy if `x` is. The pivot is the first element of a column that is not 0, so that factors do not
-    depend on processor and chunks.
+    All are lazy if `x` is. The pivot is the first nonzero element of a column, so that factors do not depend
+    on the processor or chunks.
 
     Raises
     ------
@@ -464,13 +467,13 @@ def lu(x: Any) -> LU:
 
 
 def _apply(row: Row[P, R], *operands: P.args, **options: P.kwargs) -> R:
-    """Apply a row of whole arrays to operands, one at least an array of numbers."""
-    taking = row if options.get("modulo") is None else rows.residues_modulo  # which elements do not take
+    """Apply a row of whole arrays to operands, at least one of which is an array of numbers."""
+    taking = row if options.get("modulo") is None else rows.residues_modulo  # fields lack this row
     return apply_to_arrays(row.name, row, *arrays_alike(row.name, *operands, row=taking), **options)
 
 
 def _as_system(name: str, moduli: ModuliSet | RNS | None) -> RNS | None:
-    """The system that results of integers are to have; TypeError if `moduli` say none."""
+    """Return the system requested for integers; TypeError if `moduli` are neither a set nor an RNS."""
     system = RNS(moduli, signed=True) if isinstance(moduli, ModuliSet) else moduli
     if system is not None and not isinstance(system, RNS):
         raise TypeError(f"{name} takes a ModuliSet or an RNS, got moduli={moduli!r}")
@@ -478,38 +481,38 @@ def _as_system(name: str, moduli: ModuliSet | RNS | None) -> RNS | None:
 
 
 def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) -> A:
-    """Power of square matrices, the product of `k` factors `x`, as ``numpy.linalg.matrix_power``.
+    """Raise square matrices to a power, the product of `k` factors `x`, as ``numpy.linalg.matrix_power``.
 
     Parameters
     ----------
     x : RNSArray, IntervalRNSArray or FieldArray, shape (..., N, N)
         One matrix, or a stack of them.
     k : int
-        How many factors; with 0 the results are identity matrices. Negative only of a FieldArray: then the
+        Exponent; with 0 the results are identity matrices. A FieldArray also takes negative ones: then the
         factors are :func:`.inv` of `x`.
     overflow : {"raise", "wrap", "extend"}, optional
-        What happens to results out of range, as in :func:`.matmul`; without it, what :func:`.errstate` set,
-        else ``"extend"`` for arrays whose range grows, ``"raise"`` for others. With ``"raise"`` the powers
-        that repeated squaring passes must be in range too. For an IntervalRNSArray that is the only one, for
-        magnitudes wrap and signs do not. A FieldArray does not take it.
+        What happens to results out of range, as in :func:`.matmul`. The default is the mode set by
+        :func:`.errstate`, else ``"extend"`` for arrays whose range grows and ``"raise"`` for others. With
+        ``"raise"`` intermediate powers of repeated squaring must be in range too. An IntervalRNSArray takes
+        only ``"raise"``, because magnitudes wrap and signs do not. A FieldArray does not take it.
 
     Returns
     -------
     RNSArray, IntervalRNSArray or FieldArray, shape (..., N, N)
-        Lazy if `x` is, with the bound that follows.
+        Lazy if `x` is, with the bound that the bound of `x` implies.
 
     Raises
     ------
     RNSOverflowError
-        With ``"raise"``, if a result or a power in between is out of range; on Dask when it is computed.
+        With ``"raise"``, if a result or an intermediate power is out of range; on Dask when it is computed.
     numpy.linalg.LinAlgError
-        If `k` is negative and a matrix singular modulo a prime; on Dask when it is computed.
+        If `k` is negative and a matrix is singular modulo a prime; on Dask when it is computed.
     TypeError
         If `x` is not such an array, or `k` not an integer.
     ValueError
-        If the matrices are not square, a length is unknown, `k` is negative and `x` no FieldArray, `x` is
-        lazy and `k` has more than 128 bits, or `overflow` is ``"flag"``, for what is flagged in between says
-        nothing about results.
+        If the matrices are not square, a length is unknown, `k` is negative and `x` is not a FieldArray, `x`
+        is lazy and `k` has more than 128 bits, or `overflow` is ``"flag"``, because flags of intermediate
+        powers would not apply to results.
     """
     exponent, mode = _checked_power(x, k, overflow)
     if exponent < 0:
@@ -523,7 +526,7 @@ def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) ->
         terms, magnitude = x.shape[-1], system.known_magnitude
         check_length((exponent - 1) * (terms.bit_length() - 1) + exponent * (magnitude.bit_length() - 1))
     square, result = x, cast(Any, None)
-    with errstate(overflow=mode):  # which elements of fields do not ask for
+    with errstate(overflow=mode):  # elements of fields ignore it
         while True:
             exponent, bit = divmod(exponent, 2)
             if bit:
@@ -534,7 +537,7 @@ def matrix_power(x: A, k: SupportsIndex, *, overflow: Overflow | None = None) ->
 
 
 def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str]:
-    """The exponent, and what happens to results out of range; an error where there is no such power."""
+    """Return the exponent and the mode of overflow, checked for `x`."""
     entry_of(rows.matmul, x, name="matrix_power")
     exponent = as_integer(k, "k")
     mode = "extend" if extends(overflow, x) else overflow_mode(overflow, x.system)
@@ -562,4 +565,4 @@ def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int,
     return exponent, mode
 
 
-globals().update((name, explained(globals()[name])) for name in __all__)
+globals().update((name, explain(globals()[name])) for name in __all__)

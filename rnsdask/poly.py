@@ -1,4 +1,4 @@
-"""Polynomials as arrays of coefficients along the last axis, that of degree 0 first, exact."""
+"""Polynomials as arrays of coefficients along the last axis, ascending from degree 0, exact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rnsdask.core.ways import must
 from rnsdask.lazy.convolve import convolve
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.operands import N
-from rnsdask.lazy.planning import explained
+from rnsdask.lazy.planning import explain
 from rnsdask.lazy.polynomials import point_count, polynomials_alike
 from rnsdask.lazy.power_series import compose, derivative, exp_series, inverse_series, log_series, power_mod
 from rnsdask.lazy.widening import apply_to_arrays
@@ -43,20 +43,19 @@ def multiply(f: N | Integers, g: N | Integers, *, overflow: Overflow | None = No
 @overload
 def multiply(f: N | Integers, g: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
 def multiply(f: N | Integers, g: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Product of polynomials: the convolution of their coefficients, as :func:`.convolve` with ``"full"``.
+    """Multiply polynomials: convolve their coefficients, as :func:`.convolve` with ``"full"``.
 
     Parameters
     ----------
     f, g : RNSArray, IntervalRNSArray, FieldArray, list of int, or int
-        At least one array, (..., A) and (..., B); the other axes are those of many polynomials, and
-        broadcast.
+        At least one array; shapes (..., A) and (..., B). Leading axes are of many polynomials, and broadcast.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to coefficients out of range, as in :func:`.convolve`.
 
     Returns
     -------
     RNSArray, IntervalRNSArray or FieldArray, shape (..., A + B - 1)
-        Lazy if an operand is. With ``"flag"`` a pair, as of :func:`.convolve`.
+        Lazy if an operand is. With ``"flag"`` a pair, as from :func:`.convolve`.
 
     Raises
     ------
@@ -76,29 +75,30 @@ def divmod(
 def divmod(
     f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers
 ) -> tuple[FieldArray, FieldArray] | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
-    """Quotients and remainders: ``f = q g + r``, where the degree of r is below that of g.
+    """Divide polynomials with remainder: ``f = q g + r``, where r has a lower degree than g.
 
     Parameters
     ----------
     f, g : FieldArray, RNSArray or IntervalRNSArray, shapes (..., A) and (..., C)
-        Coefficients, ascending. The other axes broadcast. Divisors of integers have the leading coefficient
-        1 or -1.
+        Coefficients, ascending. The other axes broadcast. Over the integers divisors have the leading
+        coefficient 1 or -1.
 
     Returns
     -------
     q : FieldArray or object array, shape (..., A)
-        As long as `f`, for a divisor may have a lower degree than its length says, and another one in each
-        field. For integers Python ints of any size.
+        As long as `f`, because a divisor may have a lower degree than its length shows, which may differ from
+        field to field. Python ints of any size for integers.
     r : FieldArray or object array, shape (..., max(C - 1, 1))
         Both are lazy if an operand is.
 
     Raises
     ------
     ZeroDivisionError
-        If a divisor is 0, in a field or over the integers; it names its index and the prime. On Dask when it
-        is computed.
+        If a divisor is 0, in a field or over the integers; it names the divisor's index and the prime. On
+        Dask when it is computed.
     NumberError
-        If a divisor of integers has another leading coefficient; it names its index. It is a ValueError.
+        If a divisor over the integers has another leading coefficient. It names the divisor's index, and is a
+        ValueError.
     TypeError
         If the operands are not such arrays, or on different processors.
     ValueError
@@ -114,7 +114,7 @@ def gcd(f: IntegerArray, g: IntegerArray | Integers) -> PlainArray[np.object_]: 
 def gcd(
     f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers
 ) -> FieldArray | PlainArray[np.object_]:
-    """Greatest common divisors in each field, with the leading coefficient 1, or over the integers.
+    """Find greatest common divisors, monic in each field, or over the integers.
 
     Parameters
     ----------
@@ -124,11 +124,12 @@ def gcd(
     Returns
     -------
     FieldArray, shape (..., max(A, C))
-        Degrees differ from field to field; coefficients above them are 0. It is 0 for two polynomials 0. Lazy
-        if an operand is.
+        Degrees may differ from field to field; coefficients above them are 0. It is 0 if both polynomials
+        are. Lazy if an operand is.
     object array, shape (..., max(A, C))
-        For integers: Python ints, the leading coefficient above 0. The content, the greatest common divisor
-        of all coefficients, is that of the contents of both; without it, it is a divisor over the rationals.
+        For integers: Python ints with a positive leading coefficient. It is the product of a primitive
+        greatest common divisor over the rationals and the greatest common divisor of all coefficients of
+        both.
 
     Raises
     ------
@@ -145,19 +146,19 @@ def evaluate(f: IntegerArray, points: IntegerArray | Integers) -> PlainArray[np.
 def evaluate(
     f: FieldArray | IntegerArray, points: FieldArray | IntegerArray | Integers
 ) -> FieldArray | PlainArray[np.object_]:
-    """Values of polynomials at points, in each field or over the integers.
+    """Evaluate polynomials at points, in each field or over the integers.
 
     Parameters
     ----------
     f : FieldArray, RNSArray or IntervalRNSArray, shape (..., A)
         Coefficients, ascending.
     points : array of the same kind, shape (..., P)
-        The other axes broadcast with those of `f`: one array of points serves for all polynomials.
+        The other axes broadcast: all polynomials may share one array of points.
 
     Returns
     -------
     FieldArray or object array, shape (..., P)
-        For integers Python ints of any size. Lazy if an operand is.
+        Python ints of any size for integers. Lazy if an operand is.
 
     Raises
     ------
@@ -178,12 +179,12 @@ def interpolate(
 def interpolate(
     points: FieldArray | IntegerArray, values: FieldArray | IntegerArray | Integers
 ) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
-    """The polynomials of degree below N with given values at N points, in each field.
+    """Find the polynomials of degree below N with given values at N points, in each field.
 
     Parameters
     ----------
     points, values : FieldArray, RNSArray or IntervalRNSArray, shape (..., N)
-        Of one kind. The other axes broadcast: one array of points serves for all polynomials.
+        Of one kind. The other axes broadcast: all polynomials may share one array of points.
 
     Returns
     -------
@@ -191,13 +192,13 @@ def interpolate(
         Coefficients, ascending. Lazy if an operand is.
     numerators, denominators : object arrays, shapes (..., N) and (...)
         For integers: Python ints, whose quotients are the coefficients. Each polynomial has one denominator,
-        the least, positive. Lazy if an operand is.
+        the least positive one. Lazy if an operand is.
 
     Raises
     ------
     ValueError
         If two points of a polynomial are equal, in a field or over the integers; it names the index of the
-        first that is, and the prime. On Dask when it is computed.
+        first and the prime. On Dask when it is computed.
     TypeError, ValueError
         As in :func:`evaluate`.
     """
@@ -213,26 +214,26 @@ def rational_interpolate(
     denominator_degree: SupportsIndex | None = None,
     confirm: SupportsIndex | None = None,
 ) -> tuple[FieldArray, FieldArray]:
-    """Rational functions with given values at N points, in each field.
+    """Find rational functions with given values at N points, in each field.
 
     Parameters
     ----------
     points, values : FieldArray, shape (..., N)
-        The other axes broadcast: one array of points serves for all functions.
+        The other axes broadcast: all functions may share one array of points.
     numerator_degree, denominator_degree : int, optional
-        No degree is greater; together they are below N, and there is one function at most. Without one of
-        them it is as great as the points allow, and without both they are alike.
+        Greatest degrees. Their sum is below N, so that there is at most one function. If one is missing, it
+        is as large as the points allow; if both are missing, they are about equal.
     confirm : int, optional
-        How many more points than the degrees need there are at least: without both degrees 1, which is the
-        default, else 0. All points are used, so a function that is none of these degrees passes by chance
-        about once in as many cases as the primes to the power of the further points.
+        Least number of points beyond those that the degrees need. The default is 0 with both degrees, else 1.
+        All points are used: with k further points, a function of higher degrees passes by chance in about one
+        of p**k cases, modulo a prime p.
 
     Returns
     -------
     numerators : FieldArray, shape (..., numerator_degree + 1)
     denominators : FieldArray, shape (..., denominator_degree + 1)
-        Coefficients, ascending. The two of a function have no common factor, and the denominator the leading
-        coefficient 1; degrees may differ from field to field. Lazy if an operand is.
+        Coefficients, ascending. Numerator and denominator have no common factor, and the denominator is
+        monic; degrees may differ from field to field. Lazy if an operand is.
 
     Raises
     ------
@@ -241,9 +242,9 @@ def rational_interpolate(
         On Dask when it is computed.
     ValueError
         If two points of a function are equal in a field, degrees or `confirm` are negative, or there are too
-        few points; as of :func:`evaluate`.
+        few points; otherwise as in :func:`evaluate`.
     TypeError
-        If the operands are no FieldArrays.
+        If the operands are not FieldArrays.
 
     Examples
     --------
@@ -254,7 +255,7 @@ def rational_interpolate(
     >>> p.tolist(), q.tolist()
     ([1, 3, 0], [7, 1])
 
-    Coefficients modulo several primes are fractions by :func:`.rational_reconstruct`.
+    :func:`.rational_reconstruct` turns coefficients modulo several primes into fractions.
     """
     numerator, denominator, extra = (
         None if value is None else as_integer(value, name)
@@ -274,7 +275,7 @@ def rational_interpolate(
 def _degrees(
     count: int, numerator: int | None, denominator: int | None, confirm: int | None
 ) -> tuple[int, int]:
-    """Degrees of numerators and denominators that points allow, where some of them confirm the function."""
+    """Return the degrees of numerators and denominators that `count` points allow, less confirming ones."""
     for name, value in (("numerator_degree", numerator), ("denominator_degree", denominator)):
         if value is not None and value < 0:
             raise ValueError(must(name, f"be at least 0, got {value}"))
@@ -305,32 +306,31 @@ def resultant(
 def resultant(
     f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers, *, variables: SupportsIndex = 1
 ) -> Integer | FieldArray | PlainArray[np.object_]:
-    """Resultants of polynomials, exact: 0 where two have a common factor.
+    """Compute resultants of polynomials, exactly: 0 if the two have a common factor.
 
-    With degrees m and n it is the determinant of Sylvester's matrix of m + n rows, that is
-    ``c**n * d**m`` times the product of all differences of a root of `f` and one of `g`, for leading
-    coefficients c and d.
+    For degrees m and n it is the determinant of the Sylvester matrix of m + n rows. For leading coefficients
+    c and d, that is ``c**n * d**m`` times the product of all differences of a root of `f` and one of `g`.
 
     Parameters
     ----------
     f, g : FieldArray, RNSArray or IntervalRNSArray, shapes (..., A) and (..., C)
-        Coefficients, ascending. The other axes broadcast. The degree of a polynomial is that of its last
-        coefficient which is not 0, in each field its own. The resultant of a constant c and a polynomial of
-        degree n is ``c**n``, that of two constants 1, and where one polynomial is 0 it is 0.
+        Coefficients, ascending. The other axes broadcast. The last nonzero coefficient determines the degree,
+        separately in each field. The resultant of a constant c and a polynomial of degree n is ``c**n``; of
+        two constants it is 1. It is 0 if a polynomial is 0.
     variables : {1, 2}
-        With 2, of integers only, `f` and `g` are polynomials in x and y, shapes (..., M, A) and (..., K, C):
-        that at (i, j) is the coefficient of ``y**i * x**j``. The resultant with respect to y is a polynomial
-        in x: y is eliminated. Degrees in y are those over the integers.
+        With 2, for integers only, `f` and `g` are polynomials in x and y, shapes (..., M, A) and (..., K, C):
+        the element (i, j) is the coefficient of ``y**i * x**j``. The resultant with respect to y is a
+        polynomial in x: y is eliminated. Degrees in y are over the integers.
 
     Returns
     -------
     int, FieldArray or object array, shape (...)
-        Of one pair an integer. For FieldArrays the integer from 0 to M - 1 that stands for the resultants
-        modulo the primes; for a batch a FieldArray. For integers the resultants as Python ints, of any size;
-        of a batch in a NumPy array. Lazy if an operand is.
+        For one pair an integer; for FieldArrays it is from 0 to M - 1, with the resultants modulo the primes
+        as residues. For a batch a FieldArray, or for integers a NumPy array of Python ints of any size. Lazy
+        if an operand is.
     object array, shape (..., (K - 1) (A - 1) + (M - 1) (C - 1) + 1)
-        With two variables: coefficients in x, ascending, as Python ints. The last ones are 0 where the degree
-        is lower than shapes allow.
+        With two variables: coefficients in x, ascending, as Python ints. The last ones are 0 if the degree is
+        lower than the shapes allow.
 
     Raises
     ------
@@ -351,11 +351,11 @@ def discriminant(f: FieldArray) -> Integer | FieldArray: ...
 @overload
 def discriminant(f: IntegerArray) -> Integer | PlainArray[np.object_]: ...
 def discriminant(f: FieldArray | IntegerArray) -> Integer | FieldArray | PlainArray[np.object_]:
-    """Discriminants of polynomials, exact: 0 where one has a root twice.
+    """Compute discriminants of polynomials, exactly: 0 if a polynomial has a double root.
 
     For the degree m and the leading coefficient c it is ``(-1)**(m * (m - 1) / 2) / c`` times the resultant
-    of the polynomial and its derivative, which is taken to be of degree m - 1 modulo all primes:
-    ``c**(2 * m - 2)`` times the product of the squares of all differences of roots. That of a constant is 0.
+    of the polynomial and its derivative, which counts as of degree m - 1 modulo all primes: ``c**(2 * m -
+    2)`` times the product of the squares of all differences of roots. A constant has the discriminant 0.
 
     Parameters
     ----------
@@ -375,4 +375,4 @@ def discriminant(f: FieldArray | IntegerArray) -> Integer | FieldArray | PlainAr
     return apply_to_arrays("discriminant", rows.discriminant, *polynomials_alike("discriminant", f))
 
 
-globals().update((name, explained(globals()[name])) for name in __all__)
+globals().update((name, explain(globals()[name])) for name in __all__)

@@ -1,12 +1,12 @@
 """Types in the signatures of public functions, for annotations of your own, as ``numpy.typing`` has them.
 
-The class of an array of numbers is its type. Whether it is lazy, how many axes it has and on which processor
-it is, the class does not say, and no type here does:
+The class of an array of numbers is its type. No type shows whether an array is lazy, how many axes it has and
+which processor it is on:
 
-- :class:`PlainArray` and :class:`Integer` have what arrays and integers in memory have, and what lazy ones
-  have, such as ``compute``.
-- A result is typed as an array where some axes may be left. Where none is, as of ``x.max(axis=0)`` of one
-  axis, it is the number itself, as in NumPy.
+- :class:`PlainArray` and :class:`Integer` have the methods of arrays and integers in memory, and of lazy
+ones, such as ``compute``.
+- A result is typed as an array if axes may be left. If not, as for ``x.max(axis=0)`` of an array of one axis,
+it is the number itself, as in NumPy.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 """Lengths of axes: one, or one for each axis."""
 
 SplitEvery: TypeAlias = int | Mapping[int, int] | None
-"""How many partial results one task combines, in all or along each axis, by its number, on Dask."""
+"""Number of partial results that one task combines on Dask, in all or by each axis's number."""
 
 Overflow: TypeAlias = Literal["raise", "wrap", "extend"]
-"""Modes of overflow that give one array (docs/operations.md)."""
+"""Modes of overflow whose result is one array (docs/operations.md)."""
 
 Flag: TypeAlias = Literal["flag"]
-"""Results out of range wrap, and a Boolean array beside the result is true where they do."""
+"""Mode in which results wrap, with a second, Boolean array that is true where they are out of range."""
 
 Integers: TypeAlias = "SupportsIndex | Sequence[Any] | NDArray[Any] | da.Array | PlainArray[Any]"
-"""Integers beside an array of numbers: one, lazy or not, nested lists, or a NumPy, CuPy or Dask array."""
+"""Integer operands of arrays of numbers: one, lazy or not, nested lists, or a NumPy, CuPy or Dask array."""
 
 Condition: TypeAlias = "NDArray[np.bool_] | np.bool_ | da.Array | PlainArray[np.bool_]"
 """A Boolean array, such as a comparison of arrays of numbers."""
@@ -63,31 +63,31 @@ Condition: TypeAlias = "NDArray[np.bool_] | np.bool_ | da.Array | PlainArray[np.
 Plain: TypeAlias = (
     "complex | Integer | Rational | np.generic | NDArray[Any] | Sequence[Any] | da.Array | PlainArray[Any]"
 )
-"""Operands beside a plain array."""
+"""Operands of plain arrays."""
 
 Result = TypeVar("Result")
 Flagged: TypeAlias = "tuple[Result, PlainArray[np.bool_]]"
-"""A result and its flags, as ``overflow="flag"`` gives them."""
+"""Result and flags of ``overflow="flag"``."""
 
 Kind = TypeVar("Kind", bound=np.generic, covariant=True)
 Arrays = TypeVar("Arrays", covariant=True)
 
 
 class SystemOf(Protocol[Arrays]):
-    """A number system by the class of its arrays: an RNS is a ``SystemOf[RNSArray]``."""
+    """Number system by the class of its arrays: an RNS is a ``SystemOf[RNSArray]``."""
 
     @property
     def array_type(self) -> type[Arrays]: ...
 
 
 class Integer(Protocol):
-    """An exact integer: a Python int, or of a lazy array a Dask array of no axes that computes to one."""
+    """Exact integer: a Python int, or for a lazy array a Dask array without axes that computes to one."""
 
     def compute(self, **options: Any) -> int:
-        """Return the Python int of a lazy integer."""
+        """Compute the Python int of a lazy integer."""
 
     def bit_length(self) -> int:
-        """Return the bits of the magnitude, of a Python int."""
+        """Return the length of a Python int's magnitude in bits."""
 
     def __int__(self) -> int: ...
     def __index__(self) -> int: ...
@@ -128,7 +128,7 @@ class Integer(Protocol):
 
 
 class Reduced(Protocol):
-    """A :class:`.ReductionResult`, or of a lazy array a Dask array of no axes that computes to one."""
+    """A :class:`.ReductionResult`, or for a lazy array a Dask array without axes that computes to one."""
 
     @property
     def value(self) -> int: ...
@@ -144,18 +144,18 @@ class Reduced(Protocol):
 
 
 class Rational(Protocol):
-    """An exact rational: a Fraction, or of a lazy array a Dask array of no axes that computes to one."""
+    """Exact rational: a Fraction, or for a lazy array a Dask array without axes that computes to one."""
 
     def compute(self, **options: Any) -> Fraction:
-        """Return the Fraction of a lazy number."""
+        """Compute the Fraction of a lazy number."""
 
     @property
     def numerator(self) -> int:
-        """Numerator in lowest terms, of a Fraction."""
+        """Numerator in lowest terms, of a Fraction in memory."""
 
     @property
     def denominator(self) -> int:
-        """Denominator in lowest terms, of a Fraction."""
+        """Denominator in lowest terms, of a Fraction in memory."""
 
     def __float__(self) -> float: ...
     def __bool__(self) -> bool: ...
@@ -179,10 +179,10 @@ class Rational(Protocol):
 
 
 class PlainArray(Protocol[Kind]):
-    """An array of NumPy, CuPy or Dask, whichever holds the words of the numbers that it is of.
+    """An array of NumPy, CuPy or Dask: of the library that holds the words of the numbers.
 
-    The parameter is the type of its elements: those of a ``PlainArray[np.object_]`` are Python ints or
-    Fractions. A NumPy array in memory has no ``compute``, and a lazy array no ``tolist``.
+    The parameter is the type of its elements: Python ints or Fractions in a ``PlainArray[np.object_]``. A
+    NumPy array in memory has no ``compute``, and a lazy array no ``tolist``.
     """
 
     @property

@@ -34,7 +34,17 @@ OF_ENTRIES = {"entry", "found.entry", "plan", "self"}
 PLANNING = {"lazy/plan.py"}
 """The file that plans operations, and so may ask systems how results grow."""
 
-CALLS = {"apply", "mapped", "entry_of", "has", "by_table", "through_rns", "_apply", "_shifted", "_scanned"}
+CALLS = {
+    "apply",
+    "map_entry",
+    "entry_of",
+    "has",
+    "by_table",
+    "through_rns",
+    "_apply",
+    "_apply_shift",
+    "_scan",
+}
 """Functions whose first argument is a row."""
 
 

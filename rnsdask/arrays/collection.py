@@ -19,12 +19,19 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
-from rnsdask.lazy.chunks import as_lazy, normalize_chunks, rechunked, without_empty_chunks
-from rnsdask.lazy.number_chunks import joined, joined_alone, numbers_of, rebuilt, words_in_chunk, words_of
-from rnsdask.lazy.planning import PLANS_QUERIES, explain_methods, explained
+from rnsdask.lazy.chunks import as_lazy, normalize_chunks, rechunk, without_empty_chunks
+from rnsdask.lazy.number_chunks import (
+    join_chunks,
+    join_single,
+    numbers_of,
+    rebuild_array,
+    words_in_chunk,
+    words_of,
+)
+from rnsdask.lazy.planning import PLANS_QUERIES, explain, explain_methods
 from rnsdask.typing import PlainArray
 
-Made = TypeVar("Made", bound="NumberCollection")
+ArrayType = TypeVar("ArrayType", bound="NumberCollection")
 
 _OF_CHUNKS = {"chunks", "numblocks", "npartitions", "chunksize", "blocks"}
 """Attributes that only lazy arrays have."""
@@ -39,10 +46,10 @@ class NumberCollection(DaskMethodsMixin):
     Parameters
     ----------
     words : array of the system's word_dtype, shape (rows, *shape)
-        Words as the system defines them, which is not checked. A Dask array is rechunked so that the axis of
+        Words as the system defines them; they are not checked. A Dask array is rechunked so that the axis of
         words has one chunk. A NumPy or CuPy array is not copied: do not write to it afterwards.
     system : NumberSystem
-        What the words mean.
+        The number system.
 
     Raises
     ------
@@ -53,10 +60,10 @@ class NumberCollection(DaskMethodsMixin):
     __slots__ = ("_collection", "_system", "_words")
 
     system_type: ClassVar[type[NumberSystem]]
-    """The kind of system that the class is for. A class that names one is the array type of its systems."""
+    """Kind of system for the class. A class that names one becomes the array type of its systems."""
 
     _dasks_way: ClassVar[str] = "x.to_dask_array()"
-    """How to get a Dask array of Python ints, for messages."""
+    """Way to a Dask array of Python ints, for messages."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -71,7 +78,7 @@ class NumberCollection(DaskMethodsMixin):
             raise TypeError(f"{own} has words and {wanted} system, got {type(system).__name__}")
         system.check_words(words)
         if isinstance(words, da.Array):
-            words = rechunked(words, {0: -1}) if words.numblocks[0] > 1 else words
+            words = rechunk(words, {0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
         elif isinstance(words, np.ndarray):
             words = words.view()
@@ -81,7 +88,7 @@ class NumberCollection(DaskMethodsMixin):
         self._collection: da.Array | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # NumPy arrays are writeable once unpickled; the constructor makes a read-only view of them again.
+        # NumPy arrays become writeable when unpickled; the constructor makes a read-only view of them again.
         return type(self), (self._words, self._system)
 
     def _with_words(self, words: Any) -> Self:
@@ -91,24 +98,24 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def words(self) -> PlainArray[Any]:
-        """The words: NumPy, CuPy or Dask array of the system's `word_dtype`, shape (rows, *shape).
+        """Words of the numbers: NumPy, CuPy or Dask array of the system's `word_dtype`, shape (rows, *shape).
 
         A NumPy array is read-only. CuPy has no read-only arrays: do not write to one.
         """
-        # Assigning to items of a Dask array changes it: here, a copy.
-        # Arrays that are expressions cannot be assigned to.
+        # Assigning to items of a Dask array changes it, so return a copy. Arrays that are expressions cannot
+        # be assigned to.
         words = self._words
         found: PlainArray[Any] = words.copy() if isinstance(words, da.Array) and not PLANS_QUERIES else words
         return found
 
     @property
     def system(self) -> NumberSystem:
-        """The number system: what the words mean."""
+        """Number system of the words."""
         system: NumberSystem = self._system
         return system
 
     def _measured_system(self) -> Any:
-        """The system with all that is known of the numbers, for results that do not depend on it."""
+        """System with all that is known of the numbers, for operations whose results do not depend on it."""
         return self._system
 
     @property
@@ -141,12 +148,12 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the elements for NumPy and Dask, which take them for Python ints: object."""
+        """Type of the elements for NumPy and Dask, which convert the numbers to Python ints: object."""
         return np.dtype(object)
 
     @property
     def _meta(self) -> NDArray[np.object_]:
-        """Chunks as Dask's own functions see them: they convert the numbers to Python ints."""
+        """Empty chunk as Dask's own functions see it: they convert the numbers to Python ints."""
         return np.empty((0,) * self.ndim, dtype=object)
 
     @property
@@ -155,16 +162,16 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def _has_lengths(self) -> bool:
-        """Whether the length along each axis is known."""
+        """Whether the length of every axis is known."""
         return not any(np.isnan(length) for length in self.shape)
 
     def _find_lengths(self) -> None:
-        """Compute unknown lengths, for what needs them."""
+        """Compute unknown lengths, for operations that need them."""
         if not self._has_lengths:
             self.compute_chunk_sizes()
 
     def _refuse_unknown(self, what: str) -> None:
-        """Raise ValueError if a length is unknown, for what must not compute anything."""
+        """Raise ValueError if a length is unknown, for operations that must not compute anything."""
         if not self._has_lengths:
             raise ValueError(
                 f"{what} of an array of unknown length, shape {self.shape}: it was selected by a condition; "
@@ -172,7 +179,7 @@ class NumberCollection(DaskMethodsMixin):
             )
 
     def __sizeof__(self) -> int:
-        """Bytes in memory, by which Dask counts the chunks that a worker holds."""
+        """Bytes in memory, by which Dask estimates the load of a worker."""
         return object.__sizeof__(self) + (0 if self._is_lazy else int(self._words.nbytes))
 
     def __len__(self) -> int:
@@ -184,17 +191,17 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:
-        """Lengths of the chunks along each axis, as Dask gives them; an array in memory has none."""
+        """Lengths of the chunks along each axis, as in Dask; an array in memory has none."""
         return self._words.chunks[1:]  # type: ignore[no-any-return]
 
     @property
     def _lengths(self) -> tuple[tuple[int, ...], ...] | None:
-        """The chunks; None of an array in memory."""
+        """Lengths of the chunks along each axis, or None for an array in memory."""
         return self.chunks if self._is_lazy else None
 
     @property
     def numblocks(self) -> tuple[int, ...]:
-        """Number of chunks along each axis, as Dask gives it; an array in memory has none."""
+        """Number of chunks along each axis, as in Dask; an array in memory has none."""
         return self._words.numblocks[1:]  # type: ignore[no-any-return]
 
     @property
@@ -204,12 +211,12 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def chunksize(self) -> tuple[int, ...]:
-        """Greatest length of a chunk along each axis; an array in memory has none."""
+        """Greatest chunk length along each axis; an array in memory has none."""
         return tuple(map(max, self.chunks))
 
     @property
     def blocks(self) -> _Blocks[Self]:
-        """The chunks, selected by an index of :attr:`numblocks`, as Dask's ``blocks``: a lazy array.
+        """Chunks as a grid of :attr:`numblocks`; an index selects some as a lazy array, as Dask's ``blocks``.
 
         Raises
         ------
@@ -217,13 +224,13 @@ class NumberCollection(DaskMethodsMixin):
             If the array is not chunked.
         """
         if not self._is_lazy:
-            raise AttributeError  # `__getattr__` turns it into one that says what to do
+            raise AttributeError  # `__getattr__` turns it into one that names the way out
         return _Blocks(self)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Raise the AttributeError of what only Dask's arrays have, with the way to such an array."""
+            """Raise AttributeError for attributes that only Dask's arrays have; it names the way to one."""
             kind = with_article(type(self))
             if hasattr(type(self), name) and name not in _OF_CHUNKS:
                 return object.__getattribute__(self, name)  # a property, which raises its own error again
@@ -246,9 +253,9 @@ class NumberCollection(DaskMethodsMixin):
         Parameters
         ----------
         chunks
-            As Dask takes them: one length for all axes or one for each, where -1 is the whole axis and None
-            what it is; the lengths of all chunks along an axis; a size such as ``"32MiB"``; a mapping from
-            some of the axes to these. ``"auto"``, of all axes, means 64 to 128 MiB.
+            As in Dask: one length for all axes or one for each, where -1 is the whole axis and None keeps its
+            chunks; the lengths of all chunks along an axis; a size such as ``"32MiB"``; a mapping from some
+            of the axes to these. ``"auto"`` for all axes means 64 to 128 MiB.
 
         Raises
         ------
@@ -266,7 +273,7 @@ class NumberCollection(DaskMethodsMixin):
             self._find_lengths()
             return self.rechunk(chunks)
         return self._with_words(
-            rechunked(self._words, lengths) if self._is_lazy else as_lazy(self._words, lengths)
+            rechunk(self._words, lengths) if self._is_lazy else as_lazy(self._words, lengths)
         )
 
     map_blocks = casting.map_blocks
@@ -277,7 +284,7 @@ class NumberCollection(DaskMethodsMixin):
         return type(self).__name__, normalize_token(self._words), normalize_token(self._system)
 
     def _numbers(self) -> da.Array:
-        """Return the Dask array whose chunks are arrays of numbers: what Dask's functions see."""
+        """Dask array whose chunks are arrays of numbers, which Dask's functions see."""
         if not self._is_lazy:
             raise TypeError(
                 f"{with_article(type(self))} in memory is no Dask collection; rechunk() makes it lazy, and "
@@ -309,15 +316,15 @@ class NumberCollection(DaskMethodsMixin):
         return self._with_words(words_of(made(*exprs), self._system, like, words_in_chunk))
 
     def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        finish = joined_alone if PLANS_QUERIES else joined
+        finish = join_single if PLANS_QUERIES else join_chunks
         return finish, (self._words.__dask_postcompute__(), type(self), self._system)
 
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         rebuild = self._numbers().__dask_postpersist__()
-        return rebuilt, (rebuild, type(self), self._system, meta_from_array(self._words))
+        return rebuild_array, (rebuild, type(self), self._system, meta_from_array(self._words))
 
     def compute(self, **kwargs: Any) -> Self:
-        """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
+        """Compute the words, as any Dask collection does; a cluster's workers must run this version.
 
         Raises
         ------
@@ -328,7 +335,7 @@ class NumberCollection(DaskMethodsMixin):
             return self._with_words(self._words.compute(**kwargs)) if self._is_lazy else self
 
     def persist(self, **kwargs: Any) -> Self:
-        """Compute the words where they stay, chunk by chunk; as :meth:`compute`."""
+        """Compute the words and keep the chunks where they are computed; errors as :meth:`compute`."""
         with checked_workers(kwargs.get("scheduler")):
             return self._with_words(self._words.persist(**kwargs)) if self._is_lazy else self
 
@@ -340,7 +347,7 @@ class NumberCollection(DaskMethodsMixin):
         """
         if self._is_lazy:
             with checked_workers():
-                # Of a copy, for other arrays may have these words, with their empty chunks.
+                # On a copy, because other arrays may share these words, with their empty chunks.
                 self._words = without_empty_chunks(self._words.copy().compute_chunk_sizes())
             self._collection = None
         return self
@@ -349,10 +356,10 @@ class NumberCollection(DaskMethodsMixin):
 explain_methods(NumberCollection)
 
 
-class _Blocks(Generic[Made]):
-    """The chunks of a lazy array, to be selected by an index."""
+class _Blocks(Generic[ArrayType]):
+    """Chunks of a lazy array, to be selected by an index."""
 
-    def __init__(self, array: Made) -> None:
+    def __init__(self, array: ArrayType) -> None:
         self._array = array
 
     @property
@@ -365,11 +372,11 @@ class _Blocks(Generic[Made]):
         """Number of chunks."""
         return math.prod(self.shape)
 
-    @explained
-    def __getitem__(self, index: Any) -> Made:
+    @explain
+    def __getitem__(self, index: Any) -> ArrayType:
         indices = index if isinstance(index, tuple) else (index,)
         return self._array._with_words(self._array._words.blocks[(slice(None), *indices)])
 
-    def ravel(self) -> list[Made]:
-        """All chunks in C order."""
+    def ravel(self) -> list[ArrayType]:
+        """List all chunks in C order."""
         return [self[index] for index in np.ndindex(self.shape)]

@@ -1,4 +1,4 @@
-"""Conversion: the mixin that gives the numbers of an array as Python ints and as arrays of NumPy and Dask."""
+"""Conversion: the mixin that converts an array to Python ints and to arrays of NumPy and Dask."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 class Conversion(Shapes, Operators):
-    """The numbers as other things, exactly unless rounding is asked for."""
+    """Conversions of the numbers, exact unless rounding is asked for."""
 
     __slots__ = ()
 
     def to_ints(self) -> NDArray[np.object_]:
-        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
+        """Convert to a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
         ints = convert.to_ints(self)
         if self._is_lazy:
             with checked_workers():
@@ -38,22 +38,22 @@ class Conversion(Shapes, Operators):
         return np.asarray(ints)
 
     def tolist(self) -> list[Any]:
-        """All numbers as nested lists of Python ints; computes a lazy array."""
+        """Convert all numbers to nested lists of Python ints; computes a lazy array."""
         found: list[Any] = self.to_ints().tolist()
         return found
 
     def item(self, *args: SupportsIndex | tuple[SupportsIndex, ...]) -> int:
-        """One number as a Python int, as ``ndarray.item``; computes a lazy array's.
+        """Return one number as a Python int, as ``ndarray.item``; computes it in a lazy array.
 
         Parameters
         ----------
         *args
-            Nothing, of an array of one number; or a flat (C order) index; or an index of each axis.
+            Nothing, for an array of one number; or a flat (C order) index; or an index for each axis.
 
         Raises
         ------
         ValueError
-            If the array has more numbers than one, or the number of indices is not that of axes.
+            If the array has more than one number, or there is not one index for each axis.
         IndexError
             If an index is out of bounds.
         """
@@ -79,35 +79,35 @@ class Conversion(Shapes, Operators):
         self, dtype: DTypeLike, copy: bool = True, *, casting: str = "safe"
     ) -> PlainArray[np.generic]: ...
     def astype(self, dtype: DTypeLike, copy: bool = True, *, casting: str = "safe") -> PlainArray[np.generic]:
-        """The numbers in another type: exactly, or as floats where `casting` says that they may be rounded.
+        """Convert the numbers to another type: exactly, or to rounded floats if `casting` allows it.
 
         Parameters
         ----------
         dtype
-            object for Python ints; a type of integers; bool, which is whether a number is not 0; or, with
+            object for Python ints; a type of integers; bool, true for numbers other than 0; or, with
             ``casting="unsafe"``, float32 or float64.
         copy : bool
-            With False an array in memory whose type is to be its own, object, is returned as it is: so xarray
-            pads numbers, and not objects. Otherwise the result is a new array.
+            With False, an array in memory is returned unchanged if `dtype` is its own type, object: so xarray
+            pads numbers, not objects. Otherwise the result is a new array.
         casting : {"safe", "unsafe", "no", "equiv", "same_kind"}
-            With ``"unsafe"`` floats are taken too: each number is rounded to the nearest, halfway to the even
-            one, as Python's ``float`` does. Integers never wrap, and with all others nothing is rounded.
+            ``"unsafe"`` allows floats too: each number is rounded to nearest, ties to even, as Python's
+            ``float`` does. Integers never wrap. The other values allow no rounding.
 
         Returns
         -------
         array of `dtype`, of the same shape
-            NumPy, or CuPy for other types than object if the words are; lazy on Dask.
+            NumPy; CuPy if the words are, except for object; lazy on Dask.
 
         Raises
         ------
         TypeError
-            If it is another type, or a type of floats without ``casting="unsafe"``, or elements of fields are
-            to be rounded.
+            If `dtype` is another type, or a float type without ``casting="unsafe"``, or a float type for
+            elements of fields.
         ValueError
             If `casting` is not one of these words.
         OverflowError
-            If a number does not fit, or is beyond the greatest float, where NumPy would give an infinity. It
-            names the number's flat index, the first in its chunk; for a lazy array when it is computed.
+            If a number does not fit, or is beyond the greatest float (NumPy would return infinity). It names
+            the number's flat index, the first in its chunk; for a lazy array when it is computed.
         """
         if casting not in _CASTINGS:
             raise ValueError(
@@ -128,7 +128,7 @@ class Conversion(Shapes, Operators):
         return found
 
     def to_numpy(self, dtype: DTypeLike | None = None, *, casting: str = "safe") -> NDArray[Any]:
-        """The numbers as a NumPy array of int64, or of uint64 where that holds them and int64 does not.
+        """Convert the numbers to a NumPy array of int64, or of uint64 if only that holds them.
 
         Matplotlib calls it, as in ``plt.plot(x)`` and ``plt.hist(x)``. Computes a lazy array.
 
@@ -142,7 +142,7 @@ class Conversion(Shapes, Operators):
         TypeError, ValueError
             As :meth:`astype`.
         OverflowError
-            If the type, or neither of the two, holds all numbers; it names what takes such numbers.
+            If `dtype`, or else both int64 and uint64, cannot hold all numbers; it names a way that can.
         """
         if dtype is not None:
             (found,) = compute(self.astype(dtype, casting=casting))
@@ -159,10 +159,10 @@ class Conversion(Shapes, Operators):
         )
 
     def to_dask_array(self) -> LazyInts:
-        """The numbers as a Dask array of Python ints, which is what ``da.asarray(x)`` gives.
+        """Convert to a Dask array of Python ints, as ``da.asarray(x)`` does.
 
-        Dask's own functions, such as ``da.concatenate``, calculate with such; NumPy's and this package's stay
-        with residues. docs/numpy.md lists all of Dask's.
+        Dask's own functions, such as ``da.concatenate``, compute with Python ints; NumPy's and this package's
+        keep residues. docs/numpy.md lists all of Dask's functions.
         """
         return self._lazy_ints()
 
@@ -180,13 +180,13 @@ class Conversion(Shapes, Operators):
         return self.to_ints()
 
     def __int__(self) -> int:
-        # An array always has axes. It has the method so that checkers of types take int(x[i]).
+        # An array has at least one axis. The method is here for type checkers, which then accept int(x[i]).
         raise TypeError(
             f"int() takes one number, got {with_article(type(self))}; x.item(i) gives one of an array"
         )
 
     def _lazy_ints(self) -> LazyInts:
-        """Return the numbers of any array, of fields too, as a Dask array of Python ints."""
+        """Convert any array, of fields too, to a Dask array of Python ints."""
         return LazyInts.of_ints(convert.to_ints(self if self._is_lazy else self.rechunk()))
 
     # ---- words of other programs --------------------------------------------------------------------------

@@ -31,8 +31,14 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import normalize_chunks
-from rnsdask.lazy.foreign import checked_bytes, checked_limbs, encoded, residues_first, words_of_limbs
-from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
+from rnsdask.lazy.foreign import (
+    checked_bytes,
+    checked_limbs,
+    encode_chunk,
+    move_residues_first,
+    words_of_limbs,
+)
+from rnsdask.lazy.inputs import convert_any, is_on_disk, make_readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     N,
@@ -52,13 +58,13 @@ Chunks = layout.Chunks
 
 Kind = TypeVar("Kind", bound=np.generic)
 A = TypeVar("A", bound=NumberArray)
-"""The class of arrays of the number system that a function is given."""
+"""Array class of the number system that a function is given."""
 
 StoredArray: TypeAlias = "RNSArray | PositionalArray | FieldArray | IntervalRNSArray"
-"""An array of whatever number system a store has."""
+"""Array of the number system that a store has."""
 
 _SEED_BITS = 128
-"""Bits of a seed that is drawn, and of the longest that is in the name of an array."""
+"""Bits of a seed that is drawn, and of the longest seed that is part of an array's name."""
 
 
 @overload
@@ -90,25 +96,24 @@ def from_ints(
     """Make an array of exact integers.
 
     Without `moduli` and `bits` its range grows: results take more moduli where their bounds need them, and a
-    sign where they may be negative, so that they are those of Python's integers (docs/growing.md).
+    sign where they may be negative, so that they equal those of Python's integers (docs/growing.md).
 
     Parameters
     ----------
     ints : iterable of int or gmpy2.mpz, nested lists, or array
-        The numbers. A NumPy array of an integer type or of objects keeps its shape, nested lists have that of
-        such an array. Text is read where it is the item of a list or an array: decimal, or hexadecimal after
-        ``0x``. A Series or an Index of pandas, or an array of Arrow, may be of integers, of text, or of
-        decimals without fraction. A matrix of FLINT or SymPy, or any other array in memory, keeps its shape.
-        A Dask array stays lazy, with its chunks; an array of Zarr, TensorStore or h5py in chunks becomes lazy
-        with these.
+        The numbers. A NumPy array of an integer type or of objects keeps its shape; nested lists have the
+        shape that NumPy gives them. An item of a list or an array may be text: decimal, or hexadecimal after
+        ``0x``. A Series or an Index of pandas, or an array of Arrow, may hold integers, text, or decimals
+        without fraction. A matrix of FLINT or SymPy, or any other array in memory, keeps its shape. A Dask
+        array stays lazy and keeps its chunks, as does a chunked array of Zarr, TensorStore or h5py.
     moduli : ModuliSet, RNS, IntervalRNS, Positional, PrimeFields or FermatField, optional
-        The moduli set, large enough for every number, or a number system. Without it, and without `bits`, the
-        fewest 32-bit moduli that hold all numbers; for a lazy array those that hold its integer type, and one
+        The moduli set, large enough for every number, or a number system. Without it and without `bits`, the
+        fewest 32-bit moduli that hold all numbers. For a lazy array they hold its integer type; a lazy array
         of objects or text needs `moduli` or `bits`. Under fields, any integer stands for the element with its
         residues.
     signed : bool, optional
         Symmetric range instead of ``0 .. M-1``; a system has its own. Without moduli, the range is signed if
-        a number is negative, or if the type of a lazy array has negative numbers.
+        a number is negative, or if the type of a lazy array is signed.
     chunks : "auto", int, tuple, mapping, str, or None
         Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array. For a lazy
         array ``"auto"`` and None change nothing.
@@ -119,13 +124,13 @@ def from_ints(
     Returns
     -------
     RNSArray, IntervalRNSArray, PositionalArray or FieldArray
-        As the system is.
+        The class of the system.
 
     Raises
     ------
     TypeError
-        If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is a
-        single text, a set, a mapping, or a lazy collection other than a Dask array. If `bits` and `moduli`
+        If a value is not an integer; floats are refused because they may have lost bits already. If `ints` is
+        a single text, a set, a mapping, or a lazy collection other than a Dask array. If `bits` and `moduli`
         are both given.
     ValueError
         If a value is out of range, masked or missing, or a text is not an integer. The errors name the
@@ -134,9 +139,9 @@ def from_ints(
     """
     found: RNSArray | A
     of_bits = None if bits is None else _moduli_of_bits(bits, moduli)
-    ints = of_any_library(ints)
+    ints = convert_any(ints)
     if is_on_disk(ints):
-        ints = readable(ints)
+        ints = make_readable(ints)
     given: Any = moduli
     if isinstance(ints, da.Array):
         found = _from_lazy_ints(ints, given, signed, chunks, of_bits)
@@ -162,7 +167,7 @@ def _from_lazy_ints(
     chunks: Chunks | None,
     of_bits: ModuliSet | None,
 ) -> Any:
-    """Make a lazy array of the integers of a Dask array, with its chunks unless others are given."""
+    """Make a lazy array from a Dask array of integers, with its chunks unless others are given."""
     if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
         raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
     limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
@@ -177,8 +182,8 @@ def _from_lazy_ints(
         moduli, signed = system_of_range(int(limits.min), int(limits.max), signed), None
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
-    words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
-    # What the type proves of the numbers; the bound of a system is checked.
+    words = map_chunks(encode_chunk, as_declared(ints)[None], rows=system.rows, like=like, system=system)
+    # The type proves a range of the numbers; the bound of a system is checked.
     known = None if limits is None else max(int(limits.max), -int(limits.min))
     array = system.array_type(words, system.with_bound(known))
     array = array if system.bound is None else array.with_bound(system.bound)
@@ -228,16 +233,16 @@ def from_residues(
     Parameters
     ----------
     residues : array of an integer type, shape (n, *shape)
-        NumPy, CuPy or Dask, or of another library in memory; or of Zarr, TensorStore and others that are read
-        by slices, which makes a lazy array with their chunks. Residue i of every number must be from 0 to
-        below ``moduli[i]``. A NumPy or CuPy array is copied, so that later writes to it change no number; a
-        read-only NumPy array of uint32 is not copied: do not write to its memory afterwards, through another
-        view either.
+        NumPy, CuPy or Dask, or another library's array in memory. An array that is read by slices, such as of
+        Zarr or TensorStore, makes a lazy array with its chunks. Residue i of every number must be from 0 to
+        ``moduli[i] - 1``. A NumPy or CuPy array is copied, so that later writes to it change no number; a
+        read-only NumPy array of uint32 is not copied: do not write to its memory afterwards, not even through
+        another view.
     moduli : ModuliSet, RNS, PrimeFields or iterable of int
-        The n moduli, or a number system. Integers may be up to 2**64, as homomorphic encryption has them: if
-        one is greater than 2**32, each number is converted exactly to 32-bit moduli, ``ModuliSet.for_bits``
-        of the length of their product. Such numbers do not wrap: ``overflow="wrap"`` is an error, which names
-        the way out.
+        The n moduli, or a number system. Moduli may be up to 2**64, as in homomorphic encryption: if one is
+        greater than 2**32, each number is converted exactly to the 32-bit moduli that ``ModuliSet.for_bits``
+        makes for the length of the product. Such numbers do not wrap: ``overflow="wrap"`` is an error, which
+        names the way out.
     signed : bool, optional
         Symmetric range of the moduli given instead of ``0 .. M-1``; a system has its own.
     bound : int, optional
@@ -245,29 +250,27 @@ def from_residues(
     axis : int
         The axis of residues, such as -1 for ``(*shape, n)``.
     chunks : "auto", int, or tuple of int, optional
-        Chunks along the axes of the numbers, which make a Dask array. A file that NumPy has mapped into
-        memory is then read chunk by chunk.
+        Chunks along the axes of the numbers; they make a Dask array. A file that NumPy has memory-mapped is
+        then read chunk by chunk.
     trusted : bool
         Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is
         wrong, or if the array is written to.
 
-    Returns
-    -------
-    RNSArray, or of PrimeFields a FieldArray
+    Returns ------- RNSArray, or FieldArray for PrimeFields
 
     Raises
     ------
     TypeError, ValueError
-        If dtype, shape, a modulus, a residue or the bound is wrong; for a Dask array residues and the bound
-        are checked when it is computed.
+        If the dtype, the shape, a modulus, a residue or the bound is wrong. Residues of a Dask array and its
+        bound are checked when it is computed.
     """
     if isinstance(moduli, PrimeFields):
         as_system(moduli, signed=signed, bound=bound)
         options: dict[str, Any] = {"axis": axis, "chunks": chunks, "trusted": trusted}
         return FieldArray(from_residues(residues, moduli.moduli, **options).words, moduli)
     given, system = _system_of_residues(moduli, signed, bound)
-    found = residues_first(residues, given, axis, chunks)
-    # Those of another layout are brought into that of words.
+    found = move_residues_first(residues, given, axis, chunks)
+    # Other layouts are brought into the layout of words.
     if isinstance(given, ModuliSet) and found.dtype == np.uint32 and axis in (0, -found.ndim):
         array = array_of_residues(found, system, trusted=trusted)
     else:
@@ -276,7 +279,7 @@ def from_residues(
 
 
 def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> tuple[Moduli, RNS]:
-    """Return the moduli of given residues and the system of their array; TypeError if there is none."""
+    """Return the moduli of given residues and the system of their array; TypeError if it has no residues."""
     if isinstance(moduli, FermatField):
         raise TypeError(f"elements of {moduli!r} have digits: FieldArray.from_words makes an array of them")
     if isinstance(moduli, Positional):
@@ -322,28 +325,28 @@ def from_limbs(
     Parameters
     ----------
     limbs : array of uint32 or uint64, shape (*shape, L)
-        NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array.
+        NumPy, CuPy or Dask. An array that is read by slices, such as of Zarr, makes a lazy array.
     moduli : ModuliSet, RNS, IntervalRNS, Positional or PrimeFields, optional
-        The moduli set, or a number system. Without it ``ModuliSet.for_bits`` of the width of a number, which
-        holds every one.
+        The moduli set, or a number system. Without it, ``ModuliSet.for_bits`` of a number's width, which
+        holds every number.
     signed : bool, optional
-        Two's complement, and the symmetric range. A signed system tells it itself.
+        Whether limbs are in two's complement and the range is symmetric; by default as in the system.
     axis : int
         The axis of limbs.
     chunks : "auto", int, or tuple of int, optional
-        Chunks along the axes of the numbers, which make a Dask array.
+        Chunks along the axes of the numbers; they make a Dask array.
 
     Returns
     -------
     RNSArray, IntervalRNSArray, PositionalArray or FieldArray
-        As the system is, on the processor of `limbs`; lazy if that is.
+        The class of the system, on the processor of `limbs`; lazy if `limbs` are.
 
     Raises
     ------
     TypeError, ValueError
         If type, shape or axis is wrong, or `signed` contradicts the system.
     ValueError
-        If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
+        If a number is out of range. It names the first one's flat index, the first in its chunk; for a Dask
         array when it is computed.
     """
     limbs, axis = checked_limbs(limbs, axis)
@@ -387,9 +390,9 @@ def from_bytes(
     Parameters
     ----------
     data : bytes-like, or array of uint8, shape (*shape, length)
-        A buffer of numbers one after the other; or an array as :func:`from_limbs` takes it.
+        A buffer of consecutive numbers, or an array as :func:`from_limbs` takes it.
     length : int
-        Bytes of a number; of an array optional, for its last axis tells it.
+        Bytes of a number; optional for an array, where it is the length of the last axis.
     byteorder : {"little", "big"}
         Which byte comes first.
     moduli, signed, chunks
@@ -417,9 +420,9 @@ def _from_words(
     signed: bool | None,
     chunks: Chunks | None,
 ) -> Any:
-    """Make an array of numbers whose limbs have `bits` bits in all."""
+    """Make an array of numbers from limbs of `bits` bits in total."""
     if isinstance(moduli, NumberSystem) and not moduli.extends:
-        system: Any = moduli  # whose limbs may have a sign that it has not
+        system: Any = moduli  # its numbers may be unsigned while the limbs are signed
     else:
         system = as_system(ModuliSet.for_bits(bits) if moduli is None else moduli, signed=signed)
     is_signed = system.is_signed if signed is None else signed
@@ -463,46 +466,45 @@ def random(
 ) -> RNSArray | A:
     """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
-    ``random(shape, bits=256)`` has numbers from 0 to ``2**256 - 1``; ``random(moduli, shape)`` those of the
-    whole range of a moduli set. Each chunk has its own stream (NumPy's Philox, seeded with the seed and the
+    ``random(shape, bits=256)`` has numbers from 0 to ``2**256 - 1``; ``random(moduli, shape)`` has numbers of
+    a moduli set's whole range. Each chunk has its own stream (NumPy's Philox, seeded with the seed and the
     chunk), so the numbers do not depend on workers or processors.
 
     Parameters
     ----------
     moduli : ModuliSet, RNS, Positional, PrimeFields or FermatField, optional
-        The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
-        bound, among all those of the range that are within it. Without it, `bits` chooses the fewest 32-bit
-        moduli, and the shape comes first.
+        The moduli set, or a number system. Numbers are uniform in the whole range, or in its part within the
+        system's bound. Without it, `bits` chooses the fewest 32-bit moduli, and the shape comes first.
     shape : int or sequence of int
         The lengths of the axes.
     bits : int, optional
-        Numbers are below ``2**bits``; of a signed range, below ``2**(bits - 1)`` in magnitude.
+        Numbers are below ``2**bits``; in a signed range, below ``2**(bits - 1)`` in magnitude.
     chunks : "auto", int, tuple, mapping, or str
         As :meth:`.NumberArray.rechunk` takes them.
     seed : int, optional
-        Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
-        It is in the name of the Dask array, ``x.words.name`` = ``"random-seed-<seed>-..."``, so that the same
-        numbers can be made again. The array has the same numbers however often it is computed.
+        Not negative. Without it, 128 bits are drawn from the operating system: two such arrays differ. The
+        seed stands in the Dask array's name, ``x.words.name`` = ``"random-seed-<seed>-..."``, so that the
+        same numbers can be made again. The array has the same numbers whenever it is computed.
 
     Returns
     -------
     RNSArray, PositionalArray or FieldArray
-        As the system is.
+        The class of the system.
 
     Raises
     ------
     TypeError
-        If there are neither moduli nor bits, or no shape.
+        If both moduli and bits are missing, or the shape is.
     ValueError
-        If `shape` or `seed` is negative, `chunks` do not fit the shape, or the moduli do not hold numbers of
-        `bits`.
+        If `shape` or `seed` is negative, `chunks` do not fit the shape, or the range is too small for numbers
+        of `bits`.
     """
     if shape is None and bits is not None:
         moduli, shape = None, moduli
     if shape is None or moduli is bits is None:
         raise TypeError("random takes moduli and a shape, random(moduli, shape), or random(shape, bits=256)")
-    system = _bounded(moduli, bits, signed)
-    system.random_words((0,), np.random.default_rng(0))  # an error where numbers are not drawn
+    system = _system_with_bound(moduli, bits, signed)
+    system.random_words((0,), np.random.default_rng(0))  # an error if the system has no random numbers
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
@@ -525,8 +527,8 @@ def random(
     return found
 
 
-def _bounded(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> Any:
-    """Return the number system of random numbers, with the bound that `bits` gives."""
+def _system_with_bound(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> Any:
+    """Return the number system of random numbers, with the bound that `bits` implies."""
     if bits is None:
         return as_system(moduli, signed=signed)
     length = as_integer(bits, "bits")
@@ -542,14 +544,14 @@ def _bounded(moduli: Any, bits: SupportsIndex | None, signed: bool | None) -> An
 
 
 def fresh_seed() -> int:
-    """Draw a new seed: 128 bits of the operating system's."""
+    """Draw a new seed: 128 bits from the operating system."""
     return secrets.randbits(_SEED_BITS)
 
 
 def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[Any]:
     part = tuple(stop - start for start, stop in place.location)
     number = int(np.ravel_multi_index(place.index, grid)) if 0 not in grid else 0
-    # A seed's words of 32 bits, and then the chunk's number: of a longer one as a key that no seed ends with.
+    # The seed's 32-bit words, then the chunk's number; a longer number is a key that no seed ends with.
     one_word = seed < 2**32
     sequence = np.random.SeedSequence(
         [seed, number] if one_word else seed, spawn_key=() if one_word else (number,)
@@ -572,7 +574,7 @@ def open_zarr(
     Returns
     -------
     RNSArray, PositionalArray, FieldArray or IntervalRNSArray
-        As it was written.
+        The class of the array that was written.
 
     Every chunk's checksum is verified when it is read.
 
@@ -584,29 +586,29 @@ def open_zarr(
     component : str, optional
         The path of the array within the Zarr group at `path`, such as ``"a/b"``.
     storage_options : mapping, optional
-        Options of fsspec for a URL, as Zarr and xarray take them: credentials, the endpoint, and so on. They
-        are sent to the workers.
+        Options of fsspec for a URL, as in Zarr and xarray: credentials, the endpoint, and so on. They are
+        sent to the workers.
     chunks : "auto", int, tuple, mapping, or str, optional
-        Dask chunks, as :meth:`.NumberArray.rechunk` takes them. A task reads all stored chunks that one is
-        made of, so that on a cluster none is sent from worker to worker; opened in other chunks too, a store
-        is read twice. Where Dask chunks begin within stored ones, these are read whole, then divided.
+        Dask chunks, as :meth:`.NumberArray.rechunk` takes them. A task reads all stored chunks that a Dask
+        chunk consists of, so that a cluster's workers exchange none. A store opened in two ways is read
+        twice. Where Dask chunks begin within stored ones, these are read whole, then divided.
     part : int, optional
-        For chunks too large for memory: how many numbers a Dask chunk has, along the first axis of the stored
-        chunk that is longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
+        For stored chunks too large for memory: length of a Dask chunk along the stored chunk's first axis
+        that is longer than 1. Each part reads the whole stored chunk for its checksum, and takes as long.
     backend : {"cpu", "auto", "cuda"}
-        Where chunks go as they are read: NumPy arrays, or CuPy arrays on the GPU of the process that reads
-        them (``"auto"``: if it has one).
+        Where chunks are placed: NumPy arrays, or CuPy arrays on the GPU of the process that reads them
+        (``"auto"``: if it has one).
 
     Raises
     ------
     ValueError
         If `path` is neither a local path nor a URL that names a store (docs/remote.md); if `backend` is
-        unknown; if `part` is less than 1, or given for a store whose chunks are not files:
-        remote or compressed ones, and groups of older versions.
+        unknown; if `part` is less than 1, or given for a store whose chunks are not files: a remote or
+        compressed store, or a group of an older version.
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
-        writing it did not finish. Reading a broken chunk raises :class:`.CorruptChunkError`; one of a store
-        that was overwritten since it was opened, :class:`.ChangedStoreError`.
+        writing it did not finish. Reading a broken chunk raises :class:`.CorruptChunkError`; reading from a
+        store that was overwritten since it was opened, :class:`.ChangedStoreError`.
     JobError
         If this process has too little memory for the graph of its chunks.
     """
@@ -618,7 +620,7 @@ def open_zarr(
 
 
 def open_words(info: store.StoreInfo, **options: Any) -> StoredArray:
-    """Open a complete store whose metadata were read, with options of :func:`open_zarr`."""
+    """Open a complete store by its metadata, with options of :func:`open_zarr`."""
     array: StoredArray = info.system.array_type(read_words(info, **options), info.system)
     return array
 
@@ -632,12 +634,12 @@ def full_like(
 @overload
 def full_like(x: Numbers, fill_value: SupportsIndex, dtype: DTypeLike) -> PlainArray[np.generic]: ...
 def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
-    """One number in the shape of an array, as ``numpy.full_like``.
+    """Make an array of one number in the shape of another array, as ``numpy.full_like``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
-        The array, whose numbers are not looked at. Its length is found out if it is unknown.
+        The array; its numbers are not read. Unknown lengths are computed.
     fill_value : int
         The number, in the array's range; it may be lazy, such as ``y.max()`` of a lazy array.
     dtype : optional
@@ -647,14 +649,15 @@ def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -
     -------
     RNSArray or IntervalRNSArray
         Of the same system, on the same processor, lazy with the same chunks if `x` or the number is. Its
-        bound is the number's magnitude, None of a lazy one. In memory it is a view, which takes no memory.
+        bound is the number's magnitude, or None for a lazy number. In memory it is a view, which takes no
+        memory.
 
     Raises
     ------
     TypeError
-        If `x` is not an array of numbers, or the number no integer.
+        If `x` is not an array of numbers, or the number is not an integer.
     ValueError
-        If the number is out of range, of a lazy one when the array is computed.
+        If the number is out of range; for a lazy number when the array is computed.
     """
     if not isinstance(x, NumberArray):
         raise TypeError(f"full_like takes an array of numbers, got {type(x).__name__}")
@@ -670,9 +673,9 @@ def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -
         system = system.for_range(min(ends), max(ends))
     bound = None
     if is_lazy_integer(value):
-        words = shapes.filled(x.words, lazy_column(value, system, x.ndim))
+        words = shapes.fill(x.words, lazy_column(value, system, x.ndim))
     else:
-        words, bound = shapes.filled(x.words, system.column(value, x.ndim)), abs(value)
+        words, bound = shapes.fill(x.words, system.column(value, x.ndim)), abs(value)
     return type(x)(words, system.with_bound(bound))
 
 
@@ -683,7 +686,7 @@ def zeros_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kin
 @overload
 def zeros_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
 def zeros_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
-    """Zeros in the shape of an array, as :func:`full_like`."""
+    """Make an array of zeros in the shape of another array, as :func:`full_like`."""
     found: N | PlainArray[Any] = full_like(x, 0, dtype)
     return found
 
@@ -695,6 +698,6 @@ def ones_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kind
 @overload
 def ones_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
 def ones_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
-    """Ones in the shape of an array, as :func:`full_like`."""
+    """Make an array of ones in the shape of another array, as :func:`full_like`."""
     found: N | PlainArray[Any] = full_like(x, 1, dtype)
     return found

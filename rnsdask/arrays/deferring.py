@@ -1,4 +1,4 @@
-"""Binary operators that leave operands of other libraries to these (NEP 13)."""
+"""Binary operators that defer to operands of other libraries (NEP 13)."""
 
 from collections.abc import Callable
 from functools import cache, wraps
@@ -17,7 +17,7 @@ _MIRRORED = {
     **{"__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__"},
     **{"__eq__": "__eq__", "__ne__": "__ne__"},
 }
-"""The reflected operator of each comparison. Those of other operators are ``__radd__`` and so on."""
+"""Reflected operator of each comparison. Other operators have ``__radd__`` and so on."""
 
 _UFUNCS: dict[str, np.ufunc] = {
     **{"__add__": np.add, "__sub__": np.subtract, "__mul__": np.multiply, "__matmul__": np.matmul},
@@ -31,19 +31,19 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 
 def defer_operators(kind: type) -> None:
-    """Wrap all binary operators that a class of arrays defines, as :func:`_deferring` does."""
+    """Wrap all binary operators of an array class, as :func:`_defer` does."""
     for name, value in list(vars(kind).items()):
         if name in _UFUNCS and isinstance(value, FunctionType):
-            setattr(kind, name, _deferring(value))
+            setattr(kind, name, _defer(value))
 
 
-def _deferring(operator: _Function) -> _Function:
-    """Make a binary operator leave operands of other libraries to their own operators.
+def _defer(operator: _Function) -> _Function:
+    """Make a binary operator defer to operands of other libraries that have their own.
 
     It returns NotImplemented for an operand of a type that the package does not know, if that has the
-    reflected operator. As in NumPy (NEP 13), one without the operator but with ``__array_ufunc__`` is left to
-    its ufunc, and one with ``__array_ufunc__ = None`` is not taken for an integer. The operator refuses all
-    others itself, by an error that says what it takes.
+    reflected operator. As in NumPy (NEP 13), an operand without the operator but with ``__array_ufunc__`` is
+    left to its ufunc, and one with ``__array_ufunc__ = None`` does not count as an integer. The operator
+    refuses all others itself, with an error that says what it takes.
     """
     name = operator.__name__
     reflected = _MIRRORED.get(name, f"__r{name[2:]}")
@@ -56,7 +56,7 @@ def _deferring(operator: _Function) -> _Function:
         if _has(kind, reflected):
             if name not in ("__eq__", "__ne__"):
                 return NotImplemented
-            # Where both operands decline, Python compares identities, and its False would be no answer.
+            # If both operands decline, Python compares identities, and returns False, which would be wrong.
             answer = getattr(kind, reflected)(other, self)
             return operator(self, other, *options) if answer is NotImplemented else answer
         if not hasattr(kind, "__array_ufunc__"):
@@ -67,25 +67,25 @@ def _deferring(operator: _Function) -> _Function:
 
 
 def _is_taken(other: Any) -> bool:
-    """Whether an operator takes or refuses an operand without asking which operators that one has."""
+    """Whether an operator handles or refuses an operand regardless of the operand's own operators."""
     kind: Any = type(other)
     if hasattr(kind, "__array_ufunc__"):
         return is_known(kind)
     priority = getattr(other, "__array_priority__", None)
     if priority is not None:
-        return not priority > 0  # that of NumPy's arrays
+        return not priority > 0  # the priority of NumPy's arrays is 0
     return kind.__module__ == "builtins" or issubclass(kind, Number) or hasattr(kind, "__index__")
 
 
 def _has(kind: type, method: str) -> bool:
-    """Whether a type has a method of its own, not the comparison that every object has."""
-    return any(method in vars(base) for base in kind.__mro__[:-1])  # getattr would find the metaclass's too
+    """Whether a type defines a method, other than the comparison that every object has."""
+    return any(method in vars(base) for base in kind.__mro__[:-1])  # getattr would also find the metaclass's
 
 
 @cache
 def is_known(kind: type) -> bool:
-    """Whether a type is one of numbers or arrays that operators take; others may have their own operators."""
-    if issubclass(kind, np.ndarray):  # those derived from it have a say by a protocol of their own
+    """Whether a type is a number or array that operators know; other types may have their own operators."""
+    if issubclass(kind, np.ndarray):  # subclasses take part by a protocol of their own
         return kind.__array_ufunc__ is np.ndarray.__array_ufunc__
     known = (np.generic, da.Array, ScalarInt)
     return issubclass(kind, known) or hasattr(kind, "system_type") or kind.__module__.startswith("cupy")

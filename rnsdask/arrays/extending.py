@@ -1,4 +1,4 @@
-"""Extending: the mixin of arrays under a moduli set, which bring their numbers under another one."""
+"""Extending: the mixin of arrays under a moduli set, which converts them to another set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rnsdask.core.moduli import ModuliSet, check_moduli_set
 
 
 class Extending(NumberCollection):
-    """Base extension, and what follows from it."""
+    """Base extension, and the methods based on it."""
 
     __slots__ = ()
 
@@ -19,10 +19,10 @@ class Extending(NumberCollection):
         """Extend the numbers to another moduli set, exactly."""
         raise NotImplementedError
 
-    # ---- what follows -------------------------------------------------------------------------------------
+    # ---- based on it --------------------------------------------------------------------------------------
 
     def shrink(self, moduli: ModuliSet) -> Self:
-        """Bring the numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
+        """Convert the numbers to a set of at most as many moduli; otherwise as :meth:`extend`."""
         check_moduli_set(moduli)
         if len(moduli) > len(self.moduli):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")

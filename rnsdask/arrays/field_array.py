@@ -25,8 +25,8 @@ from rnsdask.rns.system import RNS
 from rnsdask.typing import Integers, PlainArray
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
-    """Make a method that raises TypeError, for what needs an order."""
+def _make_refusal(name: str) -> Callable[..., NoReturn]:
+    """Make a method that raises TypeError, for operations that need an order."""
 
     def method(self: Any, *_: Any, **__: Any) -> NoReturn:
         refuse(name, self, rows.compare)
@@ -39,10 +39,10 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 class FieldArray(FieldReductions, NumberArray):
     """An array of elements of fields, with ``+ - * / **``, ``==`` and sums and products.
 
-    Elements are those of n prime fields at once, or of one Fermat field. Operands are arrays of the same
-    fields, integers, and lists of integers. An integer stands for the element with its residues, whatever
-    its size and sign. Read as an integer, an element is the one from 0 to M - 1 that stands for it, where M
-    is the product of the primes. Nothing overflows, and there is no order.
+    Elements belong to n prime fields at once, or to one Fermat field. Operands are arrays of the same fields,
+    integers, and lists of integers. An integer of any size and sign represents the element with its residues.
+    An element converts to the integer from 0 to M - 1 that represents it, where M is the product of the
+    primes. Nothing overflows, and there is no order.
 
     Make one with :func:`.from_ints`, :func:`.from_residues`, :meth:`from_words`, :meth:`from_rns` or
     :func:`.open_zarr`.
@@ -50,7 +50,7 @@ class FieldArray(FieldReductions, NumberArray):
     Parameters
     ----------
     words : array, shape (rows, *shape)
-        Residues or digits as the system defines them, of its ``word_dtype``, which this class does not check
+        Residues or digits as the system defines them, of its ``word_dtype``. This class does not check them
         (:func:`.from_residues` and :meth:`from_words` do). A NumPy or CuPy array is not copied: do not write
         to it afterwards.
     system : PrimeFields or FermatField
@@ -69,7 +69,7 @@ class FieldArray(FieldReductions, NumberArray):
 
     @property
     def system(self) -> FiniteFields:
-        """The number system: what the words mean."""
+        """Number system of the words."""
         system: FiniteFields = self._system
         return system
 
@@ -77,7 +77,7 @@ class FieldArray(FieldReductions, NumberArray):
 
     @classmethod
     def from_words(cls, words: NDArray[Any] | da.Array | PlainArray[Any], field: FermatField) -> FieldArray:
-        """The elements of a Fermat field with the given digits, which are checked.
+        """Make an array of elements of a Fermat field from their digits, which are checked.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class FieldArray(FieldReductions, NumberArray):
             If `field` is not a FermatField (:func:`.from_residues` is for prime fields), or the digits are of
             another type.
         ValueError
-            If the shape is wrong, or the digits are not those of an element, whose flat index is named; of a
+            If the shape is wrong, or digits do not form an element. It names that element's flat index; for a
             Dask array when it is computed.
         """
         if not isinstance(field, FermatField):
@@ -100,13 +100,13 @@ class FieldArray(FieldReductions, NumberArray):
 
     @classmethod
     def from_rns(cls, x: IntegerArray, fields: FiniteFields) -> FieldArray:
-        """The elements that integers stand for, those of any array of integers; lazy if that is.
+        """Make an array of the elements that the integers of any array represent; lazy if `x` is.
 
         Raises
         ------
         TypeError
-            If `x` is no RNSArray, IntervalRNSArray or PositionalArray, or `fields` no PrimeFields or
-            FermatField.
+            If `x` is not an RNSArray, IntervalRNSArray or PositionalArray, or `fields` are not a PrimeFields
+            or FermatField.
         """
         if not is_number_array(x) or isinstance(x, FieldArray):
             raise TypeError(f"from_rns takes an array of integers, got {type(x).__name__}")
@@ -115,10 +115,10 @@ class FieldArray(FieldReductions, NumberArray):
         return cls(convert.words_in(x, fields), fields)
 
     def lift(self, signed: bool = False) -> RNSArray:
-        """The integers from 0 to M - 1 that stand for the elements, or with `signed` those around 0.
+        """Return the integers from 0 to M - 1, or with `signed` around 0, that represent the elements.
 
-        Those of prime fields have the same residues, under the primes as the moduli set; those of a Fermat
-        field are under the fewest 32-bit moduli. Lazy if this array is.
+        For prime fields the result has the same residues, with the primes as the moduli set; for a Fermat
+        field it has the fewest 32-bit moduli. Lazy if this array is.
         """
         signed = as_bool(signed, "signed")
         if self._system.residue_moduli is not None:
@@ -127,7 +127,7 @@ class FieldArray(FieldReductions, NumberArray):
         half = greatest // 2 if signed else 0
         system = RNS(fewest_moduli(-half, greatest, signed), signed, greatest)
         raised = RNSArray((self + half).to_residues(system.moduli), system)
-        lifted = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate says
+        lifted = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate sets
         return RNSArray(lifted.residues, system.with_bound(half or greatest))
 
     def to_dask_array(self) -> NoReturn:
@@ -136,7 +136,7 @@ class FieldArray(FieldReductions, NumberArray):
         Raises
         ------
         TypeError
-            In any case; ``x.lift().to_dask_array()`` is a Dask array of the integers from 0 to M - 1.
+            Always; ``x.lift().to_dask_array()`` is a Dask array of the integers from 0 to M - 1.
         """
         raise TypeError(
             "a FieldArray is no Dask array: Dask's functions would calculate with integers, not elements of "
@@ -145,14 +145,14 @@ class FieldArray(FieldReductions, NumberArray):
 
     @property
     def residues(self) -> PlainArray[np.uint32]:
-        """The elements of each prime field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
+        """Residues in each prime field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
-        A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to one.
 
         Raises
         ------
         AttributeError
-            Of a Fermat field, whose elements have :attr:`words`: digits.
+            For a Fermat field, whose elements have digits instead: :attr:`words`.
         """
         if self._system.residue_moduli is None:
             raise AttributeError("elements of a FermatField have no residues but digits: x.words")
@@ -167,31 +167,31 @@ class FieldArray(FieldReductions, NumberArray):
         return functions.divide(dividend, self)
 
     def inverse(self) -> FieldArray:
-        """Inverse of each element; ZeroDivisionError if one is 0 in a field, with its index."""
+        """Invert each element; ZeroDivisionError, with its index, if an element is 0 in a field."""
         return powers.inverse(self)
 
     def multiply_by_root(self, exponent: SupportsIndex) -> FieldArray:
-        """Each element of a Fermat field times a power of its radix r, ``x * r**exponent``.
+        """Multiply elements of a Fermat field by a power of its radix r, ``x * r**exponent``.
 
-        That moves digits and changes the sign of those that go around, for ``r**digits`` is -1: no product is
+        Digits move, and those that wrap around change their sign, as ``r**digits`` is -1: no product is
         computed. r is a root of unity of order ``2 * digits``.
 
         Parameters
         ----------
         exponent : int
-            Any integer, also a negative one.
+            Any integer, including a negative one.
 
         Raises
         ------
         TypeError
-            If the elements are of prime fields, or the exponent is no integer.
+            If the elements are of prime fields, or the exponent is not an integer.
         """
         found: FieldArray = lazy_fields.multiply_by_root(self, exponent)
         return found
 
-    # ---- what needs an order, which elements do not have --------------------------------------------------
+    # ---- operations that need an order ---------------------------------------------------------------------
 
     max, min, argmax, argmin, cummax, cummin = map(
-        _refused, ("max", "min", "argmax", "argmin", "cummax", "cummin")
+        _make_refusal, ("max", "min", "argmax", "argmin", "cummax", "cummin")
     )
-    sort, argsort, topk, argtopk, clip = map(_refused, ("sort", "argsort", "topk", "argtopk", "clip"))
+    sort, argsort, topk, argtopk, clip = map(_make_refusal, ("sort", "argsort", "topk", "argtopk", "clip"))

@@ -1,4 +1,4 @@
-"""Functions with NumPy's names that join and shape arrays of numbers, and elementary ones made of others."""
+"""Functions with NumPy's names that join and shape arrays of numbers, and others composed of these."""
 
 from __future__ import annotations
 
@@ -18,37 +18,39 @@ from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.elementwise import check_one_kind
 from rnsdask.lazy.integer_operands import are_integers, with_arrays
 from rnsdask.lazy.operands import (
+    bring_to_common_system,
     common_system,
     find_lengths,
-    in_common_system,
     is_number_array,
-    made_alike,
+    make_alike,
 )
-from rnsdask.lazy.shape import along
+from rnsdask.lazy.shape import index_along
 from rnsdask.typing import Axis, Flag, Flagged, Integer, Integers, Overflow, PlainArray, Shape
 
 N = TypeVar("N", bound=NumberArray)
-"""The class of arrays that are operands and result."""
+"""Array class of the operands and the result."""
 
 Nested: TypeAlias = N | list[N] | list[list[N]] | list[list[list[N]]]
 """An array, or lists of arrays nested in one another."""
 
 
 def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) -> N:
-    """Join arrays along an axis that they have, as ``numpy.concatenate``.
+    """Join arrays along an existing axis, as ``numpy.concatenate``.
 
     Parameters
     ----------
     arrays : iterable of RNSArray, or of IntervalRNSArray
-        At least one; of the same moduli set and range, on the same processor, and of the same shape but for
-        the axis. Lists and plain arrays of integers among them stand for arrays like the first one.
+        At least one; with the same moduli set and range, on the same processor, and of the same shape except
+        along the axis. Lists and plain arrays of integers among them are converted to arrays like the first
+        one.
     axis : int, optional
         The axis; with None the arrays are joined as their ``ravel()``.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if an array is. Its bound is the greatest of the arrays' bounds, or None if one of them has none.
+        Lazy if an array is. Its bound is the greatest of the arrays' bounds, or None if an array has no
+        bound.
 
     Raises
     ------
@@ -59,22 +61,22 @@ def concatenate(arrays: Iterable[N | Integers], axis: SupportsIndex | None = 0) 
         If there is no array, or moduli sets, ranges or shapes differ; AxisError, a ValueError, if the axis is
         out of range.
     """
-    numbers = _checked("concatenate", arrays)
+    numbers = _check_alike("concatenate", arrays)
     if axis is None:
         numbers, axis = [x.ravel() for x in numbers], 0
     axis = axis_index(axis, numbers[0].ndim)
-    # Without numbers along the axis, whose lengths may differ, nothing is allocated to check the others.
+    # The other axes are compared without allocating numbers along the axis, whose lengths may differ.
     if len(numbers) > 1 and any(np.isnan(x.shape[k]) for x in numbers for k in range(x.ndim) if k != axis):
         find_lengths(*numbers)
     rests = [tuple(0 if k == axis else length for k, length in enumerate(x.shape)) for x in numbers]
     np.concatenate([shapes.model(rest) for rest in rests], axis)
-    found: N = _like(numbers, shapes.joined([x.words for x in numbers], axis))
+    found: N = _make_like(numbers, shapes.join([x.words for x in numbers], axis))
     return found
 
 
 def stack(arrays: Iterable[N | Integers], axis: SupportsIndex = 0) -> N:
     """Join arrays of one shape along a new axis, as ``numpy.stack``; otherwise as :func:`concatenate`."""
-    numbers = _checked("stack", arrays, with_lengths=True)
+    numbers = _check_alike("stack", arrays, with_lengths=True)
     if len({x.shape for x in numbers}) > 1:
         raise ValueError(
             f"all arrays of a stack must have the same shape, got {brief([x.shape for x in numbers])}"
@@ -86,14 +88,14 @@ def stack(arrays: Iterable[N | Integers], axis: SupportsIndex = 0) -> N:
 
 def hstack(arrays: Iterable[N | Integers]) -> N:
     """Join arrays along their second axis, or vectors along their only one, as ``numpy.hstack``."""
-    numbers = _checked("hstack", arrays)
+    numbers = _check_alike("hstack", arrays)
     found: N = concatenate(numbers, 0 if numbers[0].ndim == 1 else 1)
     return found
 
 
 def vstack(arrays: Iterable[N | Integers]) -> N:
     """Join arrays along their first axis, vectors as rows, as ``numpy.vstack``."""
-    numbers = _checked("vstack", arrays)
+    numbers = _check_alike("vstack", arrays)
     found: N = concatenate([expand_dims(x, 0) if x.ndim == 1 else x for x in numbers])
     return found
 
@@ -110,23 +112,23 @@ def block(arrays: Nested[N]) -> N:
     Returns
     -------
     RNSArray or IntervalRNSArray
-        As :func:`concatenate` gives it; one array alone as it is, with as many axes.
+        As :func:`concatenate` returns it; a single array is returned unchanged.
 
     Raises
     ------
     TypeError
-        If lists are tuples, or something else than an array of numbers is in them, also an integer.
+        If tuples take the place of lists, or an item is not an array of numbers but, for example, an integer.
     ValueError
         If lists are not nested alike, or one is empty, or arrays do not go together.
     """
-    depth, leaves = _nested(arrays, "arrays")
-    numbers = _checked("block", leaves)
+    depth, leaves = _flatten(arrays, "arrays")
+    numbers = _check_alike("block", leaves)
     ndim = max(depth, *(x.ndim for x in numbers))
     found: N = _block(arrays, iter(numbers), ndim, ndim - depth)
     return found
 
 
-def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
+def _flatten(arrays: Any, name: str) -> tuple[int, list[Any]]:
     """Return the depth of nested lists and their items; errors call the lists `name`."""
     if isinstance(arrays, tuple):
         raise TypeError(f"block takes nested lists, got a tuple as {name}")
@@ -134,7 +136,7 @@ def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
         return 0, [arrays]
     if not arrays:
         raise ValueError(f"block joins no empty list, got one as {name}")
-    parts = [_nested(item, f"{name}[{i}]") for i, item in enumerate(arrays)]
+    parts = [_flatten(item, f"{name}[{i}]") for i, item in enumerate(arrays)]
     depths = [depth for depth, _ in parts]
     if len(set(depths)) > 1:
         other = next(i for i, depth in enumerate(depths) if depth != depths[0])
@@ -146,7 +148,7 @@ def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
 
 
 def _block(arrays: Any, leaves: Iterator[Any], ndim: int, axis: int) -> Any:
-    """Join nested lists of these leaves, the outermost along `axis` of `ndim` ones."""
+    """Join nested lists of arrays, the outermost lists along `axis` of `ndim` axes."""
     if isinstance(arrays, list):
         return concatenate([_block(item, leaves, ndim, axis + 1) for item in arrays], axis)
     leaf = next(leaves)
@@ -154,14 +156,14 @@ def _block(arrays: Any, leaves: Iterator[Any], ndim: int, axis: int) -> Any:
 
 
 def expand_dims(x: N, axis: Axis) -> N:
-    """The array with new axes of length 1, which are at `axis` of the result, as ``numpy.expand_dims``.
+    """Insert axes of length 1, which are at `axis` of the result, as ``numpy.expand_dims``.
 
     Parameters
     ----------
     x : array of numbers
         Of any number system.
     axis : int or tuple of int
-        Counted in the result.
+        Position in the result.
 
     Returns
     -------
@@ -175,13 +177,13 @@ def expand_dims(x: N, axis: Axis) -> N:
     ValueError
         If an axis is named twice; AxisError, a ValueError, if the axis is out of range.
     """
-    (x,) = _checked("expand_dims", [x])
+    (x,) = _check_alike("expand_dims", [x])
     found: N = x._with_words(shapes.expand_dims(x.words, axis))
     return found
 
 
 def broadcast_to(x: N, shape: Shape) -> N:
-    """The array with its axes of length 1, and new ones before all, repeated, as ``numpy.broadcast_to``.
+    """Repeat an array along its axes of length 1 and new leading axes, as ``numpy.broadcast_to``.
 
     Parameters
     ----------
@@ -193,7 +195,7 @@ def broadcast_to(x: N, shape: Shape) -> N:
     Returns
     -------
     array like `x`
-        With its bound; an eager one is a view, which takes no memory.
+        With its bound; in memory it is a view, which takes no memory.
 
     Raises
     ------
@@ -204,20 +206,20 @@ def broadcast_to(x: N, shape: Shape) -> N:
     JobError
         If a lazy result would have more chunks than this process has memory for.
     """
-    (x,) = _checked("broadcast_to", [x], with_lengths=True)
+    (x,) = _check_alike("broadcast_to", [x], with_lengths=True)
     found: N = x._with_words(shapes.broadcast_to(x.words, shape))
     return found
 
 
 def tile(x: N, reps: Shape) -> N:
-    """The array repeated as a whole along each axis, as ``numpy.tile``.
+    """Repeat an array as a whole along each axis, as ``numpy.tile``.
 
     Parameters
     ----------
     x : array of numbers
         Of any number system.
     reps : int or sequence of int
-        How often, along the last axes; more of them than axes make new ones in front.
+        Number of repetitions along the last axes; if there are more than axes, new axes come first.
 
     Returns
     -------
@@ -227,13 +229,13 @@ def tile(x: N, reps: Shape) -> N:
     Raises
     ------
     TypeError
-        If `x` is not an array of numbers, or `reps` are no integers.
+        If `x` is not an array of numbers, or `reps` are not integers.
     ValueError
         If one of them is negative.
     JobError
         If a lazy result would have more chunks than this process has memory for.
     """
-    (x,) = _checked("tile", [x], with_lengths=True)
+    (x,) = _check_alike("tile", [x], with_lengths=True)
     found: N = x._with_words(shapes.tile(x.words, reps))
     return found
 
@@ -245,19 +247,19 @@ def pad(
     *,
     constant_values: SupportsIndex = 0,
 ) -> N:
-    """The array with one number around it, or with numbers of its own, as ``numpy.pad``.
+    """Pad an array with one number, or with numbers of its own, as ``numpy.pad``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
-        The array. If it has a bound, that of the result holds for the number around it too.
+        The array. If it has a bound, the result's bound covers the padding too.
     pad_width : int, (before, after), or a pair for each axis
-        How many numbers.
+        Length of the padding.
     mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
-        With ``"constant"`` one number; with the others those at the edge, those beyond it as in a mirror that
-        lies on the edge or behind it, or those of the other end, as NumPy's modes of these names.
+        What the padding repeats, as in NumPy: one number; the number at the edge; the array mirrored at its
+        last number, or behind it; or the opposite end.
     constant_values : int
-        The number of ``"constant"``, the same on all sides.
+        The number for ``"constant"``, the same on all sides.
 
     Returns
     -------
@@ -267,14 +269,14 @@ def pad(
     Raises
     ------
     TypeError
-        If `x` is not an array of numbers, or a width or the number is no integer.
+        If `x` is not an array of numbers, or a width or the number is not an integer.
     ValueError
-        If a width is negative, widths do not suit the axes, the number is out of range, the mode is another,
+        If a width is negative, widths do not fit the axes, the number is out of range, the mode is unknown,
         or an axis has no numbers to repeat.
     JobError
         If a lazy result would have more chunks than this process has memory for.
     """
-    (x,) = _checked("pad", [x], with_lengths=True)
+    (x,) = _check_alike("pad", [x], with_lengths=True)
     widths, value = shapes.pad_widths(pad_width, x.words), as_integer(constant_values, "constant_values")
     if mode != "constant":
         for axis, sides in enumerate(widths):
@@ -282,7 +284,7 @@ def pad(
             before, after = (x.take(some, axis=axis) for some in places)
             x = concatenate([before, x, after], axis) if any(sides) else x
         return x
-    (x,) = in_common_system(x, value)[:1]
+    (x,) = bring_to_common_system(x, value)[:1]
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
     bound = x.system.bound
     found: N = type(x)(words, x.system.with_bound(None if bound is None else max(bound, abs(value))))
@@ -290,16 +292,16 @@ def pad(
 
 
 def split(x: N, indices_or_sections: Shape, axis: SupportsIndex = 0) -> list[N]:
-    """Arrays that make up this one along an axis, as ``numpy.split``.
+    """Split an array along an axis into several, as ``numpy.split``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The array.
     indices_or_sections : int, or sequence of int
-        The number of parts of equal length, or where along the axis each part but the first begins.
+        The number of parts of equal length, or the index at which each part but the first begins.
     axis : int
-        The axis that is cut.
+        The axis to split.
 
     Returns
     -------
@@ -313,13 +315,13 @@ def split(x: N, indices_or_sections: Shape, axis: SupportsIndex = 0) -> list[N]:
     ValueError
         If the parts are not equal; AxisError, a ValueError, if the axis is out of range.
     """
-    (x,) = _checked("split", [x], with_lengths=True)
+    (x,) = _check_alike("split", [x], with_lengths=True)
     return [x._with_words(words) for words in shapes.split(x.words, indices_or_sections, axis)]
 
 
-def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[Any]:
-    """Check that arrays are of one system on one processor, and find their lengths if asked."""
-    if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, which may be many
+def _check_alike(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[Any]:
+    """Check that arrays share one system and one processor, and compute their lengths if asked."""
+    if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, maybe many
         raise TypeError(f"{function} takes a sequence of arrays, got one {type(arrays).__name__}")
     numbers = list(with_arrays(*arrays))
     for position, x in enumerate(numbers):
@@ -329,14 +331,14 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
     if not numbers:
         raise ValueError(f"{function} needs at least one array")
     check_one_kind(*numbers)
-    numbers = list(made_alike(*numbers))
+    numbers = list(make_alike(*numbers))
     if with_lengths:
         find_lengths(*numbers)
     return numbers
 
 
-def _like(numbers: Sequence[Any], words: Any) -> Any:
-    """Make an array of the joined words of arrays, with the greatest of their bounds if all have one."""
+def _make_like(numbers: Sequence[Any], words: Any) -> Any:
+    """Make an array of the joined words of arrays, with the greatest of their bounds if all have bounds."""
     bounds = [x.system.bound for x in numbers]
     system = common_system(*numbers).with_bound(None if None in bounds else max(bounds))
     return type(numbers[0])(words, system)
@@ -349,7 +351,7 @@ def count_nonzero(x: N, axis: Axis | None = None, *, keepdims: bool = False) -> 
 def count_nonzero(
     x: N, axis: Axis | None = None, *, keepdims: bool = False
 ) -> Integer | PlainArray[np.int64]:
-    """How many numbers are not 0, of all or along axes, as ``numpy.count_nonzero``.
+    """Count the numbers other than 0, in all or along axes, as ``numpy.count_nonzero``.
 
     Parameters
     ----------
@@ -363,7 +365,7 @@ def count_nonzero(
     Returns
     -------
     int, or array of int64
-        Of all numbers an int; along axes, or with `keepdims`, a NumPy or CuPy array; lazy on Dask.
+        An int for all numbers; along axes, or with `keepdims`, a NumPy or CuPy array; lazy on Dask.
 
     Raises
     ------
@@ -413,32 +415,31 @@ def diff(
     *,
     overflow: Overflow | Flag | None = None,
 ) -> N | Flagged[N]:
-    """Differences of neighbours along an axis, each number minus the one before it, as ``numpy.diff``.
+    """Subtract from each number its predecessor along an axis, as ``numpy.diff``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The array.
     n : int
-        How often differences are taken; with 0 the result is `x`. Those in between must be in range too.
+        Number of repetitions; 0 returns `x`. Intermediate differences must be in range too.
     axis : int
-        The axis, which is shorter by `n` in the result.
+        The axis; the result is shorter by `n` along it.
     prepend, append : array like `x`, or int, optional
-        Numbers before and after `x` along the axis, of which differences are taken too; an integer stands for
-        one number at each place.
+        Numbers to join before and after `x` along the axis first; an integer adds one number at each place.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         What happens to differences out of range, as in :func:`.subtract`; ``"flag"`` goes with ``n=1``.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. With ``"flag"`` a pair, as of :func:`.subtract`.
+        Lazy if `x` is. With ``"flag"`` a pair, as from :func:`.subtract`.
 
     Raises
     ------
     RNSOverflowError
-        With ``"raise"``, if a difference is out of range, as it is for a number of an unsigned array that is
-        less than the one before it; on Dask when it is computed.
+        With ``"raise"``, if a difference is out of range, as when numbers of an unsigned array decrease; on
+        Dask when it is computed.
     TypeError, ValueError
         If the arguments are not of these types, or do not fit one another, or a length is unknown; AxisError,
         a ValueError, if the axis is out of range.
@@ -452,17 +453,17 @@ def diff(
     axis = axis_index(axis, x.ndim)
     if times == 0:
         return x
-    numbers = _joined(x, axis, prepend, append)
+    numbers = _join(x, axis, prepend, append)
     numbers._find_lengths()
     for _ in range(min(times, max(numbers.shape[axis], 1))):
-        later, earlier = (numbers[along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
+        later, earlier = (numbers[index_along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
         numbers = functions.subtract(later, earlier, overflow=overflow)
     found: N | Flagged[N] = numbers
     return found
 
 
-def _joined(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
-    """Join an array, or one integer at each place, before and after the array along an axis."""
+def _join(x: NumberArray, axis: int, prepend: Any, append: Any) -> Any:
+    """Join an array, or one integer at each place, before and after an array along an axis."""
     for value, side in ((prepend, 0), (append, 1)):
         if is_number_array(value) or are_integers(value):
             x = concatenate((value, x) if side == 0 else (x, value), axis)
@@ -491,13 +492,13 @@ def ptp(x: N, axis: Axis | None = None, *, keepdims: bool = False) -> Integer | 
     Returns
     -------
     int, or array like `x`
-        Of all numbers an int of any size; on Dask a lazy 0-d array that computes to one. Along axes a
-        difference as :func:`.subtract` gives it, lazy if `x` is.
+        For all numbers an int of any size; on Dask a lazy 0-d array that computes to one. Along axes a
+        difference as from :func:`.subtract`, lazy if `x` is.
 
     Raises
     ------
     RNSOverflowError
-        If a difference along axes is out of range, as can be if `x` is signed.
+        If a difference along axes is out of range, which is possible if `x` is signed.
     TypeError
         If `x` is not an array of numbers.
     ValueError
@@ -514,7 +515,7 @@ def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None)
 @overload
 def outer(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
 def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Product of each number of `a` with each one of `b`, as ``numpy.outer``.
+    """Multiply each number of `a` by each number of `b`, as ``numpy.outer``.
 
     Parameters
     ----------
@@ -526,14 +527,14 @@ def outer(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None 
     Returns
     -------
     array like `a`, shape (a.size, b.size)
-        Lazy if an operand is. With ``"flag"`` a pair, as of :func:`.multiply`.
+        Lazy if an operand is. With ``"flag"`` a pair, as from :func:`.multiply`.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if a product is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If an operand is no array, they do not fit one another, or a length is unknown.
+        If an operand is not an array, operands do not fit one another, or a length is unknown.
     """
     x, y = (_checked_array("outer", operand, NumberArray).ravel() for operand in with_arrays(a, b))
     mode: Any = overflow

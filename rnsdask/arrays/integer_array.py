@@ -1,4 +1,4 @@
-"""IntegerArray: what arrays of integers have besides: division, order, bits, powers, reductions, scans."""
+"""IntegerArray: division, order, bits, powers, reductions and scans of arrays of integers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class IntegerArray(Reductions, NumberArray):
     # ---- operators ----------------------------------------------------------------------------------------
 
     def __truediv__(self, divisor: object) -> NoReturn:
-        """Raise TypeError, which names the way out: a quotient is no integer as a rule."""
+        """Raise TypeError, which names the way out: most quotients are not integers."""
         kind = with_article(type(self))
         raise TypeError(f"/ of {kind} is not exact: // gives quotients, % remainders, divmod both")
 
@@ -57,7 +57,7 @@ class IntegerArray(Reductions, NumberArray):
     log2 = doubles.log2
 
     def is_even(self) -> PlainArray[np.bool_]:
-        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
+        """Test each number for evenness: a Boolean array of the same shape, lazy on Dask."""
         even: PlainArray[np.bool_] = elementwise.apply(rows.is_even, self)
         return even
 
@@ -67,32 +67,32 @@ class IntegerArray(Reductions, NumberArray):
         max: Self | Integers | None = None,  # noqa: A002
         out: None = None,
     ) -> Self:
-        """The numbers limited to the interval from `min` to `max`: :func:`.clip`. NumPy passes `out`."""
+        """Limit the numbers to the interval from `min` to `max`: :func:`.clip`. NumPy passes `out`."""
         self._check_numpys("clip", out)
         return functions.clip(self, min, max)
 
     @property
     def plot(self) -> Plot:
-        """Pictures of the numbers, by Matplotlib: ``x.plot.hist()`` and ``x.plot.line()``."""
+        """Plots of the numbers by Matplotlib: ``x.plot.hist()`` and ``x.plot.line()``."""
         return Plot(self)
 
     def to_positional(self, bits: SupportsIndex, signed: bool | None = None) -> PositionalArray:
-        """The numbers as a PositionalArray; lazy if this array is.
+        """Convert to a PositionalArray; lazy if this array is.
 
         Parameters
         ----------
         bits : int
-            Bits of a number, that of the sign among them, from 1 to 2**20.
+            Bits of a number including the sign bit, from 1 to 2**20.
         signed : bool, optional
-            Whether there may be negative numbers; without it as in this array.
+            Whether numbers may be negative; by default as in this array.
 
         Raises
         ------
         TypeError, ValueError
             If `bits` is not an integer from 1 to 2**20.
         ValueError
-            If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
-            it is computed.
+            If a number is out of range. It names the number's flat index, the first in its chunk; for a Dask
+            array when it is computed.
         """
         wanted: Any = self.system.is_signed if signed is None else signed
         system = Positional(as_integer(bits, "bits"), wanted)
@@ -109,10 +109,10 @@ class IntegerArray(Reductions, NumberArray):
         *,
         stable: bool | None = None,
     ) -> PlainArray[np.int64]:
-        """Indices that sort the array along an axis, as :func:`rnsdask.argsort`.
+        """Return the indices that sort the array along an axis, as :func:`rnsdask.argsort`.
 
-        NumPy passes `kind`, `order` and `stable`: each sort is stable, and numbers have no fields to order
-        by.
+        NumPy passes `kind`, `order` and `stable`. They are ignored: each sort is stable, and numbers have no
+        fields to order by.
         """
         if order is not None:
             raise TypeError(
@@ -121,7 +121,7 @@ class IntegerArray(Reductions, NumberArray):
         return sort.argsort(self, axis, stable=stable)
 
     def sort(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise TypeError: NumPy's method sorts in place, and numbers here never change.
+        """Raise TypeError: NumPy's method sorts in place, and these arrays are immutable.
 
         Raises
         ------
@@ -132,21 +132,21 @@ class IntegerArray(Reductions, NumberArray):
             f"{with_article(type(self))} never changes: use rd.sort(x), which gives a sorted array"
         )
 
-    # ---- reductions with how they were found --------------------------------------------------------------
+    # ---- reductions with details ---------------------------------------------------------------------------
 
     def reduce(self, operation: str, *, split_every: SplitEvery = None, backend: str = "auto") -> Reduced:
-        """Reduce all numbers, and return the value with how it was found.
+        """Reduce all numbers, and return the value with details of the computation.
 
         Parameters
         ----------
         operation : {"max", "min", "sum", "gcd", "lcm", "bound"}
-            What to compute; the bound is that of :meth:`measure_bound`.
+            What to compute; ``"bound"`` as :meth:`measure_bound`.
         split_every : int or dict, optional
-            Partial results that one task combines, in all or along each axis, by its number. No
-            result depends on it.
+            Number of partial results that one task combines, in all or for each axis. Results do not depend
+            on it.
         backend : {"auto", "cpu", "cuda"}
-            For a Dask array: where its chunks are reduced; "auto" takes the GPU of the process that runs
-            the task if there is one (not for an IntervalRNSArray). Others are reduced where they are.
+            Where the chunks of a Dask array are reduced; "auto" is the GPU of the process that runs the task
+            if it has one (not for an IntervalRNSArray). Other arrays are reduced where they are.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class IntegerArray(Reductions, NumberArray):
         Raises
         ------
         ValueError
-            If a maximum or minimum is asked of an empty array, or an argument is not one of those above.
+            If a maximum or minimum is requested for an empty array, or an argument is not one of those above.
         """
         if self._is_lazy:
             how: dict[str, Any] = {"split_every": split_every, "backend": backend}
@@ -167,11 +167,11 @@ class IntegerArray(Reductions, NumberArray):
         return found
 
     def measure_bound(self, *, backend: str = "auto") -> int:
-        """A tight bound, measured in one pass, for :meth:`.RNSArray.with_bound` with ``trusted=True``.
+        """Measure a tight bound in one pass, for :meth:`.RNSArray.with_bound` with ``trusted=True``.
 
-        Computes a lazy array. A bound that an RNSArray has is relied on:
-        ``x.with_bound(None).measure_bound()`` looks at all residues. Other arrays have none: stored intervals
-        tell each magnitude, and the number of limbs does not depend on the numbers.
+        Computes a lazy array. The bound of an RNSArray is trusted: ``x.with_bound(None).measure_bound()``
+        reads all residues. Other arrays have no bound: stored intervals show each magnitude, and the number
+        of limbs does not depend on the numbers.
 
         Parameters
         ----------
@@ -203,26 +203,26 @@ class IntegerArray(Reductions, NumberArray):
     ) -> Self:
         """Exact running sums along an axis.
 
-        On Dask, a first pass sums the chunks and a second one computes the result, in the same chunks. The
-        array is computed, or read, in each pass, so it need not fit in memory.
+        On Dask, a first pass sums the chunks, and a second one computes the result in the same chunks. Each
+        pass computes or reads the array again, so it need not fit in memory.
 
         Parameters
         ----------
         axis : int, optional
-            The axis; without it the result is that of :meth:`ravel`, as NumPy's.
+            The axis; by default the array is flattened first, as in NumPy.
         dtype, out
             As NumPy passes them: `dtype` object or None, `out` None.
         backend : {"auto", "cpu", "cuda"}
-            Where the first pass over a Dask array's chunks computes, as for :meth:`reduce`. The second pass
-            computes where the chunks are.
+            Where the first pass over a Dask array computes, as for :meth:`reduce`. The second pass computes
+            where the chunks are.
 
         Raises
         ------
         ValueError
             If there is no such axis, or a length is unknown.
         RNSOverflowError
-            If a sum is out of range, naming the first one; for a Dask array when it is computed, naming the
-            first one in a chunk or the number before that chunk.
+            If a sum is out of range; it names the first one. For a Dask array when it is computed; it names
+            the first one in a chunk, or the number before that chunk.
         """
         self._check_numpys("cumsum", out, dtype)
         sums: Self = scan.running_sums(*self._line(axis), backend)
@@ -262,23 +262,23 @@ class IntegerArray(Reductions, NumberArray):
         Parameters
         ----------
         axis, dtype, out, backend
-            Those of :meth:`cumsum`.
+            As in :meth:`cumsum`.
         overflow : {"raise", "wrap", "flag", "extend"}, optional
-            What happens to products out of range. By default the mode that :func:`.errstate` set, else
-            ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
+            What happens to products out of range. The default is the mode set by :func:`.errstate`, else
+            ``"extend"`` for arrays whose range grows and ``"raise"`` for others.
 
         Returns
         -------
         array like this one
-            With ``"wrap"`` the products modulo M; with ``"flag"`` a pair, the same and a Boolean array that
-            is true where the exact product is out of range. Signs of an IntervalRNSArray are those of the
-            exact products.
+            With ``"wrap"`` the products modulo M; with ``"flag"`` a pair of these and a Boolean array that is
+            true where the exact product is out of range. In an IntervalRNSArray the signs are exact even
+            then.
 
         Raises
         ------
         RNSOverflowError
-            With ``"raise"``, if a product is out of range, naming the first one; for a Dask array when it is
-            computed, naming the first one of a chunk.
+            With ``"raise"``, if a product is out of range; it names the first one. For a Dask array when it
+            is computed; it names the first one of a chunk.
         ValueError
             If there is no such axis, or a length is unknown.
         """
@@ -298,7 +298,7 @@ class IntegerArray(Reductions, NumberArray):
         return minima
 
     def _line(self, axis: SupportsIndex | None) -> tuple[Self, int]:
-        """Return the array and its axis, or with None all numbers along one axis."""
+        """Return the array and its axis; for None the flattened array."""
         self._find_lengths()
         if axis is None:
             return self if self.ndim == 1 else self.ravel(), 0

@@ -27,17 +27,17 @@ from rnsdask.typing import PlainArray
 class IntervalRNSArray(Extending, IntegerArray):
     """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
 
-    The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
-    are looked at only where intervals touch. If the columns are a Dask array, it is a Dask collection and
-    everything is lazy.
+    The range is from ``-(M-1)`` to ``M-1``. Signs and comparisons use the stored intervals; residues are read
+    only where intervals overlap. If the columns are a Dask array, it is a Dask collection and everything is
+    lazy.
 
     Make one with :meth:`from_ints`, :meth:`from_rns`, :meth:`from_residues` or :func:`.open_zarr`.
 
     Parameters
     ----------
     words : array of uint32, shape (n + 6, *shape)
-        Residues and headers as :mod:`rnsdask.interval_rns.layout` defines them, which this class does not
-        check. A NumPy or CuPy array is not copied: do not write to it afterwards.
+        Residues and headers as :mod:`rnsdask.interval_rns.layout` defines them. This class does not check
+        them. A NumPy or CuPy array is not copied: do not write to it afterwards.
     system : IntervalRNS
         The number system, of n moduli.
 
@@ -53,7 +53,7 @@ class IntervalRNSArray(Extending, IntegerArray):
 
     @property
     def system(self) -> IntervalRNS:
-        """The number system: what the words mean."""
+        """Number system of the words."""
         system: IntervalRNS = self._system
         return system
 
@@ -110,30 +110,30 @@ class IntervalRNSArray(Extending, IntegerArray):
 
     @classmethod
     def from_rns(cls, x: RNSArray) -> IntervalRNSArray:
-        """Make an array of the numbers of an RNSArray, signed or not; lazy if `x` is."""
+        """Convert an RNSArray, signed or not; lazy if `x` is."""
         if not isinstance(x, RNSArray):
             raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
         return cls(interval_rns.columns_of(x), IntervalRNS(x.moduli, x.system.source))
 
     def to_rns(self, signed: bool = True) -> RNSArray:
-        """The numbers as an RNSArray of the same moduli set; lazy if this array is.
+        """Convert to an RNSArray of the same moduli set; lazy if this array is.
 
         Raises
         ------
         ValueError
-            If a number is outside of its range, naming the first one's flat index, the first in its chunk;
+            If a number is outside of its range. It names the first one's flat index, the first in its chunk;
             for a Dask array when it is computed.
         """
         system = RNS(self.moduli, signed, source=self.system.source)
         return RNSArray(interval_rns.residues_of(self, system), system)
 
-    # ---- what it is ---------------------------------------------------------------------------------------
+    # ---- parts of the numbers -----------------------------------------------------------------------------
 
     @property
     def columns(self) -> PlainArray[np.uint32]:
         """Residues and headers, uint32 (n + 6, *shape), as :mod:`rnsdask.interval_rns.layout` defines them.
 
-        A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to one.
         """
         return self.words
 
@@ -151,24 +151,24 @@ class IntervalRNSArray(Extending, IntegerArray):
 
     @property
     def low(self) -> PlainArray[np.float64]:
-        """Lower bounds of the intervals of X/M, float64, before the factor ``2**exponent``."""
+        """Lower bounds of the intervals of X/M, float64, as multiples of ``2**exponent``."""
         low: PlainArray[np.float64] = interval_rns.part(self, "low")
         return low
 
     @property
     def upp(self) -> PlainArray[np.float64]:
-        """Upper bounds, float64, from 1/2 to less than 1; 0 for 0."""
+        """Upper bounds, scaled alike, float64, from 1/2 to less than 1, or 0 for the number 0."""
         upp: PlainArray[np.float64] = interval_rns.part(self, "upp")
         return upp
 
     @property
     def exponent(self) -> PlainArray[np.int32]:
-        """Exponents of both bounds, int32."""
+        """Common exponents of both bounds, int32."""
         exponent: PlainArray[np.int32] = interval_rns.part(self, "exponent")
         return exponent
 
     def interval(self) -> IntervalEvaluation:
-        """The stored intervals of X/M, of the magnitudes."""
+        """Stored intervals of X/M for the magnitudes X."""
         return IntervalEvaluation(self.low, self.upp, self.exponent)
 
     # ---- operations ---------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class IntervalRNSArray(Extending, IntegerArray):
         Parameters
         ----------
         moduli : ModuliSet
-            Usually a larger set. If its product is less, each number is checked to be in its range.
+            Usually a larger set. If its product is smaller, each number is checked.
 
         Returns
         -------
@@ -194,8 +194,8 @@ class IntervalRNSArray(Extending, IntegerArray):
         Raises
         ------
         ValueError
-            If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
-            is computed.
+            If a number does not fit. It names the number's flat index, the first in its chunk; for a Dask
+            array when it is computed.
         """
         check_moduli_set(moduli)
         return type(self)(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))

@@ -1,4 +1,4 @@
-"""NumberArray: what arrays of every number system have, by mixins, and NumPy's protocols."""
+"""NumberArray: the common base of arrays of every number system, with NumPy's protocols."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rnsdask.typing import Integer
 
 
 class NumberArray(Tables, Storage, Truth, Showing):
-    """An array of numbers with NumPy's indexing and shapes, ``+ - *``, ``@``, ``== !=``, and ways out."""
+    """An array of numbers with NumPy's indexing and shapes, ``+ - *``, ``@``, ``== !=``, and conversions."""
 
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Whether the only number is not 0, as in NumPy; computes a lazy array.
+        """Whether the array's only number differs from 0, as in NumPy; computes a lazy array.
 
         Raises
         ------
@@ -43,7 +43,7 @@ class NumberArray(Tables, Storage, Truth, Showing):
     def __iter__(self) -> Iterator[Integer | Self]:
         """Iterate along the first axis: Python ints if it is the only axis, else arrays.
 
-        A lazy array of one axis is computed chunk by chunk; the parts of others are lazy, as Dask's.
+        A lazy array of one axis is computed chunk by chunk; with more axes its parts are lazy, as in Dask.
         """
         if self.ndim > 1:
             self._find_lengths()
@@ -55,13 +55,13 @@ class NumberArray(Tables, Storage, Truth, Showing):
 
     @property
     def real(self) -> Self:
-        """The array itself: its numbers have no imaginary part."""
+        """Return the array itself: its numbers have no imaginary part."""
         return self
 
     @property
     def imag(self) -> Self:
-        """Zeros in the shape of the array."""
-        # xarray keeps as they are only arrays that have `real` and `imag`.
+        """Return zeros in the shape of the array."""
+        # xarray converts arrays without `real` and `imag`.
         like: Any = self
         zeros: Self = np.zeros_like(like)
         return zeros
@@ -69,11 +69,11 @@ class NumberArray(Tables, Storage, Truth, Showing):
     # ---- protocols of NumPy -------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Functions of NumPy such as ``np.add``; see :mod:`.protocols`."""
+        """Apply ufuncs of NumPy such as ``np.add``; see :mod:`.protocols`."""
         return protocols.apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any
     ) -> Any:
-        """Functions of NumPy such as ``np.concatenate``; see :mod:`.protocols`."""
+        """Apply functions of NumPy such as ``np.concatenate``; see :mod:`.protocols`."""
         return protocols.apply_function(function, types, args, kwargs)

@@ -1,4 +1,4 @@
-"""Operators: the mixin of arrays of numbers that has ``+ - * @``, ``// % **``, bits and comparison."""
+"""Operators: the mixin of number arrays with ``+ - * @``, ``// % **``, operators of bits and comparisons."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rnsdask.typing import Integers, PlainArray
 
 
 class Operators(NumberCollection):
-    """Operators of arrays of numbers, by the public functions that have the operation's name.
+    """Operators of arrays of numbers, each by the public function of the operation's name.
 
-    Those that a number system lacks raise TypeError, which says the way to a system that has them.
+    An operation that a number system lacks raises TypeError, which names the way to a system that has it.
     """
 
     __slots__ = ()
@@ -55,44 +55,44 @@ class Operators(NumberCollection):
     # ---- division and powers ------------------------------------------------------------------------------
 
     def __floordiv__(self, other: Self | Integers) -> Self:
-        return functions.divided(self, other, "quotient")[0]
+        return functions.floor_divide(self, other, "quotient")[0]
 
     def __rfloordiv__(self, other: Integers) -> Self:
-        return functions.divided(other, self, "quotient")[0]
+        return functions.floor_divide(other, self, "quotient")[0]
 
     def __mod__(self, other: Self | Integers) -> Self:
-        return functions.divided(self, other, "remainder")[0]
+        return functions.floor_divide(self, other, "remainder")[0]
 
     def __rmod__(self, other: Integers) -> Self:
-        return functions.divided(other, self, "remainder")[0]
+        return functions.floor_divide(other, self, "remainder")[0]
 
     def __divmod__(self, other: Self | Integers) -> tuple[Self, Self]:
-        quotients, remainders = functions.divided(self, other, "quotient", "remainder")
+        quotients, remainders = functions.floor_divide(self, other, "quotient", "remainder")
         return quotients, remainders
 
     def __rdivmod__(self, other: Integers) -> tuple[Self, Self]:
-        quotients, remainders = functions.divided(other, self, "quotient", "remainder")
+        quotients, remainders = functions.floor_divide(other, self, "quotient", "remainder")
         return quotients, remainders
 
     def __pow__(self, exponent: Integers, modulus: SupportsIndex | None = None) -> Self:
-        """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
+        """Raise to a power by :func:`.power`, or with a modulus, as ``pow(x, k, m)``, modulo that integer.
 
-        These are exact, whatever lies between. Their exponent is one integer of any size, or an array of
-        machine integers, one for each number; a negative one raises inverses. The modulus' magnitude minus 1
-        must be in the range.
+        Powers modulo an integer are exact whatever the size of the powers. The exponent is one integer of any
+        size, or an array of machine integers, one for each number; a negative exponent applies to inverses.
+        The magnitude of the modulus minus 1 must be in the range.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument is not of these types, or a number has no inverse, naming its index; that is found
-            when a Dask array is computed.
+            If an argument is not of these types, or a number has no inverse. The latter error names the
+            number's index; for a Dask array when it is computed.
         """
         if modulus is None:
             return powers.power(self, exponent)
         return powers.power_modulo(self, exponent, modulus)
 
     def __rpow__(self, base: Any) -> Self:
-        exponent: Any = self  # which power refuses, as shifts do below
+        exponent: Any = self  # power refuses an array as the exponent, as shifts do below
         power: Self = powers.power(base, exponent)
         return power
 
@@ -137,8 +137,8 @@ class Operators(NumberCollection):
 
     # ---- comparison ---------------------------------------------------------------------------------------
 
-    # An operand of another type is an error for == too: False would be no answer. As in NumPy and Dask, ==
-    # does not return one bool, so there can be no hash.
+    # An operand of another type is an error for == too: False would be wrong. As in NumPy and Dask, == does
+    # not return one bool, so there can be no hash.
 
     def __lt__(self, other: Self | Integers) -> PlainArray[np.bool_]:
         return functions.relate(self, "<", other)

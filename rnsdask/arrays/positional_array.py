@@ -13,8 +13,8 @@ from rnsdask.rns.system import RNS
 class PositionalArray(IntegerArray):
     """An array of exact integers of a fixed number of bits: limbs of 32 bits, the least significant first.
 
-    It has what residues lack, bits and quick comparison. Operands are arrays of as many bits and the same
-    range, or integers of it.
+    It has bits and fast comparison, which residues lack. Operands are arrays of the same number of bits and
+    the same range, or integers within it.
 
     Make one with :func:`.from_ints`, :func:`.from_limbs`, :func:`.random`, :func:`.open_zarr`, or
     ``x.to_positional(bits)`` of an array of residues.
@@ -22,10 +22,10 @@ class PositionalArray(IntegerArray):
     Parameters
     ----------
     words : array of uint32, shape (k, *shape)
-        Limbs as :class:`.Positional` defines them, which is not checked (:func:`.from_limbs` does). A NumPy
-        or CuPy array is not copied: do not write to it afterwards.
+        Limbs as :class:`.Positional` defines them. This class does not check them (:func:`.from_limbs` does).
+        A NumPy or CuPy array is not copied: do not write to it afterwards.
     system : Positional
-        The bits of a number, and whether there are negative ones.
+        The bits of a number, and whether numbers may be negative.
 
     Raises
     ------
@@ -39,15 +39,15 @@ class PositionalArray(IntegerArray):
 
     @property
     def system(self) -> Positional:
-        """The number system: what the words mean."""
+        """Number system of the words."""
         system: Positional = self._system
         return system
 
-    # ---- what it is ---------------------------------------------------------------------------------------
+    # ---- properties of the system --------------------------------------------------------------------------
 
     @property
     def bits(self) -> int:
-        """Bits of a number."""
+        """Length of a number in bits."""
         return self.system.bits
 
     @property
@@ -56,27 +56,27 @@ class PositionalArray(IntegerArray):
         return self.system.signed
 
     def to_rns(self, moduli: ModuliSet | None = None, signed: bool | None = None) -> RNSArray:
-        """The numbers as an RNSArray; lazy if this array is.
+        """Convert to an RNSArray; lazy if this array is.
 
         Parameters
         ----------
         moduli : ModuliSet, optional
-            The moduli set; without it ``ModuliSet.for_bits`` of this array's bits, which holds every number.
+            The moduli set; by default ``ModuliSet.for_bits`` of this array's bits, which holds every number.
         signed : bool, optional
-            Whether the range is the symmetric one; without it as this array's.
+            Whether the range is symmetric around 0; by default as in this array.
 
         Raises
         ------
         TypeError
-            If `moduli` is no ModuliSet, or `signed` no bool.
+            If `moduli` is not a ModuliSet, or `signed` is not a bool.
         ValueError
-            If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
-            it is computed.
+            If a number is out of range. It names the number's flat index, the first in its chunk; for a Dask
+            array when it is computed.
         """
         wanted = self.signed if signed is None else as_bool(signed, "signed")
         if moduli is None:
             moduli = ModuliSet.for_bits(self.bits + (wanted and not self.signed))
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
-        # Residues without negative numbers take limbs without them.
+        # Residues of an unsigned range need limbs without a sign.
         source = self.to_positional(self.bits, False) if self.signed and not wanted else self
         return RNSArray(convert.words_in(source, system), system)

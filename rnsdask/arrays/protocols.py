@@ -1,7 +1,7 @@
-"""NumPy's protocols, such as ``np.add(x, y)`` and ``np.max(x)`` of arrays of numbers.
+"""NumPy's protocols for arrays of numbers, as for ``np.add(x, y)`` and ``np.max(x)``.
 
-A function of NumPy is found by its name: as a public function of the package, or as a method of the array.
-What has neither is refused, for NumPy itself would make Python ints of all residues, unasked.
+A function of NumPy is found by its name, as a public function of the package or as a method of the array. All
+other functions are refused: NumPy itself would convert all residues to Python ints unasked.
 """
 
 import inspect
@@ -46,9 +46,9 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "absolute": abs,
     "positive": lambda a: a,
     "divide": lambda a, b: _field_quotient(a, b),
-    "floor_divide": lambda a, b: functions.divided(a, b, "quotient")[0],
-    "remainder": lambda a, b: functions.divided(a, b, "remainder")[0],
-    "divmod": lambda a, b: tuple(functions.divided(a, b, "quotient", "remainder")),
+    "floor_divide": lambda a, b: functions.floor_divide(a, b, "quotient")[0],
+    "remainder": lambda a, b: functions.floor_divide(a, b, "remainder")[0],
+    "divmod": lambda a, b: tuple(functions.floor_divide(a, b, "quotient", "remainder")),
     **{
         name: _relation(symbol)
         for name, symbol in (
@@ -57,10 +57,10 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
         )
     },
 }
-"""Ufuncs that are operators here; others are public functions of the same name."""
+"""Ufuncs that are operators here; the others are public functions of the same name."""
 
 _BY_MACHINE_INTEGERS = ("left_shift", "right_shift", "power")
-"""Ufuncs whose second operand may be an array of machine integers, which their functions check."""
+"""Ufuncs whose second operand may be an array of machine integers; their functions check it."""
 
 _REDUCTIONS = {
     **{reduction.ufunc: reduction.name for reduction in REDUCTIONS.values() if reduction.ufunc is not None},
@@ -68,7 +68,7 @@ _REDUCTIONS = {
 }
 _OF_ROWS = {row.numpy: row.name for row in rows.ROWS.values() if row.numpy is not None}
 _SCANS = {name.partition(".")[0]: method for name, method in _OF_ROWS.items() if "." in name}
-"""Methods that do what ``ufunc.reduce`` and ``ufunc.accumulate`` do."""
+"""Methods that correspond to ``ufunc.reduce`` and ``ufunc.accumulate``."""
 
 _INSTEAD = {
     **dict.fromkeys(("log", "log10", "log1p"), "np.log2(x) gives logarithms to the base 2, as float64"),
@@ -79,13 +79,13 @@ _INSTEAD = {
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), "x != 0 gives Booleans"),
     **{"isclose": "x == y is exact", "allclose": "np.array_equal is exact"},
 }
-"""Ways out of ufuncs that are not there; those without an entry are told how to make Python ints."""
+"""Ways out for ufuncs that are missing; without an entry, the error says how to make Python ints."""
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Apply a ufunc to arrays of numbers, as ``__array_ufunc__``.
 
-    TypeError if there is no such function here, an operand is an array of another library, or an option is
+    TypeError if there is no such function, an operand is an array of another library, or an option is
     ``out``, ``where``, or a dtype other than object.
     """
     types: Iterable[type] = (type(v) for v in inputs if hasattr(v, "__array_ufunc__"))
@@ -99,9 +99,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     may_differ = ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
     operands = [_operand(first), *map(_scalar if may_differ else _operand, others)]
     if method == "reduce":
-        return _along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
+        return _apply_along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
     if method == "accumulate":
-        return _along(_SCANS, ufunc, name, operands, {"axis": 0, **given})
+        return _apply_along(_SCANS, ufunc, name, operands, {"axis": 0, **given})
     if given:
         raise TypeError(f"{name} of an array of numbers takes no {next(iter(given))}")
     function = public_function(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
@@ -113,7 +113,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
 
 
 def _checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse options that results cannot follow, and drop those that ask for the default."""
+    """Refuse options that are not supported, and drop those that ask for the default."""
     given = dict(options)
     if any(array is not None for array in given.pop("out", None) or ()):
         raise TypeError(f"{name} of an array of numbers takes no out: its result is a new object")
@@ -126,7 +126,7 @@ def _checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operand(value: Any) -> Any:
-    """Return an operand as operators take it: NumPy's scalars as Python's, which call no ufunc again."""
+    """Convert an operand for operators: NumPy's scalars, which would call the ufunc again, to Python's."""
     if is_number_array(value) or (isinstance(value, da.Array) and not value.ndim):
         return value
     value = _scalar(value)
@@ -136,14 +136,14 @@ def _operand(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """Turn NumPy's scalars and arrays without axes into Python's numbers."""
+    """Convert NumPy's scalars and arrays without axes to Python's numbers."""
     return value.item() if isinstance(value, np.generic | np.ndarray) and not np.ndim(value) else value
 
 
-def _along(
+def _apply_along(
     methods: dict[str, str], ufunc: np.ufunc, name: str, operands: list[Any], given: dict[str, Any]
 ) -> Any:
-    """Reduce or accumulate by the array's method; with a single axis, without naming it."""
+    """Reduce or accumulate by the array's method; an array of one axis gets no `axis`."""
     (x,) = operands
     method = getattr(x, methods.get(ufunc.__name__, ""), None)
     if method is None:
@@ -154,14 +154,14 @@ def _along(
         del given["axis"]
     taken = inspect.signature(method).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
-        return method(**given)  # which says why there is no such method
+        return method(**given)  # raises an error that says why the method is missing
     if wrong := next((key for key in given if key not in taken), None):
         raise TypeError(f"{name} of {with_article(type(x))} with {x.ndim} axes takes no {wrong}")
     return method(**given)
 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
-    """Apply a function to all pairs: the axes of the first operand, then those of the second."""
+    """Apply a function to all pairs; the first operand's axes come first."""
     if is_number_array(a):
         a = a[(..., *(None,) * np.ndim(b))]  # type: ignore[index]
     return function(a, b)
@@ -170,50 +170,50 @@ def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
 # ---- other functions --------------------------------------------------------------------------------------
 
 _MODULES = ("numpy", "numpy.linalg", "numpy.lib.stride_tricks")
-"""NumPy's modules whose functions mean the same as those of their names here."""
+"""NumPy's modules whose functions have counterparts of the same name here."""
 
 _NUMPYS_OWN = {
     *("flatnonzero", "imag", "iscomplexobj", "isrealobj", "moveaxis", "ndim", "real", "reshape", "rollaxis"),
     *("shape", "size", "transpose"),
 }
-"""Functions that NumPy writes in terms of an array's methods and attributes alone."""
+"""Functions that NumPy implements by an array's methods and attributes alone."""
 
 _NUMPYS_SPLITS = {"array_split", "dsplit", "hsplit", "vsplit"}
-"""Functions of NumPy's own that need known lengths."""
+"""NumPy's own functions that need known lengths."""
 
 _PART_BYTES = 2**9
-"""Bytes that each of many parts of an array takes, at least: Python's objects."""
+"""Least bytes that each part of a split array takes: Python's objects."""
 
 _ALIASES = {
     **{"amax": "max", "amin": "min"},
-    # No number is a NaN.
+    # Numbers are never NaN.
     **{f"nan{name}": name for name in ("argmax", "argmin", "cumprod", "cumsum", "max", "mean", "median")},
     **{f"nan{name}": name for name in ("min", "prod", "std", "sum", "var")},
     **{name: function for name, function in _OF_ROWS.items() if "." not in name},
 }
-"""Other names of functions."""
+"""NumPy's names of functions that are called otherwise here."""
 
 _KEYWORDS = {"clip": {"a_min": "min", "a_max": "max"}, "isin": {"test_elements": "values"}}
-"""Other names of arguments."""
+"""NumPy's names of arguments that are called otherwise here."""
 
 _OF_MATRICES = ("diagonal", "trace")
-"""Functions that take the last two axes in ``numpy.linalg``, and the first two in ``numpy``."""
+"""Functions whose matrices are the last two axes in ``numpy.linalg``, and the first two in ``numpy``."""
 
 
 def apply_function(function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
-    """Apply a function of NumPy, as ``__array_function__``; TypeError if there is no such function here."""
+    """Apply a function of NumPy, as ``__array_function__``; TypeError if it has no counterpart here."""
     if not all(map(is_known, types)):
         return NotImplemented
     name = function.__name__
     if function.__module__ not in _MODULES:
         raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
-    args, kwargs = _with_first(function, args, kwargs)
+    args, kwargs = _bind_first(function, args, kwargs)
     if function.__module__ == "numpy.linalg" and name in _OF_MATRICES:
         kwargs = {"axis1": -2, "axis2": -1, **kwargs}
     if name in _NUMPYS_SPLITS:
         find_lengths(*filter(is_number_array, args[:1]))
         _check_sections(*args[1:2], **kwargs)
-    if name in _NUMPYS_OWN | _NUMPYS_SPLITS:  # as subclasses of NumPy's arrays call it
+    if name in _NUMPYS_OWN | _NUMPYS_SPLITS:  # as for subclasses of NumPy's arrays
         return np.empty(0).__array_function__(function, (), args, kwargs)
     name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
     found = _SPECIAL.get(name) or public_function(name, function.__module__)
@@ -227,14 +227,14 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
 
 
 def _check_sections(indices_or_sections: Any = 1, **_: Any) -> None:
-    """Raise JobError for more parts than there is memory for."""
+    """Raise JobError if there is too little memory for so many parts."""
     if hasattr(indices_or_sections, "__index__") and not np.ndim(indices_or_sections):
         count = as_integer(indices_or_sections, "indices_or_sections")
         check_bytes(_PART_BYTES * count, f"{abbreviate(count)} parts of an array")
 
 
 def _check_arguments(name: str, found: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """Refuse arguments that NumPy's function takes and the one found for it does not."""
+    """Refuse arguments of NumPy's function that its counterpart does not take."""
     taken = inspect.signature(found)
     try:
         taken.bind(*args, **kwargs)
@@ -244,7 +244,7 @@ def _check_arguments(name: str, found: Callable[..., Any], args: Any, kwargs: An
         raise TypeError(f"{name} of an array of numbers{rule}") from None
 
 
-def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+def _bind_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
     """Return arguments with the first one by position, and keywords by their names here."""
     names = _KEYWORDS.get(function.__name__, {})
     kwargs = {names.get(key, key): value for key, value in kwargs.items()}
@@ -252,7 +252,7 @@ def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[A
     return ((kwargs.pop(first),), kwargs) if first in kwargs else (args, kwargs)
 
 
-def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: ARG001  (no number is a NaN)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: ARG001  (numbers are never NaN)
     """Whether shapes and all numbers are equal; computes lazy arrays."""
     x, y = (a1, a2) if is_number_array(a1) else (a2, a1)
     if not (is_number_array(y) or are_integers(y)):
@@ -265,7 +265,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: AR
     return x.words.shape[1:] == lengths and is_true(functions.relate(x, "==", y).all())
 
 
-def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ARG001  (whatever is beside numbers)
+def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ARG001  (whatever the other operands are)
     return np.dtype(object)
 
 
@@ -273,15 +273,15 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return condition.nonzero()
     condition = np.bool_(condition) if isinstance(condition, bool) else condition
-    condition, x = _without_gaps(condition, x, False)
-    condition, y = _without_gaps(condition, y, True)
+    condition, x = _fill_gaps(condition, x, False)
+    condition, y = _fill_gaps(condition, y, True)
     return functions.where(condition, x, y)
 
 
-def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
-    """Replace a value that is no number by 0, if all of the condition is `unused`; returns both.
+def _fill_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
+    """Replace a value that is not a number by 0 if the whole condition is `unused`; returns both.
 
-    xarray fills the places of missing numbers before it looks for a maximum, also where none is missing.
+    xarray fills missing numbers before it searches a maximum, even if there are no missing ones.
     """
     is_number = is_number_array(value) or hasattr(value, "__index__") or np.ndim(value) > 0
     if is_number or getattr(condition, "dtype", None) != np.bool_:
@@ -292,19 +292,19 @@ def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
     )
     if isinstance(condition, da.Array):
         chunks: Any = condition
-        return chunks.map_blocks(_checked_to_be, value=unused, problem=problem, dtype=bool), 0
-    return _checked_to_be(condition, value=unused, problem=problem), 0
+        return chunks.map_blocks(_check_all, value=unused, problem=problem, dtype=bool), 0
+    return _check_all(condition, value=unused, problem=problem), 0
 
 
-def _checked_to_be(condition: Any, *, value: bool, problem: str) -> Any:
-    """Return a Boolean array; TypeError unless all of it is `value`."""
+def _check_all(condition: Any, *, value: bool, problem: str) -> Any:
+    """Return a Boolean array; TypeError unless all its elements are `value`."""
     if not is_true((condition == value).all()):
         raise TypeError(problem)
     return condition
 
 
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """Convolve operands of one axis, as NumPy's function takes them."""
+    """Convolve operands of one axis, with NumPy's arguments."""
     for operand in (a, v):
         if is_number_array(operand) and operand.words.ndim > 2:
             raise ValueError(
@@ -319,7 +319,7 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
-    """Pad with a number; an array in memory also with what is none, such as xarray's NaN, as Python ints."""
+    """Pad with a number; pad arrays in memory also with other values, as xarray's NaN, as Python ints."""
     try:
         value = as_integer(constant_values, "constant_values")
     except TypeError:
@@ -330,15 +330,15 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
 
 
 def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
-    """All windows of some axes, which come last, as xarray's ``rolling`` asks for them."""
+    """Return all windows along some axes, with the window axes last, as xarray's ``rolling`` needs them."""
     find_lengths(x)
     axes = range(x.ndim) if axis is None else axis_indices(axis, x.ndim, allow_duplicate=True)
     of_words = tuple(axis + 1 for axis in axes)
     return x._with_words(np.lib.stride_tricks.sliding_window_view(x.words, window_shape, of_words))
 
 
-def _sorting(name: str) -> Callable[..., Any]:
-    """Make a sort that takes NumPy's arguments: each is stable here, and no number has fields."""
+def _make_sort(name: str) -> Callable[..., Any]:
+    """Make a sort with NumPy's arguments: each sort is stable here, and numbers have no fields."""
 
     def order(
         a: Any,
@@ -359,22 +359,22 @@ def _sorting(name: str) -> Callable[..., Any]:
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "append": _append,
-    "argsort": _sorting("argsort"),
+    "argsort": _make_sort("argsort"),
     "array_equal": _array_equal,
     "convolve": _convolve,
     "pad": _pad,
     "result_type": _result_type,
     "sliding_window_view": _sliding_window_view,
-    "sort": _sorting("sort"),
+    "sort": _make_sort("sort"),
     "where": _where,
 }
 
 
-# ---- what is not there -------------------------------------------------------------------------------------
+# ---- missing functions -------------------------------------------------------------------------------------
 
 
 def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
-    """Return the error of a function that would make Python ints of all residues, with the way out."""
+    """Return the error of a function that would convert all residues to Python ints, with the way out."""
     kind = next((type(v).__name__ for v in arguments if is_number_array(v)), "array of numbers")
     way = _INSTEAD.get(name.split(".")[-1])
     if way is None and _takes_floats_alone(name):
@@ -385,7 +385,7 @@ def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
 
 
 def _takes_floats_alone(name: str) -> bool:
-    """Whether a function of NumPy is one of real or complex numbers, which no Python int will do for."""
+    """Whether a function of NumPy needs real or complex numbers, so that Python ints would not help."""
     function = getattr(np, name.removeprefix("numpy."), None)
     if isinstance(function, np.ufunc):
         return all(kind[0] in "efdgFDGO" for kind in function.types)

@@ -1,4 +1,4 @@
-"""Fractions from residues: numerators and denominators, elementwise or over a common denominator."""
+"""Fractions from residues: numerators and denominators, element-wise or over a common denominator."""
 
 import math
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields import reconstruction
 from rnsdask.fields.polynomials import index_at
-from rnsdask.lazy.chunks import by_tasks, rechunked
-from rnsdask.lazy.lazy_ints import exact, number
+from rnsdask.lazy.chunks import by_tasks, rechunk
+from rnsdask.lazy.lazy_ints import as_exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
 from rnsdask.lazy.pieces import kept_blocks
@@ -32,9 +32,9 @@ class Fractions(NamedTuple):
     Attributes
     ----------
     numerators, denominators : object arrays of int
-        In lowest terms, denominators above 0. Lazy if the residues are.
+        In lowest terms, with positive denominators. Lazy if the residues are.
     confirmed_by : int or None
-        How many moduli were left over and agree; None where bounds prove the fractions to be the only ones.
+        Number of further moduli that agree; None if bounds prove the fractions to be unique.
     """
 
     numerators: PlainArray[np.object_]
@@ -43,7 +43,7 @@ class Fractions(NamedTuple):
 
     @property
     def certainty(self) -> str:
-        """Statement of how sure the fractions are."""
+        """Statement of how the fractions are known to be right."""
         if self.confirmed_by is None:
             return "proved by bounds"
         return f"confirmed by {self.confirmed_by} more {'primes' if self.confirmed_by > 1 else 'prime'}"
@@ -58,42 +58,42 @@ def rational_reconstruct(
     confirm: SupportsIndex | None = None,
     common_axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> Fractions:
-    """Fractions that have given residues: ``n = d x`` modulo M, in lowest terms.
+    """Find the fractions n/d with given residues: ``n = d x`` modulo M, in lowest terms.
 
     Parameters
     ----------
     x : FieldArray, RNSArray, or array of residues, shape (n, *shape)
-        Residues of the fractions, whose denominators have none of the primes as a factor.
+        Residues of the fractions. Their denominators must be coprime to the moduli.
     moduli : ModuliSet, PrimeFields or iterable of int, optional
-        Of plain residues, as :func:`.from_residues` takes them, up to 2**64 too.
+        The moduli of plain residues, up to 2**64, as :func:`.from_residues` takes them.
     numerator_bound, denominator_bound : int, optional
-        No numerator is greater in magnitude, and no denominator. With both, whose product twice is below M,
-        fractions are proved to be the only ones. Without one of them it is as great as the moduli allow, and
-        without both they are alike. With a `numerator_bound` of 0, 0 is the only fraction.
+        Greatest magnitude of a numerator, and of a denominator. Twice the product of both must be below M;
+        then fractions are proved to be unique. If one bound is missing, it is as large as the moduli allow;
+        if both are missing, they are equal. With a `numerator_bound` of 0, 0 is the only fraction.
     confirm : int, optional
-        How many of the last moduli are not used to find fractions, but to confirm them: without both bounds
-        at least 1, which is the default, else 0. A wrong fraction passes by chance once in as many cases as
-        the product of these moduli says.
+        Number of the last moduli that confirm fractions instead of finding them. The default is 0 with both
+        bounds; otherwise it is 1, which is also the least. A wrong fraction passes by chance in one of P
+        cases, where P is the product of these moduli.
     common_axis : int or tuple of int, optional
-        Axes along which numbers have one common denominator, for whose numerators the bound is then. These
-        axes become one chunk.
+        Axes along which numbers share one denominator; the numerator bound applies to numerators over it.
+        These axes become one chunk.
 
     Returns
     -------
     Fractions
         A named tuple of `numerators`, of the shape of the numbers, `denominators`, of the same shape without
-        the common axes, and `confirmed_by`; its `certainty` says it in words.
+        the common axes, and `confirmed_by`; its `certainty` describes the latter.
 
     Raises
     ------
     NumberError
-        If a number is not such a fraction; it names its index, and is a ValueError. On Dask when it is
-        computed.
+        If a number has no such fraction. It names the number's index, and is a ValueError; on Dask it is
+        raised when the result is computed.
     TypeError
         If `x` is not such an array, or moduli are given although it has its own.
     ValueError
-        If bounds are too great for the moduli, a numerator's is below 0 or a denominator's below 1, or
-        nothing is left to confirm fractions.
+        If bounds are too large for the moduli, the numerator bound is below 0 or the denominator bound below
+        1, or no moduli are left to confirm fractions.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def rational_reconstruct(
     >>> rd.rational_reconstruct(x, numerator_bound=1000, denominator_bound=1000).certainty
     'proved by bounds'
     """
-    x, values = _checked(x, moduli)
+    x, values = _check_residues(x, moduli)
     limits, confirmed = _limits(values, numerator_bound, denominator_bound, confirm)
     find_lengths(x)
     axes = () if common_axis is None else axis_indices(common_axis, x.ndim)
@@ -115,7 +115,7 @@ def rational_reconstruct(
     kept, common = shape[: x.ndim - len(axes)], shape[x.ndim - len(axes) :]
     words = x.words.transpose(0, *(k + 1 for k in order))
     if isinstance(words, da.Array):
-        words = rechunked(words, dict.fromkeys(range(1 + len(kept), words.ndim), -1))
+        words = rechunk(words, dict.fromkeys(range(1 + len(kept), words.ndim), -1))
     with by_tasks(words):
         words = words.reshape(len(words), *kept, math.prod(common)) if axes else words[..., None]
     chunks = (*words.chunks[1:-1], (math.prod(common) + 1,)) if isinstance(words, da.Array) else None
@@ -123,16 +123,16 @@ def rational_reconstruct(
     packed = kept_blocks(map_chunks(_fractions, words, chunks=chunks, dtype=object, located=True, **options))
     back = np.argsort(order).tolist()
     numerators = packed[..., :-1].reshape(shape).transpose(back) if axes else packed[..., 0]
-    return Fractions(exact(numerators), number(exact(packed)[..., -1]), confirmed)
+    return Fractions(as_exact(numerators), number(as_exact(packed)[..., -1]), confirmed)
 
 
-def _checked(x: Any, moduli: Any) -> tuple[Any, list[int]]:
-    """An array of residues, and the moduli that they were given under."""
+def _check_residues(x: Any, moduli: Any) -> tuple[Any, list[int]]:
+    """Return an array of residues, and the moduli that they were given under."""
     if is_number_array(x):
         if moduli is not None:
             raise TypeError(f"moduli= is for plain residues; {with_article(type(x))} has its own")
         moduli = x.system.residue_moduli
-        if moduli is None or len(moduli) < x.system.rows:  # no residues, or others' words beside them
+        if moduli is None or len(moduli) < x.system.rows:  # no residues, or followed by other words
             raise TypeError(
                 "rational_reconstruct takes a FieldArray of prime fields, an RNSArray or residues, got "
                 f"{with_article(type(x))}"
@@ -149,7 +149,7 @@ def _checked(x: Any, moduli: Any) -> tuple[Any, list[int]]:
 def _limits(
     moduli: list[int], numerator: Any, denominator: Any, confirm: Any
 ) -> tuple[reconstruction.Limits, int | None]:
-    """Bounds of fractions, and how many moduli confirm them; None if the bounds prove them."""
+    """Return the bounds of fractions and the number of confirming moduli, None if the bounds prove them."""
     n = _checked_bound(numerator, "numerator_bound", 0)
     d = _checked_bound(denominator, "denominator_bound", 1)
     proved = n is not None and d is not None

@@ -1,4 +1,4 @@
-"""Reductions: the mixins that have sums, extrema and others, of all numbers of an array or along axes."""
+"""Reductions: the mixins with sums, extrema and other reductions, of all numbers or along axes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from rnsdask.lazy import topk as selections
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.operands import filled_like
+from rnsdask.lazy.operands import fill_like
 from rnsdask.lazy.tree import checked_split
 from rnsdask.typing import Axis, Flag, Integer, Overflow, PlainArray, Rational, SplitEvery
 
-Made = TypeVar("Made", bound="Truth")
+ArrayType = TypeVar("ArrayType", bound="Truth")
 
 
 class Asked(NamedTuple):
-    """Name of a reduction, and the arguments of NumPy's and Dask's methods of that name."""
+    """Name of a reduction, and arguments of the methods of that name in NumPy and Dask."""
 
     name: str
     axis: Axis | None
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
 
 
 class Truth(Conversion):
-    """Whether numbers are 0, of all or along axes."""
+    """Tests for zeros, of all numbers or along axes."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Truth(Conversion):
         keepdims: bool = False,
         split_every: SplitEvery = None,
     ) -> PlainArray[np.bool_]:
-        """Whether some number is not 0, of all or along axes.
+        """Whether any number differs from 0, of all or along axes.
 
         Parameters
         ----------
@@ -63,12 +63,12 @@ class Truth(Conversion):
         keepdims : bool
             Keep the axes reduced, with length 1.
         split_every : int or dict, optional
-            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+            Number of partial results that one task combines on Dask, in all or for each axis.
 
         Returns
         -------
         bool or Boolean array
-            Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
+            A bool for all numbers; a NumPy or CuPy array along axes; lazy on Dask. False without numbers.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class Truth(Conversion):
         keepdims: bool = False,
         split_every: SplitEvery = None,
     ) -> PlainArray[np.bool_]:
-        """Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."""
+        """Whether all numbers differ from 0, of all or along axes, as :meth:`any`; True without numbers."""
         truth: PlainArray[np.bool_] = _truth(self, Asked("all", axis, out, None, keepdims, split_every))
         return truth
 
@@ -135,18 +135,18 @@ class Reductions(Truth):
         keepdims : bool
             Keep the axes reduced, with length 1.
         split_every : int or dict, optional
-            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+            Number of partial results that one task combines on Dask, in all or for each axis.
 
         Returns
         -------
         int or array like this one
             For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or
-            with `keepdims`, such an array.
+            with `keepdims`, an array like this one.
 
         Raises
         ------
         ValueError
-            If an axis is wrong, or there are no numbers to choose from.
+            If an axis is wrong, or a result would be of no numbers.
         """
         return _extremum(self, Asked("max", axis, out, None, keepdims, split_every))
 
@@ -207,8 +207,8 @@ class Reductions(Truth):
     ) -> Integer | PlainArray[np.int64]:
         """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
 
-        For all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an
-        int64 array.
+        A Python int for all numbers, on Dask lazy as :meth:`max`. Along an axis, or with `keepdims`, an int64
+        array.
         """
         place: Integer | PlainArray[np.int64]
         place = _place(self, Asked("argmax", axis, out, None, keepdims, split_every))
@@ -253,29 +253,29 @@ class Reductions(Truth):
         *,
         backend: str = "auto",
     ) -> PlainArray[np.object_]:
-        """The k greatest numbers along an axis in descending order, as Dask defines it.
+        """Select the k greatest numbers along an axis, in descending order, as in Dask.
 
         Parameters
         ----------
         k : int
-            For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
+            For k < 0, the -k least numbers in ascending order. All numbers of a shorter axis.
         axis : int
             The axis.
         split_every : int or dict, optional
-            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+            Number of partial results that one task combines on Dask, in all or for each axis.
         backend : {"auto", "cpu", "cuda"}
-            Where the chunks of a Dask array of one axis are reduced, as for :meth:`reduce`; those of several
-            axes are reduced where they are.
+            Where the chunks of a Dask array of one axis are reduced, as for :meth:`reduce`. With several axes
+            chunks are reduced where they are.
 
         Returns
         -------
         object array of Python ints
-            In NumPy, with min(abs(k), length) numbers along the axis; for a Dask array lazy.
+            On NumPy, with min(abs(k), length) numbers along the axis; lazy for a Dask array.
 
         Raises
         ------
         ValueError
-            If a length is unknown; AxisError, which is one, if there is no such axis.
+            If a length is unknown; AxisError, a ValueError, if there is no such axis.
         """
         found: PlainArray[np.object_] = _selection(self, "values", k, axis, split_every, backend)
         return found
@@ -288,7 +288,7 @@ class Reductions(Truth):
         *,
         backend: str = "auto",
     ) -> PlainArray[np.int64]:
-        """Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first."""
+        """Return the indices (int64) of what :meth:`topk` selects; of equal numbers the lowest first."""
         found: PlainArray[np.int64] = _selection(self, "indices", k, axis, split_every, backend)
         return found
 
@@ -320,16 +320,16 @@ class Reductions(Truth):
         keepdims: bool = False,
         split_every: SplitEvery = None,
     ) -> Integer | PlainArray[np.object_]:
-        """Greatest common divisor of all numbers or along axes, as ``numpy.gcd.reduce``: at least 0.
+        """Greatest common divisor of all numbers or along axes, as ``numpy.gcd.reduce``; never negative.
 
-        That of no numbers is 0. Parameters are those of :meth:`max`.
+        It is 0 without numbers. Parameters are those of :meth:`max`.
 
         Returns
         -------
         int or object array of Python ints
             For all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or
-            with `keepdims`, an object array: the divisor of the lowest number of a signed range may be beyond
-            it.
+            with `keepdims`, an object array: the magnitude of the lowest number of a signed range may be out
+            of range.
 
         Raises
         ------
@@ -410,11 +410,11 @@ class Reductions(Truth):
         keepdims: bool = False,
         split_every: SplitEvery = None,
     ) -> Integer | PlainArray[np.object_]:
-        """Sum of all numbers or along axes, exact also beyond the range.
+        """Sum of all numbers or along axes, exact even beyond the range.
 
-        Parameters are those of :meth:`max`. Sums along axes come as an object array of Python ints: the range
-        might not hold them, and the fewest moduli that do are known only in the end. Without numbers a sum is
-        0. `dtype` is object, if given.
+        Parameters are those of :meth:`max`. Sums along axes are an object array of Python ints: the range
+        might not hold them, and how many moduli would is known only at the end. Without numbers a sum is 0.
+        `dtype` may only be object.
         """
         return _sum(self, Asked("sum", axis, out, dtype, keepdims, split_every))
 
@@ -511,33 +511,33 @@ class Reductions(Truth):
         split_every: SplitEvery = None,
         backend: str = "auto",
     ) -> Integer | Self | tuple[Integer | Self, PlainArray[np.bool_]]:
-        """Product of all numbers or along axes, exact; 1 of no numbers.
+        """Product of all numbers or along axes, exact; 1 without numbers.
 
         Parameters
         ----------
         axis, dtype, out, keepdims
-            Those of :meth:`sum`.
+            As in :meth:`sum`.
         overflow : {"raise", "wrap", "flag", "extend"}, optional
-            What happens if it is out of range. By default the mode that :func:`.errstate` set, else
-            ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
+            What happens to products out of range. The default is the mode set by :func:`.errstate`, else
+            ``"extend"`` for arrays whose range grows and ``"raise"`` for others.
         split_every : int or dict, optional
-            Partial results that one task combines, in all or along each axis, by its number.
+            Number of partial results that one task combines, in all or for each axis.
         backend : {"auto", "cpu", "cuda"}
             Where the chunks of a Dask array are reduced, as for :meth:`reduce`.
 
         Returns
         -------
         int or array like this one
-            Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or
-            with `keepdims`, such an array. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"``
-            a pair, the same and a bool, or Boolean array, that is true where the exact product is out of
-            range.
+            For all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or
+            with `keepdims`, an array like this one. With ``"wrap"`` products are reduced modulo M into the
+            range; with ``"flag"`` the result is a pair of these and a bool, or Boolean array, that is true
+            where the exact product is out of range.
 
         Raises
         ------
         RNSOverflowError
-            With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask when
-            it is computed.
+            With ``"raise"``, if a product is out of range. It names the product's flat index in the result;
+            on Dask when it is computed.
         ValueError
             If an axis is wrong.
         """
@@ -579,30 +579,30 @@ class Reductions(Truth):
         keepdims: bool = False,
         split_every: SplitEvery = None,
     ) -> Rational | PlainArray[np.object_]:
-        """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
+        """Variance of all numbers or along axes, an exact fraction as from :meth:`mean`.
 
         Parameters
         ----------
         axis, dtype, out, keepdims
-            Those of :meth:`sum`.
+            As in :meth:`sum`.
         ddof : int
             The sum of the squares of the differences from the mean is divided by the count minus this.
         split_every : int or dict, optional
-            Partial results that one task combines, in all or along each axis, by its number.
+            Number of partial results that one task combines, in all or for each axis.
 
         Raises
         ------
         TypeError
-            If `ddof` is no integer.
+            If `ddof` is not an integer.
         ValueError
-            If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
+            If an axis is wrong, there are at most `ddof` numbers, or a length is unknown.
         """
         found: Rational | PlainArray[np.object_]
         found = _var(self, Asked("var", axis, out, dtype, keepdims, split_every), ddof)
         return found
 
     def std(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise TypeError: a standard deviation is irrational as a rule.
+        """Raise TypeError: most standard deviations are irrational.
 
         Raises
         ------
@@ -621,13 +621,13 @@ class Reductions(Truth):
         axis2: SupportsIndex = 1,
         out: None = None,
     ) -> Integer | PlainArray[np.object_]:
-        """Sum of the numbers of a diagonal, as :meth:`diagonal` and :meth:`sum` take and give them."""
+        """Sum of the numbers of a diagonal; arguments as :meth:`diagonal`, results as :meth:`sum`."""
         self._check_numpys("trace", out)
         return self.diagonal(offset, axis1, axis2).sum(-1)
 
 
 class FieldReductions(Truth):
-    """Sums and products of elements of fields, of all elements or along axes."""
+    """Sums and products of elements of fields, of all or along axes."""
 
     __slots__ = ()
 
@@ -660,7 +660,7 @@ class FieldReductions(Truth):
         keepdims: bool = False,
         split_every: SplitEvery = None,
     ) -> Integer | Self:
-        """Sum of all elements or along axes, in each field; 0 of none.
+        """Sum of all elements or along axes, in each field; 0 without elements.
 
         Parameters
         ----------
@@ -671,19 +671,19 @@ class FieldReductions(Truth):
         keepdims : bool
             Keep the axes reduced, with length 1.
         split_every : int or dict, optional
-            Partial results that one task combines, in all or along each axis, by its number, on Dask.
+            Number of partial results that one task combines on Dask, in all or for each axis.
 
         Returns
         -------
         int or FieldArray
-            Of all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
+            For all elements a Python int, from 0 to M - 1; on Dask a lazy 0-d array that computes to one.
 
         Raises
         ------
         ValueError
             If an axis is wrong.
         """
-        return _in_fields(self, Asked("sum", axis, out, dtype, keepdims, split_every))
+        return _reduce_in_fields(self, Asked("sum", axis, out, dtype, keepdims, split_every))
 
     @overload
     def prod(
@@ -714,8 +714,8 @@ class FieldReductions(Truth):
         keepdims: bool = False,
         split_every: SplitEvery = None,
     ) -> Integer | Self:
-        """Product of all elements or along axes, in each field, as :meth:`sum`; 1 of none."""
-        return _in_fields(self, Asked("prod", axis, out, dtype, keepdims, split_every))
+        """Product of all elements or along axes, in each field, as :meth:`sum`; 1 without elements."""
+        return _reduce_in_fields(self, Asked("prod", axis, out, dtype, keepdims, split_every))
 
     def trace(
         self,
@@ -724,22 +724,22 @@ class FieldReductions(Truth):
         axis2: SupportsIndex = 1,
         out: None = None,
     ) -> Integer | Self:
-        """Sum of the elements of a diagonal, as :meth:`diagonal` and :meth:`sum` take and give them."""
+        """Sum of the elements of a diagonal; arguments as :meth:`diagonal`, results as :meth:`sum`."""
         self._check_numpys("trace", out)
         return self.diagonal(offset, axis1, axis2).sum(-1)
 
 
-# ---- what the methods share -------------------------------------------------------------------------------
+# ---- shared by the methods ---------------------------------------------------------------------------------
 
 
-def _reduced(
+def _reduce(
     x: Any,
     asked: Asked,
     along: Callable[[tuple[int, ...]], Any],
     whole: Callable[[], Any] | None = None,
     each: Callable[[], Any] | None = None,
 ) -> Any:
-    """Reduce axes by `along`, which keeps their length 1, all of them by `whole`, and none by `each`."""
+    """Reduce all axes by `whole`, no axes by `each`, others by `along`, which keeps them with length 1."""
     x._check_numpys(asked.name, asked.out, asked.dtype)
     axes = x._axes(asked.axis)
     checked_split(asked.split_every, x.ndim)
@@ -752,11 +752,11 @@ def _reduced(
     if asked.keepdims:
         return found
     pair = isinstance(found, tuple)
-    return tuple(_without_axes(part, axes) for part in found) if pair else _without_axes(found, axes)
+    return tuple(_drop_axes(part, axes) for part in found) if pair else _drop_axes(found, axes)
 
 
-def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:
-    """Leave out axes of length 1."""
+def _drop_axes(array: Any, axes: tuple[int, ...]) -> Any:
+    """Remove axes of length 1."""
     return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]
 
 
@@ -771,14 +771,14 @@ def _field(x: Any, field: str, operation: str, split_every: SplitEvery = None) -
 
 def reduce_in_memory(x: Any, operation: str) -> Any:
     """Reduce all numbers of an array in memory."""
-    # Keys of signed numbers give their sum whatever the size.
+    # Keys of signed numbers determine their sum, whatever the size.
     needs_bound = operation in ("max", "min") or (operation == "sum" and not x._system.is_signed)
     system = x._measured_system() if needs_bound else x._system
     return tree.reduce_words(operation, x._words, system)
 
 
 def _range_of_value(x: Any, operation: str) -> tuple[int, int] | None:
-    """Return the least and the greatest value that a reduction may have, or None."""
+    """Return the least and the greatest possible value of a reduction, or None."""
     if operation not in ("max", "min", "sum") or not x._has_lengths:
         return None
     low, high = x._system.known_range
@@ -788,7 +788,7 @@ def _range_of_value(x: Any, operation: str) -> tuple[int, int] | None:
 def _truth(x: Any, asked: Asked) -> Any:
     x._check_numpys(asked.name, asked.out)
     axes, told = x._axes(asked.axis), checked_split(asked.split_every, x.ndim)
-    most = max(2, *x._words.numblocks) if x._is_lazy else 2  # Dask makes lists of as many as it is told
+    most = max(2, *x._words.numblocks) if x._is_lazy else 2  # Dask makes lists as long as this number
     wide = (
         {axis: min(max(2, n), most) for axis, n in told.items()}
         if isinstance(told, Mapping)
@@ -802,8 +802,8 @@ def _truth(x: Any, asked: Asked) -> Any:
     return truth
 
 
-def _extremum(x: Made, asked: Asked) -> Integer | Made:
-    found: Integer | Made = _reduced(
+def _extremum(x: ArrayType, asked: Asked) -> Integer | ArrayType:
+    found: Integer | ArrayType = _reduce(
         x,
         asked,
         lambda axes: _extrema(x, axes, asked.name, asked.split_every)[0],
@@ -822,15 +822,15 @@ def _place(x: Any, asked: Asked) -> Any:
         index = _field(x, "index", name, asked.split_every)
         if keepdims:
             return _as_array(index, x.ndim)
-        # Along an axis Dask's own functions take it, which know no Python ints.
+        # Along an axis Dask's own functions would reduce, but they do not handle Python ints.
         return index if axis is None or not x._is_lazy else map_values(np.int64, index, dtype=np.int64)
     x._find_lengths()
     places = _extrema(x, (axis,), name, asked.split_every)[1]
-    return places if keepdims else _without_axes(places, (axis,))
+    return places if keepdims else _drop_axes(places, (axis,))
 
 
 def _extrema(x: Any, axes: tuple[int, ...], name: str, split_every: SplitEvery) -> tuple[Any, Any]:
-    """Return the extrema along axes, which keep length 1, and their places."""
+    """Return the extrema along axes, which keep length 1, and their positions."""
     if any(x.shape[axis] == 0 for axis in axes):
         raise ValueError(
             f"{name} along an axis of length 0: it needs at least one number, got shape {x.shape}"
@@ -859,27 +859,27 @@ def _selection(
     check_backend(backend)
     checked_split(split_every, x.ndim)
     if x.ndim > 1:
-        return selections.along_axis(x._words, x.system, count, axis, field, split_every)
+        return selections.select_along_axis(x._words, x.system, count, axis, field, split_every)
     if not x._is_lazy:
         found = selections.select_of_chunk(x._words, x._measured_system(), count)
         return found.values_array() if field == "values" else found.indices_array()
     selection = selections.select(x._words, x.system, count, backend, split_every)
     dtype = np.dtype(object if field == "values" else np.int64)
-    return selections.selected(selection, field, min(abs(count), len(x)), dtype)
+    return selections.select_field(selection, field, min(abs(count), len(x)), dtype)
 
 
 def _common(x: Any, name: Literal["gcd", "lcm"], asked: Asked) -> Integer | PlainArray[np.object_]:
     def along(axes: tuple[int, ...]) -> Any:
         return axis_reductions.common(x, axes, name, asked.split_every)
 
-    found: Integer | PlainArray[np.object_] = _reduced(
+    found: Integer | PlainArray[np.object_] = _reduce(
         x, asked, along, lambda: _field(x, "value", name, asked.split_every), lambda: along(())
     )
     return found
 
 
 def _sum(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
-    found: Integer | PlainArray[np.object_] = _reduced(
+    found: Integer | PlainArray[np.object_] = _reduce(
         x,
         asked,
         lambda axes: axis_reductions.sums(x, axes, asked.split_every),
@@ -889,8 +889,8 @@ def _sum(x: Any, asked: Asked) -> Integer | PlainArray[np.object_]:
     return found
 
 
-def _in_fields(x: Made, asked: Asked) -> Integer | Made:
-    found: Integer | Made = _reduced(
+def _reduce_in_fields(x: ArrayType, asked: Asked) -> Integer | ArrayType:
+    found: Integer | ArrayType = _reduce(
         x, asked, lambda axes: fields.reduce_along(asked.name, x, axes, asked.split_every)
     )
     return found
@@ -914,9 +914,9 @@ def _prod(x: Any, asked: Asked, overflow: str | None, backend: str) -> Any:
 
     def each() -> Any:
         mode = "raise" if extends(overflow, x) else overflow_mode(overflow, x.system)
-        return (x, filled_like(x._words, 0, np.bool_)) if mode == "flag" else x
+        return (x, fill_like(x._words, 0, np.bool_)) if mode == "flag" else x
 
-    return _reduced(x, asked, along, whole, each)
+    return _reduce(x, asked, along, whole, each)
 
 
 def _var(x: Any, asked: Asked, ddof: SupportsIndex) -> Any:
@@ -925,11 +925,11 @@ def _var(x: Any, asked: Asked, ddof: SupportsIndex) -> Any:
     def along(axes: tuple[int, ...]) -> Any:
         return axis_reductions.variance(x, axes, count, as_integer(ddof, "ddof"), asked.split_every)
 
-    return _reduced(x, asked, along, each=lambda: axis_reductions.mean(x.astype(object) * 0, 1))
+    return _reduce(x, asked, along, each=lambda: axis_reductions.mean(x.astype(object) * 0, 1))
 
 
 def _count(x: Any, function: str, axis: Axis | None, ddof: SupportsIndex = 0) -> int:
-    """Return how many numbers are reduced to one; ValueError if they are too few, or it is unknown."""
+    """Return how many numbers are reduced to one; ValueError if they are too few, or the count is unknown."""
     x._find_lengths()
     freedom = as_integer(ddof, "ddof")
     count = int(np.prod([x.shape[k] for k in x._axes(axis)], dtype=object))

@@ -15,9 +15,9 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, foreign
-from rnsdask.lazy.check import checked, within_bound
-from rnsdask.lazy.inputs import readable
-from rnsdask.lazy.promotion import fitted
+from rnsdask.lazy.check import check_numbers, check_within_bound
+from rnsdask.lazy.inputs import make_readable
+from rnsdask.lazy.promotion import fit
 from rnsdask.rns.bounds import narrowed
 from rnsdask.rns.evaluation import IntervalEvaluation
 from rnsdask.rns.foreign import system_of
@@ -29,20 +29,20 @@ from rnsdask.typing import PlainArray
 class RNSArray(Extending, IntegerArray):
     """An array of exact integers in a residue number system.
 
-    It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
-    array, it is a Dask collection and everything is lazy; if they are a NumPy or CuPy array, results come
-    at once, computed on that array's processor.
+    It joins an array of residues with their moduli set. If the residues are a Dask array, it is a Dask
+    collection and everything is lazy; if they are a NumPy or CuPy array, results come at once, computed on
+    that array's processor.
 
     Make one with :func:`.from_ints`, :func:`.from_residues`, :func:`.random` or :func:`.open_zarr`.
 
     Parameters
     ----------
     words : array of uint32, shape (n, *shape)
-        Residues: row i of every number is below ``moduli[i]``, which this class does not check
+        Residues: row i of every number is below ``moduli[i]``. This class does not check it
         (:func:`.from_residues` does). A Dask array is rechunked so that the residue axis has one chunk. A
         NumPy or CuPy array is not copied: do not write to it afterwards.
     system : RNS
-        The moduli set, the range, and a bound of the numbers, which is not checked either.
+        The moduli set, the range, and a bound of the numbers, which is not checked.
 
     Raises
     ------
@@ -58,18 +58,18 @@ class RNSArray(Extending, IntegerArray):
 
     @property
     def system(self) -> RNS:
-        """The number system: what the words mean."""
+        """Number system of the words."""
         system: RNS = self._system
         return system
 
-    # ---- what it is ---------------------------------------------------------------------------------------
+    # ---- residues and bound --------------------------------------------------------------------------------
 
     @property
     def residues(self) -> PlainArray[np.uint32]:
-        """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
+        """Residues of the numbers: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
-        A NumPy array is read-only. CuPy has no read-only arrays: do not write to it there.
-        :meth:`with_residues` makes an array of other residues.
+        A NumPy array is read-only. CuPy has no read-only arrays: do not write to one. :meth:`with_residues`
+        makes an array of other residues.
         """
         return self.words
 
@@ -80,11 +80,11 @@ class RNSArray(Extending, IntegerArray):
 
     @property
     def bound(self) -> int | None:
-        """An upper bound of every magnitude, or None if none is known."""
+        """Upper bound of every magnitude, or None if unknown."""
         return self.system.bound
 
     def _measured_system(self) -> RNS:
-        """The system, with a bound where many numbers in host memory are small beside it: measured once."""
+        """System with a bound, measured once, if many numbers in host memory are small in its range."""
         words = self._words
         system = self.system
         if system.bound is not None or not isinstance(words, np.ndarray) or words.size < WORTH_A_GLANCE:
@@ -103,7 +103,7 @@ class RNSArray(Extending, IntegerArray):
         *,
         trusted: bool = False,
     ) -> RNSArray:
-        """Make an array of other residues with this moduli set and range, checked as by `from_residues`.
+        """Make an array of other residues with this moduli set and range, checked as in `from_residues`.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class RNSArray(Extending, IntegerArray):
         bound : int, optional
             Every number must be at most this in magnitude. This array's bound is not passed on.
         trusted : bool
-            Take the array as it is: neither checked nor copied.
+            Use the array as it is, neither checked nor copied.
         """
         return array_of_residues(residues, self.system.with_bound(bound), trusted=trusted)
 
@@ -123,29 +123,29 @@ class RNSArray(Extending, IntegerArray):
         ----------
         bound : int or None
             Every number must be at most this in magnitude; None forgets the bound. A bound beyond the range
-            is reduced to its end.
+            is reduced to the range's end.
         trusted : bool
             Do not check the numbers. A wrong bound makes wrong results.
 
         Raises
         ------
         TypeError, ValueError
-            If it is no integer, or negative.
+            If it is not an integer, or negative.
         ValueError
-            If a number is beyond it, naming the first; for a Dask array when a chunk is computed. Numbers are
-            not looked at where the bound that they have already is not greater.
+            If a number is beyond it; it names the first one. For a Dask array when a chunk is computed.
+            Numbers are not read if the present bound is not greater.
         """
         system = self.system.with_bound(None if bound is None else as_integer(bound, "bound"))
         is_proved = trusted or self.system.known_magnitude <= system.known_magnitude
-        made: RNSArray = fitted(
-            RNSArray(self._words if is_proved else within_bound(self._words, system), system)
+        made: RNSArray = fit(
+            RNSArray(self._words if is_proved else check_within_bound(self._words, system), system)
         )
         return made
 
     # ---- division and size --------------------------------------------------------------------------------
 
     def interval(self, accuracy: float = 1e-7) -> IntervalEvaluation:
-        """Interval of X/M for each number: ``low * 2**exponent <= X/M <= upp * 2**exponent``.
+        """Evaluate an interval of X/M for each number: ``low <= X/M / 2**exponent <= upp``.
 
         Parameters
         ----------
@@ -155,12 +155,12 @@ class RNSArray(Extending, IntegerArray):
         Returns
         -------
         IntervalEvaluation
-            Of arrays with this array's shape; lazy on Dask.
+            Its arrays have this array's shape; lazy on Dask.
 
         Raises
         ------
         ValueError
-            If no evaluation in double precision is that accurate for this moduli set.
+            If double precision does not reach this accuracy for the moduli set.
         """
         return convert.interval_evaluation(self, accuracy)
 
@@ -172,19 +172,19 @@ class RNSArray(Extending, IntegerArray):
         Parameters
         ----------
         moduli : ModuliSet
-            Usually a larger set. Its range must hold every number: if neither the ranges nor the array's
+            Usually a larger set. Its range must hold every number. If neither the ranges nor the array's
             bound prove that, each number is checked, at twice the cost.
 
         Returns
         -------
         RNSArray
-            Signed as this array is, with the same chunks.
+            Signed if this array is, with the same chunks.
 
         Raises
         ------
         ValueError
-            If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
-            is computed.
+            If a number does not fit. It names the number's flat index, the first in its chunk; for a Dask
+            array when it is computed.
         """
         check_moduli_set(moduli)
         bound, words = self.bound, convert.change_moduli(self, moduli)
@@ -196,17 +196,17 @@ class RNSArray(Extending, IntegerArray):
 def array_of_residues(residues: Any, system: RNS, *, trusted: bool) -> RNSArray:
     """Make an array of residues of uint32 as :func:`.from_residues` says."""
     system.check_words(residues)
-    residues = readable(residues, 0)
-    return RNSArray(residues if trusted else checked(residues, system), system)
+    residues = make_readable(residues, 0)
+    return RNSArray(residues if trusted else check_numbers(residues, system), system)
 
 
 def array_of_foreign_residues(
     residues: Any, moduli: ModuliSet | WideModuli, system: RNS, *, trusted: bool
 ) -> RNSArray:
-    """Make an array of residues (n, *shape) of any other integer type, or under wide moduli."""
-    # What the moduli prove of the numbers needs no look at them.
+    """Make an array of residues (n, *shape) of another integer type, or under wide moduli."""
+    # Numbers need not be read for a bound that the moduli prove.
     stated = system_of(moduli, system.signed, None).known_magnitude
     array = RNSArray(foreign.words_of_residues(residues, moduli, system, trusted), system)
     if trusted or system.known_magnitude >= stated:
         return array
-    return RNSArray(within_bound(array.words, system), system)
+    return RNSArray(check_within_bound(array.words, system), system)

@@ -1,4 +1,4 @@
-"""Indexing and shapes: the mixin of arrays of numbers that selects and moves them, and computes nothing."""
+"""Indexing and shapes: the mixin of number arrays that selects and moves numbers, without computing."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.typing import Axis, Integer, Integers, PlainArray, Shape
 
-Made = TypeVar("Made", bound="Shapes")
+ArrayType = TypeVar("ArrayType", bound="Shapes")
 
-Kept: TypeAlias = "slice | EllipsisType | list[Any] | NDArray[Any] | da.Array | PlainArray[Any] | None"
-"""Indices that leave an axis."""
+AxisIndices: TypeAlias = "slice | EllipsisType | list[Any] | NDArray[Any] | da.Array | PlainArray[Any] | None"
+"""Indices that keep an axis."""
 
 _CUT_AT_ONCE = 2**20
-"""Bytes of a slice of an array in memory that is cut at once, at most."""
+"""Most bytes of a slice that is computed at once, if the lazy array is in this process's memory."""
 
 
 class Shapes(NumberCollection):
     """NumPy's indexing and shapes.
 
-    Each follows NumPy's method of its name: arguments, results and errors. Where no axis would be left, the
-    result is the number itself. Results are lazy on Dask, with the same bound.
+    Each method follows NumPy's in arguments, results and errors. If no axis would be left, the result is the
+    number itself. Results are lazy on Dask, with the same bound.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class Shapes(NumberCollection):
     # ---- indexing -----------------------------------------------------------------------------------------
 
     @overload
-    def __getitem__(self, key: Kept) -> Self: ...
+    def __getitem__(self, key: AxisIndices) -> Self: ...
     @overload
     def __getitem__(self, key: tuple[slice | None, *tuple[Any, ...]]) -> Self: ...
     @overload
@@ -51,12 +51,12 @@ class Shapes(NumberCollection):
     @overload
     def __getitem__(self, key: SupportsIndex | tuple[Any, ...]) -> Self | Integer: ...
     def __getitem__(self, key: Any) -> Self | Integer:
-        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask).
+        """Select numbers as in NumPy; a single number is returned as a Python int (lazy on Dask).
 
         Raises
         ------
         IndexError, TypeError, ValueError
-            As NumPy.
+            As in NumPy.
         """
         try:
             words = indexing.select(self._words, key)
@@ -70,7 +70,7 @@ class Shapes(NumberCollection):
             and all(isinstance(part, int | slice | EllipsisType | None) for part in parts)
             and words.size * words.dtype.itemsize <= _CUT_AT_ONCE
             and showing.is_in_memory(self._words)
-        ):  # such a part shows its numbers too
+        ):  # its repr shows the numbers too
             words = as_lazy(words.compute(scheduler="sync"), words.chunks)
         part: Self | Integer = self._part(words)
         return part
@@ -81,7 +81,7 @@ class Shapes(NumberCollection):
         return _Points(self)
 
     def _part(self, words: Any) -> Any:
-        """Return an array of some of the numbers; of words without an axis of numbers, the number itself."""
+        """Return an array of selected words, or the number itself if they have no axis of numbers."""
         if words.ndim > 1:
             return self._with_words(words)
         ints = convert.to_ints(self._with_words(words[:, None]))
@@ -91,9 +91,9 @@ class Shapes(NumberCollection):
         return LazyInts.of(number, self._system.known_range)
 
     def nonzero(self) -> tuple[PlainArray[np.int64], ...]:
-        """Indices of the numbers that are not 0, an int64 array for each axis; as ``numpy.nonzero``.
+        """Return the indices of numbers other than 0, an int64 array for each axis; as ``numpy.nonzero``.
 
-        Those of a lazy array have an unknown length.
+        For a lazy array their length is unknown.
         """
         self._find_lengths()
         places: tuple[PlainArray[np.int64], ...] = indexing.nonzero(functions.relate(self, "!=", 0))
@@ -102,19 +102,19 @@ class Shapes(NumberCollection):
     # ---- shape --------------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Shape, order: str = "C") -> Self:
-        """The numbers in C order in another shape, given as a tuple or as integers, one of which may be -1.
+        """Change the shape, in C order, to a tuple or integers, one of which may be -1.
 
         Raises
         ------
         ValueError
-            If the shape does not hold as many numbers, or the order is not ``"C"``.
+            If the shape has another size, or the order is not ``"C"``.
         """
         self._check_reshape(order)
         shaped: Self = self._part(shapes.reshape(self._words, shape[0] if len(shape) == 1 else shape))
         return shaped
 
     def ravel(self, order: str = "C") -> Self:
-        """The numbers in C order along one axis."""
+        """Return the numbers in C order along one axis."""
         self._check_reshape(order)
         return self._with_words(shapes.reshape(self._words, -1))
 
@@ -124,34 +124,34 @@ class Shapes(NumberCollection):
         self._find_lengths()
 
     def flatten(self, order: str = "C") -> Self:
-        """A copy of the numbers in C order along one axis."""
+        """Return a copy of the numbers in C order along one axis."""
         return self.ravel(order).copy()
 
     def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
-        """A copy in its own memory."""
+        """Return a copy in memory of its own."""
         return self._with_words(self._words.copy())
 
     @property
     def T(self) -> Self:  # noqa: N802  (NumPy's name)
-        """The array with its axes in reverse order."""
+        """Return the array with its axes in reverse order."""
         return self.transpose()
 
     def transpose(self, *axes: Shape | None) -> Self:
-        """The array with its axes in another order: reversed, or as given, a tuple or integers.
+        """Reorder the axes: reversed, or as given by a tuple or integers.
 
         Raises
         ------
         ValueError
-            If the axes are not each named once; AxisError, a ValueError, if the axis is out of range.
+            If an axis is missing or repeated; AxisError, a ValueError, if an axis is out of range.
         """
         return self._with_words(shapes.transpose(self._words, axes))
 
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Self:
-        """The array with two axes exchanged; AxisError if an axis is out of range."""
+        """Exchange two axes; AxisError if an axis is out of range."""
         return self._with_words(shapes.swapaxes(self._words, axis1, axis2))
 
     def squeeze(self, axis: Axis | None = None) -> Self:
-        """The array without the axes of length 1, or without those given.
+        """Remove all axes of length 1, or the given ones.
 
         Raises
         ------
@@ -163,19 +163,19 @@ class Shapes(NumberCollection):
         return squeezed
 
     def flip(self, axis: Axis | None = None) -> Self:
-        """The array in reverse order along all axes, or along those given; as ``numpy.flip``."""
+        """Reverse the order along all axes, or along the given ones; as ``numpy.flip``."""
         self._find_lengths()
         return self._with_words(shapes.flip(self._words, axis))
 
     def roll(self, shift: Shape, axis: Axis | None = None) -> Self:
-        """The array shifted along axes, or in C order; what leaves it at one end enters at the other.
+        """Shift the numbers cyclically along axes, or in C order, as ``numpy.roll``.
 
         As ``numpy.roll``.
 
         Raises
         ------
         TypeError
-            If a shift is no integer.
+            If a shift is not an integer.
         ValueError
             If shifts and axes do not match in number; AxisError, a ValueError, if the axis is out of range.
         """
@@ -193,23 +193,23 @@ class Shapes(NumberCollection):
     def take(
         self, indices: Integers, axis: SupportsIndex | None = None, out: None = None, mode: str = "raise"
     ) -> Self | Integer:
-        """The numbers at indices along an axis, or in C order.
+        """Select the numbers at indices along an axis, or in C order.
 
         Parameters
         ----------
         indices : integers, of any shape
-            An index from the end may be negative. A Dask array makes the result lazy.
+            A negative index counts from the end. A Dask array makes the result lazy.
         axis : int, optional
-            The axis, in whose place the axes of `indices` come.
+            The axis, which the axes of `indices` replace.
         out, mode
-            There for NumPy, whose ``np.take(x, indices)`` gives them; None and ``"raise"``.
+            Must be None and ``"raise"``; ``np.take(x, indices)`` passes them.
 
         Raises
         ------
         IndexError
             If an index is out of bounds; for a Dask array of indices when the result is computed.
         TypeError
-            If indices are no integers.
+            If indices are not integers.
         ValueError
             If the mode is not ``"raise"``; AxisError, a ValueError, if the axis is out of range.
         """
@@ -221,19 +221,19 @@ class Shapes(NumberCollection):
         return taken
 
     def repeat(self, repeats: Shape, axis: SupportsIndex | None = None) -> Self:
-        """Each number repeated, along an axis or in C order.
+        """Repeat each number, along an axis or in C order.
 
         Parameters
         ----------
         repeats : int, or sequence of int
-            How often each number, or each place along the axis, comes.
+            Number of repetitions, for all numbers or for each position along the axis.
         axis : int, optional
             The axis.
 
         Raises
         ------
         TypeError
-            If `repeats` are no integers.
+            If `repeats` are not integers.
         ValueError
             If they are negative or do not fit the axis; AxisError, a ValueError, if the axis is out of range.
         """
@@ -241,12 +241,12 @@ class Shapes(NumberCollection):
         return self._with_words(shapes.repeat(self._words, repeats, axis))
 
     def diagonal(self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1) -> Self:
-        """The numbers whose indices along two axes differ by `offset`, as ``ndarray.diagonal``.
+        """Return the numbers whose indices along two axes differ by `offset`, as ``ndarray.diagonal``.
 
         Returns
         -------
         array like this one
-            Without the two axes, and with one more, the last, along the diagonal; lazy if this array is.
+            The diagonal is its last axis, instead of the two axes; lazy if this array is.
 
         Raises
         ------
@@ -258,15 +258,15 @@ class Shapes(NumberCollection):
         first, second = as_integer(axis1, "axis1"), as_integer(axis2, "axis2")
         return self._with_words(shapes.diagonal(self._words, as_integer(offset, "offset"), first, second))
 
-    # ---- what mixins of reductions share ------------------------------------------------------------------
+    # ---- shared by mixins of reductions --------------------------------------------------------------------
 
     def _axes(self, axis: Axis | None) -> tuple[int, ...]:
-        """Check the axes to reduce; ascending. Without axes each number is its own result."""
+        """Check the axes to reduce, and return them in ascending order; () makes each number a result."""
         axes = tuple(range(self.ndim)) if axis is None else axis_indices(axis, self.ndim)
         return tuple(sorted(axes))
 
     def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
-        """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
+        """Refuse unsupported arguments that NumPy's functions pass on, as ``np.sum(x, out=...)`` does."""
         if out is not None:
             raise TypeError(
                 f"{function} of {with_article(type(self))} takes no out: its result is a new object"
@@ -283,15 +283,15 @@ def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
     return ScalarInt(ints[0])
 
 
-class _Points(Generic[Made]):
-    """An array whose axes with indices come before those with slices."""
+class _Points(Generic[ArrayType]):
+    """Array with the axes of indices before the axes of slices."""
 
-    def __init__(self, array: Made) -> None:
+    def __init__(self, array: ArrayType) -> None:
         self._array = array
 
-    def __getitem__(self, key: Any) -> Made:
+    def __getitem__(self, key: Any) -> ArrayType:
         given = key if isinstance(key, tuple) else (key,)
         indices = [*given, *(slice(None),) * (self._array.ndim - len(given))]
         axes = sorted(range(len(indices)), key=lambda axis: isinstance(indices[axis], slice))
-        found: Made = self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
+        found: ArrayType = self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
         return found

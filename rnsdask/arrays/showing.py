@@ -1,7 +1,7 @@
 """Display of arrays: numbers as text and tables, pictures, and long integers in notebooks.
 
-The work of text is bounded whatever the size of an array: only numbers that are shown are fetched and
-converted, and none that is yet to be computed.
+Text takes bounded time whatever the size of an array: only shown numbers are fetched and converted, and only
+if they are in memory.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_NUMBERS = 36
-"""Numbers that are shown at most."""
+"""Most numbers that are shown."""
 
 _MOST_WORDS = 2**16
-"""Words of 32 bits of the numbers shown at most, unless these are of one or two numbers."""
+"""Most words of 32 bits of the numbers that are shown together, unless these are one or two numbers."""
 
 _BATCH = 8
-"""Numbers that are converted together: so few of many moduli need no tables."""
+"""Numbers that are converted together: so few that many moduli need no tables."""
 
 _MOST_CHUNKS = 64
-"""Chunks of an array whose slices are cut at once."""
+"""Most chunks of an array that is sliced as a whole."""
 
 _EDGE_ITEMS = (3, 2, 1)
-"""Numbers at either end of an axis that is too long to be shown, as many of these as fit."""
+"""Candidates for the numbers shown at either end of a long axis; the first that fits is used."""
 
 _ELLIPSIS = "…"
 _WIDTH = 79
 
 _MOST_ITEMS = 100
-"""Items of the longest array of objects that a notebook shows whole."""
+"""Most items of an object array that a notebook shows completely."""
 
 _MOST_BITS = 1000
-"""Bits of the greatest number that an axis shows as it is: Matplotlib adds margins to what doubles hold."""
+"""Most bits of numbers on an axis without a scale: Matplotlib adds margins to what doubles hold."""
 
 _MOST_POINTS = 10**6
-"""Numbers that a line has at most, each of which becomes a Python int and a double."""
+"""Most numbers of a line; each becomes a Python int and a double."""
 
 
 # ---- text of an array -------------------------------------------------------------------------------------
 
 
 class Showing(NumberCollection):
-    """Text, tables and pictures of an array in place of Python's representation."""
+    """Text, tables and plots of an array."""
 
     __slots__ = ()
 
@@ -78,13 +78,13 @@ class Showing(NumberCollection):
         return f"{type(self).__name__}<{library}: shape={self.shape}, {self._system}{chunks}>"
 
     def _repr_inline_(self, max_width: int) -> str:
-        """Return the line that xarray shows of a variable."""
+        """Return the line that xarray shows for a variable."""
         numbers = inline_text(self._words, self._system, max_width)
         chunks = f"<chunksize={self.chunksize}>" if self._is_lazy else f"<shape={self.shape}>"
         return (f"{type(self).__name__}{chunks}" if numbers is None else numbers)[:max_width]
 
     def _repr_html_(self) -> str:
-        """Return a table of shape, system and chunks, the numbers, and Dask's picture of the chunks."""
+        """Return a table of shape, system and chunks, the numbers, and Dask's drawing of the chunks."""
         size = dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown"
         rows = {"Shape": self.shape, **self._system.details(), "Bytes": size, **self._chunk_details()}
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
@@ -94,7 +94,7 @@ class Showing(NumberCollection):
         return table + shown + self._picture()
 
     def _chunk_details(self) -> dict[str, str]:
-        """Return what Dask shows of chunks and graph, by name."""
+        """Return the entries of Dask's table about chunks and graph, by name."""
         if not self._is_lazy:
             return {}
         count, layers = self.npartitions, len(getattr(self._words.dask, "layers", ()))
@@ -104,12 +104,12 @@ class Showing(NumberCollection):
         }
 
     def _picture(self) -> str:
-        """Return Dask's picture of the chunks along the axes of the numbers, if there is one."""
+        """Return Dask's drawing of the chunks along the axes of the numbers, if there is one."""
         if not self._is_lazy or not self._has_lengths:
             return ""
         try:
             picture: str = svg(self.chunks, size=dask.config.get("array.svg.size", 120))
-        except NotImplementedError:  # Dask draws no empty arrays, and none of many axes
+        except NotImplementedError:  # Dask draws neither empty arrays nor many axes
             return ""
         return picture
 
@@ -125,13 +125,13 @@ def numbers_text(words: Any, system: Any) -> str | None:
     if 0 in shape:
         return "[]"
     places, cuts = _places(shape, system.words32)
-    chosen = _chosen(words, places)
+    chosen = _select(words, places)
     if chosen is None:
         return None
     values = _values(chosen, system)
     texts = np.empty(len(values), dtype=object)
     texts[:] = list(map(number_text, values))
-    return _nested(texts.reshape([len(along) for along in places]), cuts)
+    return _nest(texts.reshape([len(along) for along in places]), cuts)
 
 
 def inline_text(words: Any, system: Any, width: int) -> str | None:
@@ -142,7 +142,7 @@ def inline_text(words: Any, system: Any, width: int) -> str | None:
     size = math.prod(shape)
     for count in (3, 2, 1):
         flat = list(range(size)) if size <= 2 * count else [*range(count), *range(size - count, size)]
-        chosen = _chosen_at(words, [tuple(map(int, np.unravel_index(i, shape))) for i in flat])
+        chosen = _select_at(words, [tuple(map(int, np.unravel_index(i, shape))) for i in flat])
         if chosen is None:
             return None
         texts = [brief_decimal(value)[0] for value in _values(chosen, system)]
@@ -154,7 +154,7 @@ def inline_text(words: Any, system: Any, width: int) -> str | None:
 
 
 def _places(shape: Sequence[int], words32: int) -> tuple[list[list[int]], list[int | None]]:
-    """Return the places shown along each axis, and after how many of them others are left out."""
+    """Return the positions shown along each axis, and how many of them come before an ellipsis."""
     most = min(_MOST_NUMBERS, max(2, _MOST_WORDS // words32))
     if math.prod(shape) <= most:
         return [list(range(n)) for n in shape], [None] * len(shape)
@@ -166,17 +166,17 @@ def _places(shape: Sequence[int], words32: int) -> tuple[list[list[int]], list[i
         if math.prod(map(len, places)) <= most:
             break
     for axis, n in enumerate(shape):
-        if math.prod(map(len, places)) > most:  # of so many axes the first place alone
+        if math.prod(map(len, places)) > most:  # with this many axes, the first position alone
             places[axis], cut[axis] = [0], 1 if n > 1 else None
     return places, cut
 
 
-def _chosen(words: Any, places: Sequence[Sequence[int]]) -> Any:
-    """Return words (rows, n) of the numbers at all places, or None if some are not in memory."""
-    return _chosen_at(words, list(product(*places)))
+def _select(words: Any, places: Sequence[Sequence[int]]) -> Any:
+    """Return words (rows, n) of the numbers at all positions, or None if some are not in memory."""
+    return _select_at(words, list(product(*places)))
 
 
-def _chosen_at(words: Any, indices: Sequence[tuple[int, ...]]) -> Any:
+def _select_at(words: Any, indices: Sequence[tuple[int, ...]]) -> Any:
     """Return words (rows, n) of the numbers at indices, or None if some are not in memory."""
     columns = [_column(words, index) for index in indices]
     return None if any(column is None for column in columns) else np.stack(columns, axis=1)
@@ -200,7 +200,7 @@ def is_in_memory(words: Any) -> bool:
 
 
 def _chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:
-    """Return a chunk of a Dask array, or None if it is yet to be computed or is in another process."""
+    """Return a chunk of a Dask array, or None if it is not computed or is in another process."""
     layer = getattr(array.dask, "layers", {}).get(array.name)
     if layer is None or not layer.is_materialized():
         return None
@@ -209,15 +209,15 @@ def _chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:
 
 
 def _values(words: Any, system: Any) -> list[int]:
-    """Decode words (rows, n), without the tables that many numbers of many moduli take."""
+    """Decode words (rows, n), without the tables that pay off for many numbers only."""
     on_host = to_backend(words, "cpu")
     parts = (on_host[:, first : first + _BATCH] for first in range(0, on_host.shape[1], _BATCH))
     return [value for part in parts for value in system.decode(part)]
 
 
-def _nested(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int = 0) -> str:
-    """Join texts in nested brackets, with an ellipsis where places along an axis are left out."""
-    parts = list(texts) if texts.ndim == 1 else [_nested(part, cuts[1:], depth + 1) for part in texts]
+def _nest(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int = 0) -> str:
+    """Join texts in nested brackets, with an ellipsis for positions left out along an axis."""
+    parts = list(texts) if texts.ndim == 1 else [_nest(part, cuts[1:], depth + 1) for part in texts]
     cut = cuts[0]
     if cut is not None:
         parts.insert(cut, _ELLIPSIS)
@@ -238,9 +238,9 @@ def _nested(texts: NDArray[np.object_], cuts: Sequence[int | None], depth: int =
 
 
 def show_long_integers() -> None:
-    """Register formatters that abbreviate integers which Python refuses to write, where IPython runs.
+    """Register formatters in IPython that abbreviate integers which Python refuses to write.
 
-    In lists, tuples, dictionaries and arrays of objects too. All others it shows as before.
+    They apply within lists, tuples, dictionaries and arrays of objects too. Other values are shown as before.
     """
     if "IPython" not in sys.modules:
         return
@@ -258,14 +258,14 @@ def _print(value: Any, printer: Any, _cycle: bool) -> None:
     try:
         text = repr(value)
     except ValueError:
-        text = _abbreviated(value)
+        text = _abbreviate_all(value)
     printer.text(text)
 
 
-def _abbreviated(value: Any) -> str:
+def _abbreviate_all(value: Any) -> str:
     if isinstance(value, np.ndarray):
         items = np.array2string(
-            value, separator=", ", prefix="array(", formatter={"all": _abbreviated}, threshold=_MOST_ITEMS
+            value, separator=", ", prefix="array(", formatter={"all": _abbreviate_all}, threshold=_MOST_ITEMS
         )
         return f"array({items}, dtype={value.dtype})"
     if isinstance(value, int):
@@ -275,14 +275,14 @@ def _abbreviated(value: Any) -> str:
     return f"{value!r}"
 
 
-# ---- pictures ---------------------------------------------------------------------------------------------
+# ---- plots -----------------------------------------------------------------------------------------------
 
 
 class Plot:
-    """Pictures of an array's numbers: ``x.plot.hist()``, ``x.plot.line()``.
+    """Plots of an array's numbers: ``x.plot.hist()``, ``x.plot.line()``.
 
-    An axis has doubles. Where numbers are beyond their range, it shows them divided by a power of two, which
-    its label names. A lazy array is computed.
+    Axes use doubles. Numbers beyond their range are divided by a power of two, which the axis label names. A
+    lazy array is computed.
     """
 
     def __init__(self, array: Any) -> None:
@@ -297,7 +297,7 @@ class Plot:
         ax: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Draw how many numbers are in each bin, counted exactly.
+        """Draw a histogram, with numbers counted exactly.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ class Plot:
         ax : matplotlib.axes.Axes, optional
             Where to draw; without it the current axes.
         **options
-            Of Matplotlib's ``stairs``, such as ``color``.
+            Options of Matplotlib's ``stairs``, such as ``color``.
 
         Returns
         -------
@@ -319,7 +319,7 @@ class Plot:
         ImportError
             If Matplotlib is not installed.
         TypeError, ValueError
-            As :func:`.histogram`; or if a logarithm is asked for of a number that is not positive.
+            As :func:`.histogram`; or with `log2` if a number is not positive.
         """
         axes = _axes(ax)
         if log2:
@@ -328,14 +328,14 @@ class Plot:
         else:
             counts, exact_edges = compute(*histogram(self._array, bins, range))
             shift = _shift(exact_edges)
-            edges, label = _scaled(exact_edges, shift), _label("numbers", shift)
+            edges, label = _scale(exact_edges, shift), _label("numbers", shift)
         axes.stairs(counts, edges, **{"fill": True, **options})
         axes.set_xlabel(label)
         axes.set_ylabel("count")
         return axes
 
     def line(self, *, log2: bool = False, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the numbers of one axis against their index.
+        """Draw the numbers of an array of one axis against their index.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class Plot:
         ax : matplotlib.axes.Axes, optional
             Where to draw; without it the current axes.
         **options
-            Of Matplotlib's ``plot``, such as ``color`` and ``marker``.
+            Options of Matplotlib's ``plot``, such as ``color`` and ``marker``.
 
         Returns
         -------
@@ -355,8 +355,8 @@ class Plot:
         ImportError
             If Matplotlib is not installed.
         ValueError
-            If the array has several axes, or more than a million numbers, or a logarithm is asked for of a
-            number that is not positive.
+            If the array has several axes, or more than a million numbers, or with `log2` a number that is not
+            positive.
         """
         array = self._array
         if array.ndim != 1:
@@ -370,7 +370,7 @@ class Plot:
         else:
             integers = array.to_ints()
             shift = _shift(integers)
-            values, label = _scaled(integers, shift), _label("number", shift)
+            values, label = _scale(integers, shift), _label("number", shift)
         axes.plot(values, **options)
         axes.set_xlabel("index")
         axes.set_ylabel(label)
@@ -399,12 +399,12 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _shift(integers: Any) -> int:
-    """Return by how many bits integers must be shifted so that doubles hold them; 0 if they do already."""
+    """Return by how many bits integers must be shifted right to fit into doubles; 0 if they fit."""
     bits = max((abs(value).bit_length() for value in integers), default=0)
     return bits if bits > _MOST_BITS else 0
 
 
-def _scaled(integers: Any, shift: int) -> Any:
+def _scale(integers: Any, shift: int) -> Any:
     """Divide integers by a power of two, rounding each once."""
     return np.array([float(Fraction(value, 1 << shift)) for value in integers])
 

@@ -1,4 +1,4 @@
-"""Arrays of numbers in Zarr: written to a new place, in place of what is there or at its end, and read."""
+"""Arrays of numbers in Zarr: written to a new path, over an old array or at its end, and read."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.place import Place
 from rnsdask.core.ways import REPLACE, Message, Setting, must, with_ways
 from rnsdask.lazy import write
-from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunked, store_chunks
+from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunk, store_chunks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.promotion import in_stored_system
+from rnsdask.lazy.promotion import convert_to_stored
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
 
 _AT_A_TIME = 8
-"""Stored chunks that a task reads at a time: of remote ones, each is waited for."""
+"""Stored chunks that a task reads at a time, because each remote one has latency."""
 
 
 # ---- writing ----------------------------------------------------------------------------------------------
 
 
 class Storage(NumberCollection):
-    """Arrays written to Zarr: to a new place, in place of what is there, or at its end."""
+    """Arrays written to Zarr: to a new path, over an old array, or at its end."""
 
     __slots__ = ()
 
@@ -91,50 +91,48 @@ class Storage(NumberCollection):
         Parameters
         ----------
         path, component, storage_options
-            The place, as :func:`.open_zarr` takes it. Missing Zarr groups above a component are made.
+            The path, as :func:`.open_zarr` takes it. Missing Zarr groups above a component are created.
         chunks
-            The stored chunks, as :meth:`rechunk` takes them, but alike along each axis. A length may be
-            longer than its axis, for later appends. Without it the store has the array's chunks, or chunks of
-            64 to 128 MiB for an array in memory; if chunks differ along an axis, the longest length is taken,
-            with a warning, as Dask does.
+            The stored chunks, as :meth:`rechunk` takes them, but of one length along each axis. A length may
+            be longer than its axis, for later appends. The default is the array's chunks, or 64 to 128 MiB
+            for an array in memory. If chunks differ along an axis, the longest length is used, with a
+            warning, as in Dask.
         mode : {"w-", "w", "a", "r+"}, optional
-            As Zarr's. ``"w-"`` (the default without `append_dim`): the path must be free. ``"w"``: replace an
-            array at the path, and take over one that another job is writing; on a local disk the old one
-            stays until the new one is whole. ``"a"`` (the default with `append_dim`): append to the array at
-            the path, or write a new one. ``"r+"``: append; there must be an array.
+            As in Zarr. ``"w-"`` (the default without `append_dim`): the path must be free. ``"w"``: replace
+            an array at the path, and take over an array that another job is writing; on a local disk the old
+            array stays until the new one is complete. ``"a"`` (the default with `append_dim`): append to the
+            array at the path, or write a new one. ``"r+"``: append; there must be an array.
         append_dim : int, optional
-            The axis along which the array is appended to the stored one, which must have the same moduli,
-            range and lengths of the other axes. The stored chunks, codecs and attributes stay, and the bound
-            becomes the greater of both. The old array can be read until the longer one is whole and replaces
-            it (docs/failures.md); readers must reopen it then.
+            The axis along which the array is appended to the stored one. Moduli, range and the lengths of the
+            other axes must be the same. The stored chunks, codecs and attributes stay, and the bound becomes
+            the greater of the two. The old array can be read until the longer one is complete and replaces it
+            (docs/failures.md); then readers must reopen it.
         overwrite : bool
             The same as mode ``"w"``.
         compute : bool
-            With False nothing is computed: the result is a Dask Delayed that writes the chunks, and then
-            declares that the store is complete. Until then there is an incomplete one.
+            With False nothing is computed: the result is a Dask Delayed that writes the chunks and then marks
+            the store as complete. Until then the store is incomplete.
 
-        Returns
-        -------
-        None, or without `compute` a Dask Delayed
+        Returns ------- None, or a Dask Delayed with ``compute=False``
 
         Raises
         ------
         TypeError
-            If `overwrite` or `compute` is no bool.
+            If `overwrite` or `compute` is not a bool.
         ValueError
             If modes or chunks are wrong, the array cannot be appended to the stored one, or `path` is neither
-            a local path nor a URL that names a store, or a store of Zarr's that is read-only.
+            a local path nor a URL that names a store, or a Zarr store is read-only.
         StoreError
-            If something at `path` must not be replaced, or is not such an array, or `path` is in a Zarr
-            array, or this array is read from the store that it would replace; :class:`.StoreAccessError` if
-            it cannot be written.
+            If `path` holds something that must not be replaced or is not such an array, or is within a Zarr
+            array, or if this array is read from the store that it would replace; :class:`.StoreAccessError`
+            if the store cannot be written.
         JobError
-            If it would be computed on a cluster, and a worker does not run this version of rnsdask.
+            If it would be computed on a cluster with a worker that runs another version of rnsdask.
         """
         mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
         root = store.locate_to_write(path, storage_options)
         location = store.component_of(root, component)
-        if not self._has_lengths:  # which takes as long as to compute the array
+        if not self._has_lengths:  # finding them takes as long as computing the array
             if mode == "w-" and store.exists(location):
                 raise StoreError(with_ways(f"{location.path}: it exists", REPLACE))
             store.check_can_write(location)
@@ -143,7 +141,7 @@ class Storage(NumberCollection):
             store.settle(location)
         if append_dim is not None and (mode == "r+" or store.exists(location)):
             return _append(self, location, append_dim, chunks, compute)
-        source, lengths = _storable(self, chunks)
+        source, lengths = _make_storable(self, chunks)
         check_not_its_own(source, location, mode == "w")
         with checked_workers() if compute else nullcontext():
             store.create_parents(root, component)
@@ -154,19 +152,19 @@ class Storage(NumberCollection):
     def create_store(
         self, path: store.StorePath, *, overwrite: bool = False, job: str | None = None
     ) -> store.ArrayWriter:
-        """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
+        """Create an empty store for this array, a Dask array with storable chunks."""
         location = store.locate(path)
         check_not_its_own(self, location, overwrite)
         how: dict[str, Any] = {"overwrite": overwrite, "job": job}
         return store.create(location, self.system, self.shape, chunks=self.storable_lengths(), **how)
 
     def storable_lengths(self) -> tuple[int, ...]:
-        """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""
+        """Return the lengths of a stored chunk along each axis, for a Dask array with storable chunks."""
         chunks: Any = "auto" if self.size == 0 else self.chunksize
         return layout.normalize_chunks(chunks, self.shape, self.system.words32)
 
     def with_storable_chunks(self) -> Self:
-        """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
+        """Rechunk to chunks of one length along each axis, the longest one, for a store."""
         self._find_lengths()
         if not self._is_lazy:
             return self.rechunk("auto")
@@ -176,13 +174,13 @@ class Storage(NumberCollection):
 
 
 def check_not_its_own(array: Any, location: store.Location, overwrite: bool) -> None:
-    """Raise StoreError if what is to be overwritten is what a lazy array is read from."""
+    """Raise StoreError if a lazy array is read from the store that it would overwrite."""
     if overwrite and reads(array.words.dask, location):
         raise StoreError(f"{location.path}: an array cannot overwrite the store that it is read from")
 
 
 def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> str:
-    """The mode, of those that are known, that the arguments mean together, or TypeError or ValueError."""
+    """Return the mode that the arguments mean together; TypeError or ValueError if there is none."""
     overwrite = as_bool(overwrite, "overwrite")
     if mode is None:
         mode = "w" if overwrite else "w-" if append_dim is None else "a"
@@ -197,8 +195,8 @@ def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> 
     return mode
 
 
-def _storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int, ...]]:
-    """The array as a Dask array with the chunks that a store of it has, and their lengths."""
+def _make_storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int, ...]]:
+    """Return the array as a Dask array with the chunks of its store, and the chunks' lengths."""
     rows = array.system.words32
     if chunks is not None:
         lengths = store_chunks(chunks, array.shape, rows, array._lengths)
@@ -216,10 +214,10 @@ def _storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int,
 
 
 def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Delayed | None:
-    """Write and finish, at once or when what is returned is computed."""
+    """Write and finish a store, now or when the returned value is computed."""
     written = write.write_chunks(words, writer, **how)
     if not compute:
-        finish: Delayed = write.finished(written, writer)
+        finish: Delayed = write.finish_later(written, writer)
         return finish
     with write.removing_failed(writer.discard):
         write.compute_on_own_threads(written)
@@ -236,16 +234,16 @@ def _append(
 ) -> Delayed | None:
     stored = store.open_info(location, store.all_systems)
     axis = axis_index(append_dim, len(stored.shape), "append_dim")
-    array = in_stored_system(array, stored.system)
+    array = convert_to_stored(array, stored.system)
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
     how: dict[str, Any] = {"rows": array.system.rows, "dtype": array.system.word_dtype, "like": np.empty(0)}
-    parts = [map_chunks(_on_host, _lazy(array), **how)]
-    if kept:  # the last chunks, which are not whole
+    parts = [map_chunks(_move_to_host, _make_lazy(array), **how)]
+    if kept:  # the last chunks, which are not full
         end = slice(stored.shape[axis] - kept, None)
         parts.insert(0, read_words(stored)[(slice(None),) * (1 + axis) + (end,)])
-    words = rechunked(da.concatenate(parts, axis + 1), (-1, *stored.chunks))
+    words = rechunk(da.concatenate(parts, axis + 1), (-1, *stored.chunks))
     system = _system_of_both(stored.system, array.system)
     with checked_workers() if compute else nullcontext():
         writer = store.append(stored, system, axis, array.shape[axis])
@@ -253,7 +251,7 @@ def _append(
 
 
 def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layout.Chunks | None) -> None:
-    """Raise ValueError unless an array goes at the end of what is stored."""
+    """Raise ValueError unless an array can be appended to the stored one."""
     path = stored.path
     if not array.system.same_numbers(stored.system):
         raise ValueError(
@@ -277,17 +275,17 @@ def _check_appended(array: Any, stored: store.StoreInfo, axis: int, chunks: layo
             )
 
 
-def _lazy(array: Any) -> da.Array:
+def _make_lazy(array: Any) -> da.Array:
     lazy: da.Array = array.words if array._is_lazy else array.rechunk(-1).words
     return lazy
 
 
-def _on_host(block: Any) -> Any:
+def _move_to_host(block: Any) -> Any:
     return to_backend(block, "cpu")
 
 
 def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSystem:
-    """The system of numbers of both, with the greater bound if both have one."""
+    """Return the system of both arrays, with the greater bound if both have bounds."""
     bounds = [system.bound for system in (stored, appended) if system.bound is not None]
     both: NumberSystem = with_source_of(stored, appended).with_bound(
         max(bounds) if len(bounds) == 2 else None
@@ -305,7 +303,7 @@ def read_words(
     part: int | None = None,
     backend: str = "cpu",
 ) -> da.Array:
-    """The residues of a complete store, lazy, as :func:`.open_zarr` says."""
+    """Read the residues of a complete store lazily, as :func:`.open_zarr` says."""
     check_backend(backend)
     if chunks is None:
         check_graph(info.n_chunks, info.path)
@@ -315,7 +313,7 @@ def read_words(
     if part is None and _are_joined(info, wanted):
         return _read_in(info, wanted, None, backend)
     check_graph(info.n_chunks, info.path)
-    return rechunked(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
+    return rechunk(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
 
 
 def stored_chunks(info: store.StoreInfo) -> Lengths:
@@ -326,7 +324,7 @@ def stored_chunks(info: store.StoreInfo) -> Lengths:
 
 
 def _are_joined(info: store.StoreInfo, chunks: Lengths) -> bool:
-    """Whether each chunk is made of whole stored ones."""
+    """Whether each chunk consists of whole stored chunks."""
     return all(
         all(lengths) and all(start % stored == 0 for start in accumulate(lengths[:-1], initial=0))
         for lengths, stored in zip(chunks, info.chunks, strict=True)
@@ -334,13 +332,13 @@ def _are_joined(info: store.StoreInfo, chunks: Lengths) -> bool:
 
 
 def _read_in(info: store.StoreInfo, chunks: Lengths, part: int | None, backend: str) -> da.Array:
-    """The residues of a store in chunks that are stored ones, or parts of them, or some of them joined."""
+    """Read a store in chunks that are whole stored ones, parts of them, or several joined."""
     if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
         axis = store.split_axis(info.chunks)
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
     how: dict[str, Any] = {"part": part, "backend": backend}
-    # This process cannot know whether those that will read the chunks have a GPU.
+    # This process cannot know whether the reading processes have a GPU.
     like = np.empty(0) if backend == "cpu" else np.empty(0).view(WorkersArray)
     name = f"open-zarr-{tokenize(info, how, chunks)}"
     how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks, like=like)
@@ -361,7 +359,7 @@ def _check_part(info: store.StoreInfo, part: int) -> int | None:
 
 def _read_block(*, info: store.StoreInfo, part: int | None, backend: str, place: Place) -> Any:
     index = place.index
-    if not info.count:  # Dask has chunks of no numbers where a store has none
+    if not info.count:  # Dask has empty chunks where a store has no chunks
         shape = (info.system.rows, *(stop - start for start, stop in place.location))
         return to_backend(np.empty(shape, dtype=info.system.word_dtype), backend)
     if part is None:
@@ -375,7 +373,7 @@ def _read_block(*, info: store.StoreInfo, part: int | None, backend: str, place:
 
 
 def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], backend: str) -> Array:
-    """Read the stored chunks that a part of the array is made of."""
+    """Read the stored chunks that form a part of the array."""
     starts, shape = zip(*((start, stop - start) for start, stop in location), strict=True)
     first = tuple(start // length for start, length in zip(starts, info.chunks, strict=True))
     grid = layout.chunk_grid(shape, info.chunks)
@@ -384,7 +382,7 @@ def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], bac
     joined: Array = None
     places = list(layout.grid_indices(grid))
     indices = [tuple(i + j for i, j in zip(first, place, strict=True)) for place in places]
-    # Those that wait to be joined take no more memory than what they make up, but for one.
+    # Chunks that wait to be joined take no more memory than the result, plus one chunk.
     most = 4 * math.prod(shape) * info.system.words32 // info.chunk_bytes
     for place, chunk in zip(places, _whole_chunks(info, indices, backend, most), strict=True):
         if joined is None:
@@ -397,7 +395,7 @@ def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], bac
 def _whole_chunks(
     info: store.StoreInfo, indices: Sequence[tuple[int, ...]], backend: str, most: int
 ) -> Iterator[Array]:
-    """Read chunks to a processor, in their order: some at a time, but for files to a GPU, read by several."""
+    """Yield chunks on a processor, in order: reads several at a time, but only one file for a GPU."""
     if _goes_straight_to_gpu(info, backend):
         yield from (read_whole_chunk(info, index, backend=backend) for index in indices)
         return
@@ -420,5 +418,5 @@ def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: st
 
 
 def _goes_straight_to_gpu(info: store.StoreInfo, backend: str) -> bool:
-    """Whether chunks are files that are read into the memory of this process's GPU."""
+    """Whether chunks are files that this process can read straight into its GPU's memory."""
     return backend != "cpu" and info.has_chunk_files and has_gpu()

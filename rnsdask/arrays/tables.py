@@ -1,4 +1,4 @@
-"""Numbers as columns of tables: Series and DataFrames of pandas, arrays of Arrow, Parquet files both ways."""
+"""Columns of tables: Series and DataFrames of pandas, arrays of Arrow, Parquet files in both directions."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _Path: TypeAlias = str | os.PathLike[str]
 _MACHINE_TYPES = (np.dtype(np.int64), np.dtype(np.uint64))
 
 GROUP_BYTES = 2**28
-"""Bytes of the chunks that are computed at a time, if one chunk does not have more: 256 MiB."""
+"""Most bytes of the chunks that are computed at a time, unless one chunk has more: 256 MiB."""
 
 
 def pyarrow_for(what: str) -> Any:
-    """Return the module pyarrow, or raise ImportError that says what needs it."""
+    """Return the module pyarrow; ImportError names the function that needs it."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -57,7 +57,7 @@ def pyarrow_for(what: str) -> Any:
 
 
 def machine_type(lowest: int, highest: int) -> np.dtype[Any] | None:
-    """Return int64 or uint64, the first that holds a range; None if neither does."""
+    """Return int64 or uint64, the first that holds a range, or None."""
     for kind in _MACHINE_TYPES:
         ends = np.iinfo(kind)
         if ends.min <= lowest and highest <= ends.max:
@@ -81,7 +81,7 @@ def _check_column(x: Any, owner: str) -> None:
 
 
 def check_arrow_type(kind: Any) -> None:
-    """Raise TypeError unless numbers can be written in a type of Arrow."""
+    """Raise TypeError unless a type of Arrow can hold numbers."""
     if not isinstance(kind, pyarrow_for("Arrow").DataType):
         raise TypeError(f"type must be a type of pyarrow's, got {type(kind).__name__}")
     range_of_arrow(kind)
@@ -99,7 +99,7 @@ def arrow_type(lowest: int, highest: int) -> Any:
 
 
 def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
-    """Make an Arrow array of Python ints, whose first one has the flat index `first`.
+    """Make an Arrow array of Python ints, the first of which has the flat index `first`.
 
     OverflowError if a number does not fit, naming its flat index.
     """
@@ -120,13 +120,13 @@ def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
 
 
 def text_array(lines: memoryview) -> Any:
-    """Make an Arrow array, large_string, of lines of text that each end with a newline."""
+    """Make an Arrow array, large_string, of lines of text, each ended by a newline."""
     pyarrow = pyarrow_for("Arrow")
     octets = np.frombuffer(lines, dtype=np.uint8)
     is_end = octets == ord("\n")
     (ends,) = is_end.nonzero()
     offsets = np.zeros(len(ends) + 1, dtype=np.int64)
-    offsets[1:] = ends - np.arange(len(ends))  # without the ends of the lines before
+    offsets[1:] = ends - np.arange(len(ends))  # less the newlines before each
     buffers = map(pyarrow.py_buffer, (offsets, octets[~is_end]))
     return pyarrow.LargeStringArray.from_buffers(len(ends), *buffers)
 
@@ -140,11 +140,11 @@ def parquet_errors(path: str) -> Iterator[None]:
     pyarrow = pyarrow_for("reading Parquet")
     try:
         yield
-    except NotImplementedError as error:  # such as of integers of 128 bits, which polars writes
+    except NotImplementedError as error:  # such as for integers of 128 bits, which polars writes
         way = "write such columns as decimals of scale 0, or as text"
         raise InputError(f"{path}: pyarrow does not read this Parquet file: {error}; {way}") from None
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of columns' names
-        if getattr(error, "errno", None) is not None:  # of the operating system
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
+        if getattr(error, "errno", None) is not None:  # an error of the operating system
             raise
         raise InputError(f"{path}: it is no Parquet file, or damaged: {error}") from None
 
@@ -186,7 +186,7 @@ def _arrow_of_block(ints: Any, kind: Any, first: int) -> Any:
 
 @dataclass(frozen=True)
 class _RowGroup:
-    """A row group of a file, with the file's size and time of modification when it was opened."""
+    """Row group of a file, with the file's size and modification time when it was opened."""
 
     path: str
     number: int
@@ -208,41 +208,40 @@ def read_parquet(
     moduli: ModuliSet | SystemOf[A] | None = None,
     signed: bool | None = None,
 ) -> RNSArray | A:
-    """Open a column of Parquet files as a lazy array; it needs pyarrow.
+    """Open a column of Parquet files as a lazy array; needs pyarrow.
 
     Parameters
     ----------
     path : str, path-like, or iterable of them
-        A local file, or several whose rows come one after the other. On a cluster the workers read them.
+        A local file, or several to be concatenated. On a cluster the workers read them.
     column : str
-        The column: of integers, of decimals without fraction, or of text as :func:`.from_ints` reads it.
+        Name of the column, which holds integers, decimals without fraction, or text as :func:`.from_ints`
+        reads it.
     moduli : ModuliSet, RNS or IntervalRNS, optional
-        The moduli set, or a number system. Without it the fewest 32-bit moduli that hold every number of the
-        column's type; text has no such limit.
+        The moduli set, or a number system. By default the fewest 32-bit moduli that hold every number of the
+        column's type; required for text, which has no limit.
     signed : bool, optional
-        Symmetric range; a system or the type tells it itself.
+        Whether the range is symmetric around 0; by default as in the system or the type.
 
-    Returns
-    -------
-    RNSArray, or of an IntervalRNS an IntervalRNSArray
-        Of one axis, with a chunk for each row group that has rows.
+    Returns ------- RNSArray, or IntervalRNSArray for an IntervalRNS
+        One axis, with a chunk for each row group that has rows.
 
     Raises
     ------
     ImportError
-        If there is no pyarrow.
+        If pyarrow is not installed.
     InputError
-        If a file is no Parquet file or has no such column. When a chunk is computed: if the file was changed
-        since, or a value is missing, no integer or out of range.
+        If a file is not a Parquet file or lacks the column. When a chunk is computed: if the file has changed
+        since, or a value is missing, not an integer or out of range.
     TypeError, ValueError
-        If the column has another type, or is of text and there are no moduli; if a path is a URL.
+        If the column has another type, or holds text and moduli are missing; if a path is a URL.
     """
     if not isinstance(path, str | os.PathLike | Iterable):
         raise TypeError(f"path must be a Parquet file's path, or several, got {type(path).__name__}")
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
-    described = [_described(str(local_path(one, "path").absolute()), column) for one in paths]
+    described = [_describe(str(local_path(one, "path").absolute()), column) for one in paths]
     given: Any = moduli
     system: Any = _system([kind for kind, _ in described], column, given, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
@@ -264,7 +263,7 @@ def read_parquet(
     return found
 
 
-def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
+def _describe(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
     """Return the type of a column of a file, and the file's row groups."""
     pyarrow = pyarrow_for("reading Parquet")
     status = Path(path).stat()
@@ -280,7 +279,7 @@ def _described(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
 def _system(
     kinds: list[Any], column: str, moduli: ModuliSet | NumberSystem | None, signed: bool | None
 ) -> NumberSystem:
-    """Return the given system, or that of all numbers that a column's types can hold."""
+    """Return the given system, or one for all numbers that a column's types can hold."""
     ranges = [range_of_arrow(kind) for kind in kinds]
     if moduli is not None:
         system: NumberSystem = as_system(moduli, signed=signed)
@@ -313,21 +312,21 @@ def _read_block(
 
 
 class Tables(Conversion):
-    """The numbers as columns of pandas, Arrow and Parquet."""
+    """Conversions to columns of pandas, Arrow and Parquet."""
 
     __slots__ = ()
 
     def to_pandas(self) -> pandas.Series | pandas.DataFrame:
-        """A Series of an array of one axis, a DataFrame of one of two; computes a lazy array.
+        """Convert an array of one axis to a Series, of two axes to a DataFrame; computes a lazy array.
 
-        It has the type that pandas gives a list of the same ints: int64 where that holds all numbers, else
-        uint64, else object, of Python ints. ``rd.from_ints`` reads a Series. Elements of fields are the
-        integers of :meth:`to_ints`. It needs pandas.
+        It has the type that pandas gives a list of the same ints: int64 if it holds all numbers, else uint64,
+        else object, of Python ints. ``rd.from_ints`` reads a Series. Elements of fields are the integers of
+        :meth:`to_ints`. It needs pandas.
 
         Raises
         ------
         ImportError
-            If there is no pandas.
+            If pandas is not installed.
         ValueError
             If the array has no axes, or more than two.
         """
@@ -345,7 +344,7 @@ class Tables(Conversion):
         return pandas.Series(values) if self.ndim == 1 else pandas.DataFrame(values)
 
     def to_arrow(self, type: pyarrow.DataType | None = None) -> pyarrow.Array:  # noqa: A002  (as pyarrow calls it)
-        """The numbers as an array of Arrow; computes a lazy array. ``pa.array(x)`` does the same.
+        """Convert to an array of Arrow; computes a lazy array. ``pa.array(x)`` does the same.
 
         It has the first of these types that holds all numbers: int64, uint64, decimal128(38, 0),
         decimal256(76, 0), and large_string, of decimal digits. ``rd.from_ints`` reads each of them. Elements
@@ -359,13 +358,13 @@ class Tables(Conversion):
         Raises
         ------
         ImportError
-            If there is no pyarrow.
+            If pyarrow is not installed.
         TypeError
-            If `type` is another one.
+            If `type` is of another kind.
         ValueError
-            If the array has not one axis.
+            If the array does not have one axis.
         OverflowError
-            If a number does not fit into `type`; it names its index.
+            If a number does not fit into `type`; it names the number's index.
         """
         pyarrow_for("to_arrow")
         _check_column(self, "Arrow's arrays have")
@@ -386,29 +385,29 @@ class Tables(Conversion):
     ) -> None:
         """Write the numbers to a Parquet file of one column, as :func:`.read_parquet` reads it.
 
-        A lazy array is computed some chunks at a time, in order, and each chunk is a row group. What several
-        chunks need is computed again each time, unless it was persisted (:meth:`persist`) or stored before.
-        It needs pyarrow.
+        A lazy array is computed a few chunks at a time, in order, and each chunk becomes a row group. Data
+        that several chunks need is computed again each time, unless it was persisted (:meth:`persist`) or
+        stored before. It needs pyarrow.
 
         Parameters
         ----------
         path : str or path-like
-            A local file, which gets its name when it is whole.
+            A local file, which gets its name when it is complete.
         column : str
             The column's name.
         type : pyarrow.DataType, optional
-            The column's type, as :meth:`to_arrow` takes it. Without it that of an array in memory is the
-            one that it has there. The numbers of a lazy array are not known yet: the type is the first that
-            holds all numbers up to its bound, or, if it has none, all of its number system.
+            The column's type, as :meth:`to_arrow` takes it. By default an array in memory gets the type that
+            :meth:`to_arrow` chooses. The numbers of a lazy array are not known yet: its type is the first
+            that holds all numbers within its bound or, without a bound, all of its number system.
         overwrite : bool
-            Replace a file that is there.
+            Replace an existing file.
 
         Raises
         ------
         ImportError, TypeError, ValueError, OverflowError
             As :meth:`to_arrow`; ValueError also if `path` is a URL. No file is written then.
         JobError
-            If there is a file at `path`, and `overwrite` is false.
+            If `path` exists, and `overwrite` is false.
         StoreError
             If `path` is in a Zarr array.
         """

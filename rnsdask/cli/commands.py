@@ -147,7 +147,7 @@ def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) ->
     `args` are those of the program, `params` the options of the command that they mean, and `drawn` is the
     seed that was drawn for want of one.
     """
-    from rnsdask.core.messages import redacted
+    from rnsdask.core.messages import redact
 
     more: list[str] = []
     if "resume" in params and params.get("outputs", params.get("output", True)):
@@ -161,7 +161,7 @@ def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) ->
     end = args.index("--") if "--" in args else len(args)
     text = shlex.join(["rnsdask", *args[:end], *more, *args[end:]])
     is_repeatable = "-" not in (params.get("source"), params.get("moduli_file"))
-    return text if is_repeatable and "\n" not in text and redacted(text) == text else ""
+    return text if is_repeatable and "\n" not in text and redact(text) == text else ""
 
 
 def is_program(args: list[str]) -> bool:

@@ -140,7 +140,7 @@ def _check_forms(
 
 def _check_name(output: str, residues: bool, hexadecimal: bool, width: int | None) -> None:
     """Refuse a name whose ending says that the file is something else than what is written."""
-    from rnsdask.core.file_formats import ZARR, compression_of, format_of_name, renamed
+    from rnsdask.core.file_formats import ZARR, compression_of, format_of_name, replace_suffix
 
     kind, text_form = format_of_name(output), _form_of(output)
     if residues:
@@ -155,7 +155,7 @@ def _check_name(output: str, residues: bool, hexadecimal: bool, width: int | Non
             return
         own = "; without --hex and --binary, and not compressed, it is written as its name says"
     ways = {ZARR: "; rnsdask rechunk writes stores"}
-    way = f"name it {renamed(output, suffix)}, for example{ways.get(kind, own)}"
+    way = f"name it {replace_suffix(output, suffix)}, for example{ways.get(kind, own)}"
     refuse(f"{output}: its name is that of {kind}, and export writes {what}; {way}")
 
 

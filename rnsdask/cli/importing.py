@@ -52,8 +52,8 @@ from rnsdask.core.file_formats import (
     ZIP,
     format_of_begin,
     format_of_name,
-    renamed,
-    uncompressed,
+    replace_suffix,
+    strip_compression,
 )
 from rnsdask.core.files import naming_file
 from rnsdask.core.places import is_url, local_path, read_place
@@ -517,7 +517,7 @@ def _check_records(begin: bytes, name: str) -> None:
         problem = f"its first bytes are those of {kind}, and --binary reads records without a header"
         raise InputError(f"{name}: {problem}; {way}")
     if kind := format_of_name(name):
-        ending = PurePath(uncompressed(name).lower()).suffix
+        ending = PurePath(strip_compression(name).lower()).suffix
         way = "import without --binary reads text; " if ending in TEXTS else ""
-        way += f"if it holds such records, name it otherwise, such as {renamed(name, '.bin')}"
+        way += f"if it holds such records, name it otherwise, such as {replace_suffix(name, '.bin')}"
         raise InputError(f"{name}: its name is that of {kind}, not of records without a header; {way}")

@@ -138,10 +138,10 @@ def check_store_path(path: str) -> None:
 
     with refusing():
         read_place(path, "a store's path")
-    from rnsdask.core.file_formats import ZARR, format_of_name, renamed
+    from rnsdask.core.file_formats import ZARR, format_of_name, replace_suffix
 
     if (kind := format_of_name(path)) not in (None, ZARR):
-        other = renamed(path, ".zarr")
+        other = replace_suffix(path, ".zarr")
         refuse(f"{path}: its name is that of {kind}, and a store is a folder; name it {other}, for example")
 
 

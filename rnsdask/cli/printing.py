@@ -13,7 +13,7 @@ import click
 
 from rnsdask.cli.wording import in_options
 from rnsdask.core.files import naming_file
-from rnsdask.core.messages import redacted, redacted_fields, tell, visible
+from rnsdask.core.messages import escape, redact, redact_fields, tell
 from rnsdask.core.messages import size_text as size_text
 from rnsdask.core.places import local_path
 
@@ -52,7 +52,7 @@ def echo(*lines: str, err: bool = False) -> None:
             tell(line)
         return
     with output_errors():
-        click.echo("\n".join(visible(redacted(line)) for line in lines))
+        click.echo("\n".join(escape(redact(line)) for line in lines))
 
 
 SHOWN_DIGITS = 60
@@ -215,7 +215,7 @@ _INTEGERS = frozenset(["bound", "moduli", "product", "radix", "seed", "source", 
 def print_json(fields: dict[str, Any]) -> None:
     """Print one JSON object on a line; integers of any size are texts, for most readers keep 53 bits."""
     texts = {name: _text(value) if name in _INTEGERS else value for name, value in fields.items()}
-    echo(json.dumps(redacted_fields(texts)))
+    echo(json.dumps(redact_fields(texts)))
 
 
 def _text(value: Any) -> Any:

@@ -103,4 +103,4 @@ def in_options(message: str, context: click.Context | None = None) -> str:
     context = context or click.get_current_context(silent=True)
     params = context.command.params if context else []
     taking = [param for param in params if not getattr(param, "is_flag", False)]
-    return message.told(partial(words_of, options={option for param in taking for option in param.opts}))
+    return message.render(partial(words_of, options={option for param in taking for option in param.opts}))

@@ -20,7 +20,7 @@ from rnsdask.cluster.failures import describe
 from rnsdask.cluster.workers import ask, check_workers, explained_by_workers, identity
 from rnsdask.core.errors import JobError
 from rnsdask.core.files import naming_file, private
-from rnsdask.core.messages import redacted, tell
+from rnsdask.core.messages import redact, tell
 from rnsdask.core.places import local_path
 from rnsdask.core.ways import Message, Way
 
@@ -176,7 +176,7 @@ def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
         try:
             ask(client, report.__aexit__, None, None, None, code="rnsdask")
             with naming_file(path):
-                Path(path).write_text(redacted(draft.read_text(encoding="utf-8")), encoding="utf-8")
+                Path(path).write_text(redact(draft.read_text(encoding="utf-8")), encoding="utf-8")
         except Exception as error:  # of any type: the scheduler's own are sent along
             tell(f"rnsdask: warning: {path}: there is no report: {describe(error)}")
 

@@ -15,7 +15,7 @@ from dask.core import flatten
 
 from rnsdask._version import __version__
 from rnsdask.core.errors import JobError, SchedulerLostError
-from rnsdask.core.messages import listed
+from rnsdask.core.messages import list_some
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -102,7 +102,7 @@ def check_workers(client: "Client") -> None:
             what = f"rnsdask cannot be imported: {answer}" if failed else f"rnsdask {answer}"
             others.setdefault(what, []).append(address)
     if others:
-        found = "; ".join(f"{listed(where)}: {what}" for what, where in sorted(others.items()))
+        found = "; ".join(f"{list_some(where)}: {what}" for what, where in sorted(others.items()))
         raise JobError(f"the job runs rnsdask {__version__}, but {found}")
     _checked[client] = _processes(workers)
 

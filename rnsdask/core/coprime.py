@@ -36,7 +36,7 @@ def product(values: Sequence[int]) -> gmpy2.mpz:
 def partial_inverses(levels: list[list[gmpy2.mpz]]) -> list[int]:
     """Inverses of the partial products ``P / v``, each modulo its v, from the product tree of coprime values.
 
-    The sum of all partial products is, modulo v, its own one: the others are multiples of v.
+    Modulo v, the sum of all partial products is ``P / v``: the others are multiples of v.
     """
     sums = [gmpy2.mpz(1)] * len(levels[0])
     for level in levels[:-1]:
@@ -49,11 +49,11 @@ def partial_inverses(levels: list[list[gmpy2.mpz]]) -> list[int]:
 
 
 def first_shared(values: Sequence[int]) -> tuple[int, int] | None:
-    """Find the first of some positive values that has a factor in common with one before it.
+    """Find the first of some positive values that shares a factor with an earlier one.
 
-    Return the positions of both, the first ones: i < j. None if the values are pairwise coprime.
+    Return the positions i < j of both, the smallest ones, or None if the values are pairwise coprime.
     """
-    # From the root down: the product of all values before those of a node, modulo the node's own product.
+    # From the root down: the product of all values before a node, modulo the node's own product.
     *levels, root = product_tree(values)
     before = [gmpy2.mpz(1) % root[0]]
     for level in reversed(levels):
@@ -71,13 +71,13 @@ def first_shared(values: Sequence[int]) -> tuple[int, int] | None:
 
 
 def greedy_coprime(first: int, step: int, stop: int) -> Iterator[int]:
-    """Go through ``range(first, stop, step)``, and yield what is coprime to all that was taken before.
+    """Go through ``range(first, stop, step)``, and yield each integer coprime to all those yielded before.
 
     Integers are from 2 to 2**32; the step is -1, or 2 from an odd integer on. The first ones are tried one by
     one. Then a sieve: a candidate has at most one prime factor above the square root of the greatest
-    candidate; the others are the small primes. Those of what was taken rule out their multiples. What is a
-    multiple of no small prime is a prime. What is left, multiples of unused small primes alone, are few: each
-    that is taken uses one of them.
+    candidate; its other factors are small primes. Primes that divide an integer taken before rule out their
+    multiples. A candidate without small prime factors is itself prime. Few candidates are left then, the
+    products of unused small primes: each that is taken uses one of these.
     """
     candidates = range(first, stop, step)
     taken: list[int] = []
@@ -98,17 +98,17 @@ def greedy_coprime(first: int, step: int, stop: int) -> Iterator[int]:
 
 
 class _Sieve:
-    """Residues of the moduli taken so far, by which candidates are sieved."""
+    """Residues of the integers taken so far, by which candidates are sieved."""
 
     def __init__(self, small: NDArray[np.int64], taken: list[int]) -> None:
         self._unused = small
         self._used = small[:0]
-        self._large: set[int] = set()  # primes above the small ones, as factors of what was taken
+        self._large: set[int] = set()  # primes above the small ones that divide an integer taken before
         for value in taken:
             self._use(value)
 
     def take(self, segment: range) -> list[int]:
-        """Go through the next candidates, and return those that are taken."""
+        """Go through the next candidates, and return those that it takes."""
         ruled_out = multiples(segment, self._used)
         composite = multiples(segment, self._unused)
         large = np.flatnonzero(~(composite | ruled_out))
@@ -125,7 +125,7 @@ class _Sieve:
         return [segment[position] for position in np.flatnonzero(~ruled_out).tolist()]
 
     def _use(self, value: int) -> list[int]:
-        """Take a product of unused small primes and maybe a large one; no factors if that is used already."""
+        """Return the factors of a product of unused small primes and maybe a large one; [] if it is used."""
         divides = value % self._unused == 0
         factors: list[int] = self._unused[divides].tolist()
         for prime in factors:
@@ -142,7 +142,7 @@ class _Sieve:
 
 
 def multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which candidates are multiples of one of some primes below 2**16."""
+    """Mark the candidates that are multiples of one of some primes below 2**16."""
     found = np.zeros(len(segment), np.bool_)
     if segment.step == 2:
         primes = primes[primes != 2]

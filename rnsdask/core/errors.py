@@ -1,7 +1,7 @@
 """Exceptions raised by rnsdask.
 
 A plainly wrong argument raises the built-in ``ValueError``, ``TypeError`` or ``IndexError``. The classes here
-are for what a caller may want to tell apart: a store that cannot be trusted, bad lines in imported data, a
+are those that a caller may want to distinguish: a store that cannot be trusted, bad lines in imported data, a
 job that failed.
 """
 
@@ -13,10 +13,10 @@ from typing import Any, Self
 from rnsdask.core.ways import Kind, Message, Setting, Way
 
 _SHOWN = 40
-"""Characters of a value that a message repeats: enough to know it by, and short enough for a line."""
+"""Most characters of a value that a message repeats: enough to recognise it, and short enough for a line."""
 
 _FEW = 2**64
-"""Numbers from here on are themselves told by their bits."""
+"""Numbers of bits from here on are themselves described by their length in bits."""
 
 _WRAPPING = (Setting("overflow", "wrap", "flag"), ", where it is taken, gives it")
 
@@ -28,8 +28,8 @@ class RNSError(Exception):
 class StoreError(RNSError, ValueError):
     """A path does not hold a valid rnsdask store, or holds one that cannot be used as asked."""
 
-    # Not sent along by a worker: the error of another library, which cannot always be pickled, nor read by a
-    # process without that library. What it says is in the message.
+    # Not pickled by a worker: the error of another library may not be picklable, nor readable in a process
+    # without that library. Its text is in the message.
     __cause__ = None
     __context__ = None
 
@@ -39,7 +39,7 @@ class IncompleteStoreError(StoreError):
 
 
 class ChangedStoreError(StoreError):
-    """A store that was overwritten or removed since it was opened, so that its chunks are another's."""
+    """A store that was overwritten or removed after it was opened: its chunks belong to another one."""
 
 
 class StoreAccessError(StoreError):
@@ -48,7 +48,7 @@ class StoreAccessError(StoreError):
     Attributes
     ----------
     errno : int or None
-        Number of the operating system's error, where there is one.
+        The operating system's error number, if there is one.
     """
 
     def __init__(self, message: str, errno: int | None = None) -> None:
@@ -57,7 +57,7 @@ class StoreAccessError(StoreError):
 
     @classmethod
     def of(cls, what: str, error: OSError) -> "StoreAccessError":
-        """Make the error of what could not be done, such as ``x.zarr: it cannot be read``."""
+        """Make the error of an operation that failed, such as ``x.zarr: it cannot be read``."""
         return cls(f"{what}: {error.strerror or error}", error.errno)
 
     def __str__(self) -> str:
@@ -73,15 +73,15 @@ class InputError(RNSError, ValueError):
 
 
 class NumberError(RNSError, ValueError):
-    """A number without a result, or out of a range; the message names it."""
+    """A number that is out of range or has no result; the message names it."""
 
 
 class ExpressionError(RNSError, ValueError):
-    """An expression that means nothing, or whose operands do not fit one another."""
+    """An expression that is malformed, or whose operands do not fit one another."""
 
 
 class JobError(RNSError, RuntimeError):
-    """A batch job could not be run to its end."""
+    """A batch job that could not be finished."""
 
 
 class SchedulerLostError(JobError):
@@ -89,7 +89,7 @@ class SchedulerLostError(JobError):
 
 
 class QueryPlanningError(RNSError, NotImplementedError):
-    """An operation that Dask's arrays lack while its setting ``array.query-planning`` is on."""
+    """Operation that Dask's arrays lack while the setting ``array.query-planning`` is on."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -104,17 +104,17 @@ class QueryPlanningError(RNSError, NotImplementedError):
 
 
 class NoGPUError(RNSError, RuntimeError):
-    """A process that is to compute on a GPU has none."""
+    """A process without a GPU was asked to compute on one."""
 
 
 class GPUMemoryError(RNSError, MemoryError):
     """A GPU has too little free memory for a chunk."""
 
-    # Not sent along by a worker: the error of CuPy, which processes without CuPy cannot read.
+    # Not pickled by a worker: processes without CuPy cannot read CuPy's error.
     __context__ = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the message alone, in a way that tblib understands too."""
+        """Pickle the message alone, in a form that tblib understands too."""
         return type(self), self.args
 
 
@@ -124,11 +124,11 @@ class RNSOverflowError(RNSError, OverflowError):
     Attributes
     ----------
     index : int
-        Flat (C order) index of the number; where an array is in chunks, the first one of its chunk.
+        Flat (C order) index of the number: the first in its chunk, if the array is chunked.
     bits_needed : int
-        Bits of the exact result; with a sign bit if it is negative or the range is signed.
+        Bits of the exact result, with a sign bit if it is negative or the range is signed.
     bits_available : int
-        Bits of which every number is in range, likewise; the range may hold some longer ones.
+        Greatest length in bits, counted likewise, at which every number is in range.
     signed : bool
         Whether the range is symmetric around 0.
     negative : bool
@@ -137,8 +137,8 @@ class RNSOverflowError(RNSError, OverflowError):
         Whether ``bits_needed`` is only a lower bound: products of many numbers are not computed for it.
     """
 
-    # How many bits longer M is than the numbers of which all are in range, their sign counted; and what else
-    # there is to do, for the message.
+    # How many bits longer M is than the numbers that are in range without exception, their sign counted; and
+    # further ways out, for the message.
     _bits_beyond = 1
     _way_out = Message(Way.EXTEND_OR_EXTENDING, " takes more moduli; ", *_WRAPPING, " modulo M")
     _way_below = Message(Way.NEGATIVE)
@@ -163,7 +163,7 @@ class RNSOverflowError(RNSError, OverflowError):
     @classmethod
     def of_value(cls, value: int, index: int, range_bits: int, signed: bool) -> Self:
         """Make the error of an exact result, for a dynamic range M of `range_bits` bits."""
-        # Two's complement: of -2**k needs k bits and the sign's.
+        # Two's complement: -2**k needs k bits and a sign bit.
         needed = (value if value >= 0 else -value - 1).bit_length() + int(signed or value < 0)
         return cls(index, needed, range_bits - 1, signed, value < 0)
 
@@ -179,7 +179,7 @@ class RNSOverflowError(RNSError, OverflowError):
         return Message(f"{where}: the exact result is {what}, {self._range()}; ", way_out)
 
     def _range(self) -> str:
-        """Return the range that the result is outside of, a moduli set told by the bits of M."""
+        """Name the range that the result is outside of; a moduli set is described by the bits of M."""
         kind, available = "signed" if self.signed else "unsigned", self.bits_available
         return (
             f"outside the {kind} range of M of {bits_text(available + self._bits_beyond)}, which holds all "
@@ -207,7 +207,7 @@ class ReplacedIntervalOverflowError(IntervalOverflowError):
 
 
 class LimitOverflowError(RNSOverflowError):
-    """Results may be so long that no moduli set holds them."""
+    """Results that may be too long for any moduli set."""
 
     def __str__(self) -> str:
         return Message(
@@ -230,13 +230,13 @@ class PrecisionOverflowError(RNSOverflowError):
 
 
 class ResultOverflowError(RNSOverflowError):
-    """An exact result does not fit into the moduli that it was asked for under."""
+    """An exact result does not fit into the moduli requested for it."""
 
     _way_out = _way_below = Message("give moduli of more bits, or none for Python ints")
 
 
 def bits_text(count: int) -> str:
-    """Write a number of bits for a message; of one that is itself long, a lower bound."""
+    """Write a number of bits for a message; a lower bound if the number itself is long."""
     if count >= _FEW:
         return f"more than 2**{(count - 1).bit_length() - 1} bits"
     return f"{abbreviate(count)} bit{'' if count == 1 else 's'}"
@@ -256,7 +256,7 @@ def brief(value: object) -> str:
     """
     try:
         return _BRIEF.repr(value)
-    except ValueError:  # of another type of integers of more than 4300 digits
+    except ValueError:  # integers of another type with more than 4300 digits
         return f"a value of type {type(value).__name__}"
 
 
@@ -274,7 +274,7 @@ class _Brief(reprlib.Repr):
     repr_bytes = repr_str
 
     def repr_instance(self, x: Any, level: int) -> str:
-        text = " ".join(repr(x).split())  # an array's or a table's has several lines
+        text = " ".join(repr(x).split())  # arrays and tables have several lines
         if len(text) <= _SHOWN:
             return text
         try:
@@ -287,15 +287,15 @@ _BRIEF = _Brief()
 
 
 def with_article(kind: type) -> str:
-    """The name of a type of arrays or number systems with its article: "an RNSArray", "a FieldArray"."""
+    """Return the name of an array type or number system with its article: "an RNSArray", "a FieldArray"."""
     return str(Kind.of(kind, "a"))
 
 
 def abbreviate(value: int) -> str:
     """Write an integer of any length short enough for one line of an error message.
 
-    Up to 64 bits it is decimal. Beyond, it is hexadecimal, the middle left out, with the number of bits:
-    quick for any length, and free of Python's limit on the digits of a decimal conversion.
+    Up to 64 bits it is decimal. Beyond, it is hexadecimal without the middle digits, followed by the number
+    of bits. This is quick for any length, and free of Python's limit on decimal digits.
     """
     bits = value.bit_length()
     if bits <= 64:

@@ -1,4 +1,4 @@
-"""Moduli added to a set, so that it holds all results of expressions."""
+"""Moduli added to a set, so that its range holds all results of expressions."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ from rnsdask.core.ranges import Range
 
 
 def needed_product(found: Range, signed: bool, symmetric: bool) -> int:
-    """The least product of moduli whose range holds the integers from a lowest to a highest one.
+    """Return the least product of moduli whose range holds the integers from a lowest to a highest one.
 
-    Below 0 are only numbers that have a sign, which halves their range if it is `symmetric`; a sign beside
-    the residues does not.
+    A symmetric range holds magnitudes up to half of the product. Where the sign is stored apart from the
+    residues, it holds the magnitudes below the product.
     """
     low, high = found
     if not signed:
@@ -21,9 +21,9 @@ def needed_product(found: Range, signed: bool, symmetric: bool) -> int:
 
 
 def enough_moduli(moduli: ModuliSet, needed: int) -> ModuliSet:
-    """A set of moduli with a product: the set given if it suffices, else with the fewest after it that do.
+    """Return a set of moduli with at least a given product: the given set, with the fewest moduli added.
 
-    They are as wide as its widest modulus, as long as there are such.
+    Added moduli are as wide as the widest given one, as long as there are such.
     """
     everything, added = gmpy2.mpz(moduli.product), list[int]()
     candidates = _candidates(max(moduli))

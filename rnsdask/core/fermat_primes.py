@@ -7,13 +7,13 @@ import gmpy2
 
 from rnsdask.core.primes import prime_factors
 
-# Numbers up to this have their factors found by division; greater ones by the method of Pollard.
+# Greatest number that is factored by trial division; Pollard's method factors greater ones.
 _DIVIDED = 2**32
 
 
 @lru_cache(64)
 def factors_of_radix(radix: int) -> tuple[int, ...]:
-    """The different prime factors of a radix from 2 to 2**64, in ascending order."""
+    """Distinct prime factors of a radix from 2 to 2**64, in ascending order."""
     odd, twos = gmpy2.remove(radix, 2)
     return tuple(sorted(_odd_factors(int(odd)) | ({2} if twos else set())))
 
@@ -21,7 +21,7 @@ def factors_of_radix(radix: int) -> tuple[int, ...]:
 def _odd_factors(n: int) -> set[int]:
     if n <= _DIVIDED:
         return set(prime_factors(n)) - {1}
-    if gmpy2.is_prime(n):  # of less than 64 bits, where no composite number passes the test of Baillie-PSW
+    if gmpy2.is_prime(n):  # below 64 bits no composite number passes the Baillie-PSW test
         return {n}
     divisor = _divisor(n)
     return _odd_factors(divisor) | _odd_factors(n // divisor)
@@ -38,12 +38,12 @@ def _divisor(n: int) -> int:
         while found == 1:
             product = gmpy2.mpz(1)
             start = slow, fast
-            for _ in range(128):  # one greatest common divisor for so many steps
+            for _ in range(128):  # one greatest common divisor for 128 steps
                 slow = (slow * slow + shift) % n
                 fast = (fast * fast + shift) ** 2 % n + shift
                 product = product * (slow - fast) % n
             found = gmpy2.gcd(product, n)
-        if found == n:  # both factors were met in these steps: each by itself
+        if found == n:  # these steps met both factors: repeat them one by one
             slow, fast = start
             found = gmpy2.mpz(1)
             while found == 1:
@@ -57,12 +57,12 @@ def _divisor(n: int) -> int:
 
 @lru_cache(256)
 def is_fermat_prime(radix: int, digits: int) -> bool:
-    """Whether p = radix**digits + 1 is a prime: no by a test that primes pass, yes by a proof.
+    """Decide whether p = radix**digits + 1 is a prime: "no" by a test that primes pass, "yes" by a proof.
 
     p - 1 is a power of the radix, whose prime factors are known. By the theorem of H. Pocklington (1914), p
     is prime if p - 1 has a divisor F above sqrt(p) - 1, coprime to (p - 1) / F, and for each prime factor q
-    of F there is an a with a**(p - 1) = 1 modulo p, and a**((p - 1) / q) - 1 coprime to p. The greatest of
-    the prime powers that make up p - 1 are taken until their product suffices.
+    of F there is an a with a**(p - 1) = 1 modulo p, and a**((p - 1) / q) - 1 coprime to p. F is the product
+    of the greatest prime powers in p - 1, as many as it takes.
     """
     p = gmpy2.mpz(radix) ** digits + 1
     if p < 2**32:
@@ -86,7 +86,7 @@ def _multiplicity(n: int, q: int) -> int:
 
 
 def _has_witness(p: int, q: int) -> bool:
-    """Whether an a is found that Pocklington's theorem asks for of the prime factor q of p - 1."""
+    """Whether an a is found that Pocklington's theorem needs for the prime factor q of p - 1."""
     for a in range(2, 2**16):
         if q == 2 and gmpy2.jacobi(a, p) != -1:
             continue  # the half power of a square is 1, without a computation

@@ -1,18 +1,18 @@
-"""File formats that are known by a file's name or its first bytes, so that none is taken for another."""
+"""File formats recognised by a file's name or its first bytes, so that no format is mistaken for another."""
 
 import re
 import zlib
 from pathlib import PurePath
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstandard"}
-"""Endings of the names of compressed files that are read and written."""
+"""Suffixes of compressed files that are read and written."""
 
 NUMPY, CSV, ZARR = "a NumPy file", "a CSV file", "a Zarr store"
 ZIP, PARQUET, _HDF5 = "a zip archive", "a Parquet file", "an HDF5 file"
 _ARROW, MATRIX_MARKET = "an Arrow file", "a Matrix Market file"
 
 TEXT, RECORDS = "text", "records without a header"
-"""Names of inputs that have none of these formats."""
+"""Names of the inputs that have no file format of this list."""
 
 TEXTS = {
     ".txt": "a text file",
@@ -50,9 +50,10 @@ _FILES = {
 }
 
 FIRST_BYTES = 32
-"""Length of the prefix of a file from which :func:`format_of_begin` knows each format."""
+"""Bytes at the start of a file from which :func:`format_of_begin` recognises each format."""
 
-# Records may have any bytes. None of these is a small number in records of 8 bytes, or of several zeros.
+# Records may have any bytes. No signature here reads as a small number in records of 8 bytes, or as several
+# zeros.
 _BEGINS = {
     NUMPY: rb"\x93NUMPY",
     ZIP: rb"PK\x03\x04[\x0a-\x3f]\x00",
@@ -62,7 +63,7 @@ _BEGINS = {
 }
 _GZIP = "data compressed by gzip"
 _SHORTEST_GZIP = 20
-"""Bytes of a gzip file of no data."""
+"""Contents of a gzip file without data."""
 
 _BEGINS_OF_RECORDS = {
     MATRIX_MARKET: rb"(?i:%%MatrixMarket)",
@@ -74,32 +75,32 @@ _BEGINS_OF_RECORDS = {
 
 
 def format_of_name(path: str) -> str | None:
-    """Return what the ending of a name says that the file is; None if that is no format known here.
+    """Return the format that a file's suffix means, or None if it is not known here.
 
-    An ending that tells of a compression is passed over.
+    A suffix of compression is skipped.
     """
-    return _FILES.get(PurePath(uncompressed(path).lower()).suffix)
+    return _FILES.get(PurePath(strip_compression(path).lower()).suffix)
 
 
-def renamed(path: str, suffix: str) -> str:
-    """Return a file's name with another ending."""
-    return PurePath(uncompressed(path)).with_suffix(suffix).name
+def replace_suffix(path: str, suffix: str) -> str:
+    """Return a file's name with another suffix."""
+    return PurePath(strip_compression(path)).with_suffix(suffix).name
 
 
-def uncompressed(path: str) -> str:
-    """Return a file's name without the ending that tells of a compression."""
+def strip_compression(path: str) -> str:
+    """Return a file's name without a suffix of compression."""
     return path[: -len(suffix)] if (suffix := compression_of(path)) else path
 
 
 def compression_of(path: str) -> str | None:
-    """Return the ending of a file's name that tells of a compression, or None."""
+    """Return the suffix of compression of a file's name, or None."""
     return next((suffix for suffix in COMPRESSED if path.lower().endswith(suffix)), None)
 
 
 def format_of_begin(begin: bytes, *, of_records: bool = False) -> str | None:
-    """Return what the first bytes of a file say that it is, or None.
+    """Return the format that the first bytes of a file mean, or None.
 
-    With `of_records`, bytes that text may begin with, or compressed text, tell of a format too.
+    With `of_records`, bytes that text or compressed text may begin with are recognised too.
     """
     known = _BEGINS | (_BEGINS_OF_RECORDS if of_records else {})
     kind = next((kind for kind, magic in known.items() if re.match(magic, begin)), None)
@@ -107,7 +108,7 @@ def format_of_begin(begin: bytes, *, of_records: bool = False) -> str | None:
 
 
 def _is_gzip(begin: bytes) -> bool:
-    """Whether compressed data follow: the three bytes that tell of them are a small number too."""
+    """Whether the bytes are a gzip header: its three magic bytes alone may also be a small number."""
     if len(begin) < _SHORTEST_GZIP:
         return False
     try:

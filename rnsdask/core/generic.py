@@ -1,7 +1,7 @@
-"""Rows that any system of integers has by its ``encode`` and ``decode``: right, and slow.
+"""Rows for any system of integers, by its ``encode`` and ``decode`` alone: correct, and slow.
 
-Numbers become Python ints, some at a time. A new system has these rows at once, and replaces by functions of
-its own what must be quick; rows that are quick as they are serve all systems.
+Numbers become Python ints, a few at a time. A new system has all these rows from the start, and replaces
+those that must be fast by functions of its own. A row that is fast enough here serves all systems.
 """
 
 import math
@@ -29,18 +29,18 @@ from rnsdask.core.table import Entry, table
 from rnsdask.core.ways import Kind, Message
 
 EXACT_WORDS = 2**22
-"""Words that become Python ints at a time, which bounds the memory of intermediate results."""
+"""Words that become Python ints at a time; this bounds the memory of intermediate results."""
 
 # ---- chunks of integers ------------------------------------------------------------------------------------
 
 
-def _like(blocks: Sequence[Array]) -> Array:
-    """A block of a GPU, if there is one: one number is NumPy's on each processor."""
+def _pick_like(blocks: Sequence[Array]) -> Array:
+    """Return a block on a GPU if there is one: a single number is a NumPy array on either processor."""
     return next((block for block in blocks if not isinstance(block, np.ndarray)), blocks[0])
 
 
 def _flat(block: Array, shape: tuple[int, ...]) -> Array:
-    """Words (rows, N) of as many numbers as the shape has, or of one."""
+    """Broadcast words to `shape`, or keep a single number, as (rows, N)."""
     if block.size != len(block) and block.shape[1:] != shape:
         block = np.broadcast_to(block, (len(block), *shape))
     return block.reshape(len(block), -1)
@@ -50,10 +50,10 @@ def _integers(system: NumberSystem, words: Array) -> list[int]:
     return system.decode(words).ravel().tolist()
 
 
-def encoded(
+def encode_results(
     values: list[int], like: Array, system: NumberSystem, mode: str, locate: Locate = int, first: int = 0
 ) -> Array:
-    """Words (rows, N) of exact results, which are counted from `first`, by a mode of overflow."""
+    """Encode exact results as words (rows, N), by a mode of overflow; their flat indices start at `first`."""
     lowest, highest = system.value_range
     outside = [i for i, value in enumerate(values) if not lowest <= value <= highest]
     if outside and mode == "raise":
@@ -72,10 +72,10 @@ def encoded(
 def _parts(
     function: Callable[..., Any], blocks: Sequence[Array], system: NumberSystem, locate: Locate, plain: int
 ) -> Iterator[tuple[int, list[int]]]:
-    """Results of a function of integers, some at a time, each with the flat index of the first.
+    """Results of a function of integers, a few at a time, each with the flat index of the first.
 
-    The last `plain` blocks are machine integers (1, *shape), all others words. An error of the function has
-    the index of the numbers in the place of ``{index}``.
+    The last `plain` blocks are machine integers (1, *shape), all others words. An error of the function names
+    the number's index where it has ``{index}``.
     """
     shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
     matrices, count = [_flat(x, shape) for x in blocks], math.prod(shape)
@@ -88,7 +88,7 @@ def _parts(
         values: list[int] = []
         try:
             alike = (x if len(x) == length else x * length for x in columns)
-            values.extend(map(int, map(function, *alike)))  # which keeps what comes before an error
+            values.extend(map(int, map(function, *alike)))  # keeps the results before an error
         except (NumberError, ZeroDivisionError) as error:
             index = locate(first + len(values))
             raise type(error)(str(error).format(index=index)) from None
@@ -103,49 +103,49 @@ def apply(
     locate: Locate = int,
     plain: int = 0,
 ) -> Array:
-    """Apply a function of integers to the numbers of chunks, which broadcast: words of the results."""
-    like = _like(blocks)
+    """Apply a function of integers to chunks that broadcast; returns the words of the results."""
+    like = _pick_like(blocks)
     parts = [
-        encoded(values, like, system, mode, locate, first)
+        encode_results(values, like, system, mode, locate, first)
         for first, values in _parts(function, blocks, system, locate, plain)
     ]
-    found = np.concatenate(parts, axis=1) if parts else encoded([], like, system, mode)
+    found = np.concatenate(parts, axis=1) if parts else encode_results([], like, system, mode)
     return found.reshape(len(found), *np.broadcast_shapes(*(block.shape[1:] for block in blocks)))
 
 
-def _plain(function: Callable[..., Any], *blocks: Array, system: NumberSystem, dtype: Any) -> Array:
-    """Plain values of a function of integers for each number."""
+def _apply_plain(function: Callable[..., Any], *blocks: Array, system: NumberSystem, dtype: Any) -> Array:
+    """Apply a function of integers to each number; returns plain values."""
     values = [value for _, part in _parts(function, blocks, system, int, 0) for value in part]
     shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
-    return np.asarray(np.array(values, dtype=dtype).reshape(shape), like=_like(blocks))
+    return np.asarray(np.array(values, dtype=dtype).reshape(shape), like=_pick_like(blocks))
 
 
 # ---- numbers, one by one -----------------------------------------------------------------------------------
 
 
 def compare(a: Array, b: Array, system: NumberSystem) -> Array:
-    """Order of the numbers of two chunks: int8 of -1, 0 and +1."""
-    return _plain(lambda x, y: (x > y) - (x < y), a, b, system=system, dtype=np.int8)
+    """Compare the numbers of two chunks: int8 of -1, 0 and +1."""
+    return _apply_plain(lambda x, y: (x > y) - (x < y), a, b, system=system, dtype=np.int8)
 
 
 def sign(x: Array, system: NumberSystem) -> Array:
-    """Signs: int8."""
-    return _plain(lambda value: (value > 0) - (value < 0), x, system=system, dtype=np.int8)
+    """Signs of the numbers: int8."""
+    return _apply_plain(lambda value: (value > 0) - (value < 0), x, system=system, dtype=np.int8)
 
 
 def is_even(x: Array, system: NumberSystem) -> Array:
     """Whether numbers are even: Boolean."""
-    return _plain(lambda value: value % 2 == 0, x, system=system, dtype=np.bool_)
+    return _apply_plain(lambda value: value % 2 == 0, x, system=system, dtype=np.bool_)
 
 
 def bit_length(x: Array, system: NumberSystem) -> Array:
-    """Bits of magnitudes: int64."""
-    return _plain(int.bit_length, x, system=system, dtype=np.int64)
+    """Bit lengths of magnitudes: int64."""
+    return _apply_plain(int.bit_length, x, system=system, dtype=np.int64)
 
 
 def bitwise_count(x: Array, system: NumberSystem) -> Array:
-    """Bits of magnitudes that are 1: int64."""
-    return _plain(int.bit_count, x, system=system, dtype=np.int64)
+    """Counts of the 1 bits of magnitudes: int64."""
+    return _apply_plain(int.bit_count, x, system=system, dtype=np.int64)
 
 
 def isqrt(x: Array, system: NumberSystem, locate: Locate = int) -> Array:
@@ -235,7 +235,7 @@ def _power(value: int, exponent: int) -> int:
 
 
 def invert(x: Array, system: NumberSystem) -> Array:
-    """All bits inverted, modulo the range."""
+    """Invert all bits, modulo the range."""
     return apply(operator.invert, x, system=system, mode="wrap")
 
 
@@ -244,16 +244,16 @@ def left_shift(
 ) -> Array:
     """Products with powers of 2 by machine integers (1, *shape)."""
     return apply(
-        partial(_shifted, operator.lshift), x, counts, system=system, mode=mode, locate=locate, plain=1
+        partial(_shift, operator.lshift), x, counts, system=system, mode=mode, locate=locate, plain=1
     )
 
 
 def right_shift(x: Array, counts: Array, system: NumberSystem, locate: Locate = int) -> Array:
     """Quotients by powers of 2, rounded down."""
-    return apply(partial(_shifted, operator.rshift), x, counts, system=system, locate=locate, plain=1)
+    return apply(partial(_shift, operator.rshift), x, counts, system=system, locate=locate, plain=1)
 
 
-def _shifted(shift: Callable[[int, int], int], value: int, bits: int) -> int:
+def _shift(shift: Callable[[int, int], int], value: int, bits: int) -> int:
     if bits < 0:
         raise NumberError(f"bits must not be negative, got {bits} at flat index {{index}}")
     return shift(value, bits)
@@ -267,10 +267,10 @@ def _backend(words: Array) -> str:
 
 
 def reduce(words: Array, system: NumberSystem, operation: str) -> ReductionResult:
-    """Reduce all numbers by the name of one of :data:`.REDUCTIONS`."""
+    """Reduce all numbers by one of :data:`.REDUCTIONS`, given by name."""
     reduction, numbers = REDUCTIONS[operation], _integers(system, words)
     if not numbers:
-        return reduction.of_nothing(_backend(words))
+        return reduction.empty_result(_backend(words))
     value = reduction.of_integers(numbers)
     index = numbers.index(value) if reduction.locates else None
     return ReductionResult(value, index, len(numbers), 0, _backend(words))
@@ -288,16 +288,16 @@ def extrema(words: Array, system: NumberSystem, axes: tuple[int, ...], minimum: 
 
 def sums(words: Array, system: NumberSystem, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Exact sums along axes: Python ints (*reduced)."""
-    return _folded(np.add, system.decode(words), axes)
+    return _fold(np.add, system.decode(words), axes)
 
 
 def moments(words: Array, system: NumberSystem, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Exact sums of numbers and of their squares: Python ints (2, *reduced)."""
     numbers = system.decode(words)
-    return np.stack([_folded(np.add, numbers, axes), _folded(np.add, numbers * numbers, axes)])
+    return np.stack([_fold(np.add, numbers, axes), _fold(np.add, numbers * numbers, axes)])
 
 
-def _folded(ufunc: np.ufunc, numbers: NDArray[Any], axes: tuple[int, ...]) -> NDArray[np.object_]:
+def _fold(ufunc: np.ufunc, numbers: NDArray[Any], axes: tuple[int, ...]) -> NDArray[np.object_]:
     shape = reduced_shape(numbers.shape, axes)
     if not axes:
         return numbers
@@ -307,29 +307,29 @@ def _folded(ufunc: np.ufunc, numbers: NDArray[Any], axes: tuple[int, ...]) -> ND
 
 def axis_factors(words: Array, system: NumberSystem, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Products along axes: Python ints (1, *reduced)."""
-    return _folded(np.multiply, system.decode(words), axes)[None]
+    return _fold(np.multiply, system.decode(words), axes)[None]
 
 
 def join_axis_factors(factors: NDArray[np.object_], axes: tuple[int, ...]) -> NDArray[np.object_]:
-    """Products of products along axes."""
-    return _folded(np.multiply, factors[0], axes)[None]
+    """Multiply products along axes."""
+    return _fold(np.multiply, factors[0], axes)[None]
 
 
 def axis_products(
     factors: NDArray[np.object_], system: NumberSystem, mode: str, locate: Locate = int
 ) -> Array:
     """Words of products (1, *reduced)."""
-    found = encoded(factors.ravel().tolist(), factors, system, mode, locate)
+    found = encode_results(factors.ravel().tolist(), factors, system, mode, locate)
     return found.reshape(len(found), *factors.shape[1:])
 
 
 def factors(words: Array, system: NumberSystem) -> int:
-    """The product of all numbers."""
+    """Product of all numbers."""
     return math.prod(_integers(system, words))
 
 
 def product(factors: int, system: NumberSystem, mode: str) -> Any:
-    """The product as `mode` wants it: a number, with ``"flag"`` a pair of it and a bool."""
+    """Return the product as `mode` wants it: a number, or with ``"flag"`` a pair of number and bool."""
     lowest, highest = system.value_range
     if lowest <= factors <= highest:
         return (factors, False) if mode == "flag" else factors
@@ -340,30 +340,30 @@ def product(factors: int, system: NumberSystem, mode: str) -> Any:
 
 @dataclass(frozen=True)
 class IntegerScan(Scan[Any]):
-    """Running results of an associative ufunc of Python ints."""
+    """Running results of an associative ufunc, in Python ints."""
 
     ufunc: np.ufunc = np.add
 
     def total(self, block: Array) -> NDArray[np.object_]:
-        """The result along the axis."""
+        """Reduce a chunk along the axis."""
         found = self.ufunc.reduce(self.system.decode(block), axis=self.axis, keepdims=True)
         return np.asarray(found, dtype=object)
 
     def join(self, first: Any, second: Any) -> Any:
-        """The result of both."""
+        """Combine the totals of two chunks."""
         return self.ufunc(first, second)
 
     def results(self, block: Array, before: Any | None, place: Place) -> Array:
-        """Words of the running results."""
+        """Compute the running results of a chunk as words."""
         found = self.ufunc.accumulate(self.system.decode(block), axis=self.axis)
         if before is not None:
             found = self.ufunc(before, found)
-        words = encoded(found.ravel().tolist(), block, self.system, self.mode, place.flat_index)
+        words = encode_results(found.ravel().tolist(), block, self.system, self.mode, place.flat_index)
         return words.reshape(len(words), *block.shape[1:])
 
 
 def ordering(words: Array, system: NumberSystem) -> Ordering:
-    """Sort keys: the ranks of numbers among those of the chunk."""
+    """Sort keys: each number's rank in its chunk."""
     flat = words.reshape(len(words), -1)
     numbers = np.array([*_integers(system, words), None], dtype=object)[:-1]
     _, ranks = np.unique(numbers, return_inverse=True)
@@ -405,7 +405,7 @@ EVERYWHERE = table(
     Entry(rows.cummin, partial(IntegerScan, ufunc=np.minimum)),
     Entry(rows.ordering, ordering),
 )
-"""Rows that every system of integers has; its table says what it does in another way."""
+"""Rows that every system of integers has, unless its table replaces them."""
 
 INTEGERS = EVERYWHERE | table(
     Entry(rows.bitwise_count, bitwise_count),
@@ -416,4 +416,4 @@ INTEGERS = EVERYWHERE | table(
     Entry(rows.left_shift, left_shift),
     Entry(rows.right_shift, right_shift),
 )
-"""All rows, which a system without a table of its own has."""
+"""All rows of a system without a table of its own."""

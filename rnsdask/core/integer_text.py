@@ -12,7 +12,7 @@ from rnsdask.core.file_formats import format_of_begin
 
 _INTEGER = re.compile(rb"([+-]?)(?:([0-9]+)|0[xX]([0-9a-fA-F]+))")
 
-# Of a file of moduli, which may be a device or a pipe without an end.
+# A file of moduli may be a device or a pipe that never ends.
 _LONGEST_MODULI_LINE = 4096
 _MOST_MODULI_LINES = 2**20
 
@@ -20,10 +20,10 @@ _SHOWN = 40  # characters of a bad line that an error message repeats
 
 
 def read_moduli(stream: BinaryIO, name: str) -> list[int]:
-    """Read a file of moduli: one integer a line; blank lines and what follows a ``#`` do not count.
+    """Read a file of moduli: one integer a line; blank lines and text after a ``#`` are ignored.
 
-    InputError if a line is not an integer, or there is none, or there are too many. Whether they form a
-    moduli set is not checked here.
+    InputError if a line is not an integer, or there are no moduli or too many. Whether they form a moduli set
+    is not checked here.
     """
     moduli = []
     lines = iter(partial(stream.readline, _LONGEST_MODULI_LINE + 1), b"")
@@ -48,8 +48,8 @@ def read_moduli(stream: BinaryIO, name: str) -> list[int]:
 def to_decimal(value: SupportsIndex) -> str:
     """Write an integer of any length and type in decimal; a lazy one is computed.
 
-    Python's own ``str`` refuses those of more than 4300 digits unless told otherwise
-    (``sys.set_int_max_str_digits``), and takes a time that grows with the square of their number.
+    Python's own ``str`` refuses more than 4300 digits (unless ``sys.set_int_max_str_digits`` allows them),
+    and takes time quadratic in the number of digits.
     """
     try:
         integer = operator.index(value)
@@ -63,13 +63,14 @@ def to_decimal(value: SupportsIndex) -> str:
 def brief_decimal(value: int, longest: int = 20, kept: int = 5) -> tuple[str, int | None]:
     """Write an integer in decimal, or only its first and last digits if it is long.
 
-    The digits between are not computed, so that this is quick for integers of any length. Return text such as
-    ``"27404…01306"`` and the number of digits, 87; None of an integer that is whole. That has at most
-    `longest` digits; of longer ones as many as `kept`, at most half of that, are written at either end.
+    The digits in the middle are not computed: this is quick for any length. Return text such as
+    ``"27404…01306"`` and the number of digits, 87, or None if the text is complete. An integer of at most
+    `longest` digits is written completely; a longer one shows its first and last `kept` digits, at most half
+    of `longest`.
     """
     magnitude = abs(gmpy2.mpz(value))
     sign = "-" if value < 0 else ""
-    count = magnitude.num_digits(10)  # or 1 less
+    count = magnitude.num_digits(10)  # may be 1 too many
     if count <= longest:
         return f"{sign}{magnitude.digits(10)}", None
     head = magnitude // gmpy2.mpz(10) ** (count - kept)
@@ -82,13 +83,13 @@ def brief_decimal(value: int, longest: int = 20, kept: int = 5) -> tuple[str, in
 
 
 def number_text(value: int) -> str:
-    """One number among others: ``27404…01306 (87 digits)`` if it is long."""
+    """Write a number within a message: ``27404…01306 (87 digits)`` if it is long."""
     text, count = brief_decimal(value)
     return text if count is None else f"{text} ({count} digits)"
 
 
 def parse_integer(text: bytes) -> Any:
-    """Return the integer (`gmpy2.mpz`) that a text is, decimal or hexadecimal after ``0x``, or None."""
+    """Parse an integer, decimal or hexadecimal after ``0x``: a `gmpy2.mpz`, or None for any other text."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None

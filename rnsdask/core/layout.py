@@ -22,13 +22,13 @@ RESIDUE_DTYPE = np.dtype(np.uint32)
 """Type of a residue."""
 
 CHUNK_MULTIPLE = 128
-"""A default chunk's last length is a multiple of this: rows start at multiples of 512 bytes."""
+"""The last length of a default chunk is a multiple of this, so that rows start at multiples of 512 bytes."""
 
 DEFAULT_CHUNK_BYTES = 64 * 2**20
-"""Least size of a default chunk; the greatest is twice this."""
+"""Least size of a default chunk in bytes; chunks are smaller than twice this."""
 
 Chunks: TypeAlias = str | SupportsIndex | Sequence[Any] | Mapping[int, Any]
-"""Chunks along the axes of the numbers, in any way that Dask takes them."""
+"""Chunks along the axes of the numbers, in any form that Dask accepts."""
 
 
 def check_dense(array: Any, name: str) -> None:
@@ -51,8 +51,8 @@ def round_up(value: int, multiple: int) -> int:
 def default_chunk(n_moduli: int, count: int | None = None) -> int:
     """Return the default number of numbers in a chunk of a one-dimensional array.
 
-    It is the power of two that makes a chunk of 64 MiB or more and less than 128 MiB (but at least 128), or,
-    if the array is shorter, its length rounded up to a multiple of 128. The length may be unknown: None.
+    It is the power of two, at least 128, for which a chunk has from 64 MiB to less than 128 MiB. For a
+    shorter array it is the length, rounded up to a multiple of 128. None is an unknown length.
     """
     number_bytes = n_moduli * RESIDUE_DTYPE.itemsize
     least = -(-DEFAULT_CHUNK_BYTES // number_bytes)
@@ -61,12 +61,12 @@ def default_chunk(n_moduli: int, count: int | None = None) -> int:
 
 
 def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Turn the chunks that are asked of a store, which are all alike, into the length along each axis.
+    """Turn the chunks requested for a store, which are all alike, into the length along each axis.
 
-    ``"auto"`` is for chunks of 64 to 128 MiB; else one integer for each axis of `shape`, which is that of
-    numbers, or for all of them; -1 is the whole axis. A chunk longer than its axis is cut down to the axis
-    (along the last one a multiple of 128 to the next multiple of 128). An axis of length 0 is one that will
-    grow: its chunk is kept.
+    ``"auto"`` means chunks of 64 to 128 MiB. Otherwise give one integer for all axes of numbers, or one for
+    each axis of `shape`; -1 is the whole axis. A chunk longer than its axis is cut down to the axis (along
+    the last one, if it is a multiple of 128, to the axis rounded up to 128). An axis of length 0 will grow:
+    its chunk is kept.
     """
     check_shape(shape)
     if isinstance(chunks, str):
@@ -88,12 +88,12 @@ def check_shape(shape: Sequence[int]) -> None:
 
 
 def are_regular(chunks: Sequence[Sequence[int]]) -> bool:
-    """Whether chunks are all alike along each axis but for a shorter last one, as those of a store."""
+    """Whether chunks are all alike along each axis, but for a shorter last one, as in a store."""
     return all(all(c == axis[0] for c in axis[:-1]) and axis[-1] <= axis[0] for axis in chunks)
 
 
 def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Chunks of a store for an array in chunks: the same, or the longest along an axis where they differ."""
+    """Chunks for a store of a chunked array: the same, or the longest along an axis where they differ."""
     return normalize_chunks(tuple(max(1, *axis) for axis in chunks), shape, n_moduli)
 
 
@@ -124,9 +124,9 @@ def _chunk_lengths(chunks: object, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Fill a default chunk from the last axis upwards, so that a chunk's rows are as long as can be.
+    """Fill a default chunk from the last axis upwards, so that a chunk's rows are as long as possible.
 
-    An axis that will grow, which has length 0 yet, may grow beyond any chunk.
+    An axis of length 0 will grow, maybe beyond any chunk.
     """
     chunks = [default_chunk(n_moduli, shape[-1])]
     room = default_chunk(n_moduli) // chunks[0]
@@ -142,13 +142,13 @@ def chunk_grid(shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
 
 
 def are_consecutive(shape: Sequence[int], chunks: Sequence[int]) -> bool:
-    """Whether the chunks, one after the other, are the array in C order."""
+    """Whether the chunks, one after another, are the array in C order."""
     divided = [axis for axis, count in enumerate(chunk_grid(shape, chunks)) if count > 1]
     return not divided or math.prod(chunks[: divided[-1]]) == 1
 
 
 def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) -> None:
-    """Raise JobError unless the chunks, one after the other, are the array in C order."""
+    """Raise JobError unless the chunks, one after another, are the array in C order."""
     if not are_consecutive(shape, chunks):
         raise JobError(
             Message(
@@ -163,8 +163,8 @@ def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) ->
 def grid_indices(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Iterate over the indices of all chunks of a grid, in C order.
 
-    ``itertools.product``, by which NumPy's ``ndindex`` goes too, would make a list of each axis first:
-    gigabytes where a store says that it has millions of chunks.
+    ``itertools.product``, which NumPy's ``ndindex`` uses too, would first list each axis: gigabytes if a
+    store claims millions of chunks.
     """
     if not grid:
         yield ()
@@ -184,15 +184,15 @@ def chunk_slices(index: Sequence[int], shape: Sequence[int], chunks: Sequence[in
 
 
 def part_shape(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a chunk, cut at the array's edge; Dask has one along an axis of length 0 too."""
+    """Return the shape of a chunk, cut at the array's edge; an axis of length 0 has one chunk, as in Dask."""
     return tuple(min(c, s - i * c) for i, c, s in zip(index, chunks, shape, strict=True))
 
 
 def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
-    """Check that an array can hold residues under a moduli set, by its type and shape alone.
+    """Check by type and shape alone that an array can hold residues under a moduli set.
 
-    A NumPy, CuPy or Dask array is right if its dtype is ``uint32`` and its shape ``(n, *shape)`` with at
-    least one axis in `shape`, where n is the number of moduli, and no element is masked.
+    A NumPy, CuPy or Dask array is valid if its dtype is ``uint32``, its shape is ``(n, *shape)`` with n
+    moduli and at least one axis in `shape`, and no element is masked.
     """
     try:
         dtype, shape, ndim = residues.dtype, residues.shape, residues.ndim
@@ -217,7 +217,7 @@ def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
 def as_matrix(residues: Any) -> Any:
     """Return residues of shape (n, *shape) as (n, N), contiguous along N: a view where that is possible.
 
-    Rows may lie apart (the view of a longer array's columns stays one), as the kernels allow.
+    Rows may have gaps between them, as the kernels allow: columns of a longer array stay a view.
     """
     matrix = residues if residues.ndim == 2 else residues.reshape(residues.shape[RESIDUE_AXIS], -1)
     if matrix.shape[1] > 1 and matrix.strides[1] != matrix.itemsize:

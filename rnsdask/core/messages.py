@@ -1,4 +1,4 @@
-"""Messages for people, without secrets of URLs and control characters."""
+"""Messages for people, without secrets in URLs and without control characters."""
 
 import re
 import sys
@@ -9,9 +9,9 @@ from typing import Any
 HIDDEN = "***"
 _LISTED = 3
 
-# Of anything but HTTP and FTP a name alone is no secret: it may be a container, as in abfs://container@account/x.
-# A colon is a port's if digits and a slash follow. An unquoted key of S3 may have a slash in it.
-# One slash is what pathlib leaves of two.
+# Outside HTTP and FTP a name alone is not a secret: it may be a container, as in abfs://container@account/x.
+# A colon before digits and a slash is a port's. An unquoted key of S3 may contain a slash. pathlib turns two
+# slashes into one.
 _NAME_OF_SERVER = re.compile(r"\b((?:https?|ftps?):/{1,2})[^\s\"'<>@/:]+@", re.IGNORECASE)
 _PASSWORD = re.compile(
     r"\b([a-z][a-z0-9+.-]*:/{1,2})(?!\[)[^\s\"'<>@/:]*:(?!\d+/)[^\s\"'<>]*@", re.IGNORECASE
@@ -22,10 +22,10 @@ _URL = re.compile(r"\b[a-z][a-z0-9+.-]*:/{1,2}[^\s\"'<>]+", re.IGNORECASE)
 _VALUE = re.compile(r"([?&;#][^=?&;#\s]*=)[^?&;#\s]*[^?&;#\s:,.)]")
 
 
-def redacted(text: str) -> str:
-    """Return a text with the secrets of all URLs in it replaced by asterisks.
+def redact(text: str) -> str:
+    """Replace the secrets in all URLs of a text by asterisks.
 
-    Those are user and password before a server's name, and the values of all parameters.
+    Secrets are the user and password before a server's name, and the values of all parameters.
     """
     if ":/" not in text:
         return text
@@ -34,30 +34,30 @@ def redacted(text: str) -> str:
     return _URL.sub(lambda url: _VALUE.sub(rf"\1{HIDDEN}", url[0]), text)
 
 
-def redacted_fields(value: Any) -> Any:
-    """Return what JSON can hold with all texts in it redacted; of anything else, its text."""
+def redact_fields(value: Any) -> Any:
+    """Redact all texts in a value that JSON can hold; any other value becomes its redacted text."""
     if isinstance(value, str):
-        return redacted(value)
+        return redact(value)
     if isinstance(value, dict):
-        return {redacted(str(name)): redacted_fields(field) for name, field in value.items()}
+        return {redact(str(name)): redact_fields(field) for name, field in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [redacted_fields(item) for item in value]
-    return value if isinstance(value, bool | int | float | None) else redacted(str(value))
+        return [redact_fields(item) for item in value]
+    return value if isinstance(value, bool | int | float | None) else redact(str(value))
 
 
-def visible(text: str) -> str:
-    r"""Return a text with all that is not printable written as in Python, such as ``\x1b``; but tabs stay.
+def escape(text: str) -> str:
+    r"""Escape all unprintable characters of a text but tabs, as Python writes them: ``\x1b``.
 
-    Names of files, and what stores hold, may have anything in them: control characters, which a terminal
-    obeys, line ends, and bytes that are no text.
+    Names of files and contents of stores may hold anything: control characters that a terminal obeys, line
+    ends, and bytes that are not text.
     """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-def listed(names: Iterable[str]) -> str:
-    """The first few of some names, in order, and how many more there are."""
+def list_some(names: Iterable[str]) -> str:
+    """List the first few of some names, in order, and the number of those left out."""
     ordered = sorted(names)
     more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
     return ", ".join(ordered[:_LISTED]) + more
@@ -66,11 +66,11 @@ def listed(names: Iterable[str]) -> str:
 def tell(line: str) -> None:
     """Print a line on standard error; if that cannot be written, the message is dropped."""
     with suppress(OSError):
-        print(visible(redacted(line)), file=sys.stderr)
+        print(escape(redact(line)), file=sys.stderr)
 
 
 def size_text(count: float) -> str:
-    """Write a number of bytes for people."""
+    """Write a number of bytes with a unit, for people."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.4g} {unit}"

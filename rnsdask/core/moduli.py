@@ -20,9 +20,9 @@ MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
 
 MOST_MODULI = 2**20
-"""Most moduli of a set: more do not fit into the metadata of a store, of at most 16 MiB, 16 bytes each."""
+"""Most moduli of a set: at 16 bytes each, the 16 MiB of a store's metadata hold no more."""
 
-# Of transforms of this length and longer all primes are found in less than a second.
+# From this length on, all primes that have the transform are found in less than a second.
 _SHORT_LENGTH = 2**12
 
 LIMB_BITS = 32
@@ -30,32 +30,32 @@ LIMB_BITS = 32
 
 
 def as_integer(value: object, name: str) -> int:
-    """Convert any integer type (int, NumPy integer, gmpy2.mpz) to a Python int, losing nothing.
+    """Convert any integer type (int, NumPy integer, gmpy2.mpz) to a Python int without loss.
 
-    TypeError for anything else, Booleans and floating-point numbers included.
+    TypeError for anything else, including Booleans and floating-point numbers.
     """
     if type(value) is int:
         return value
-    graph = getattr(value, "__dask_graph__", None)  # which is a method, and gives None of what is in memory
+    graph = getattr(value, "__dask_graph__", None)  # a method, which returns None for an array in memory
     if graph is not None and graph() is not None:
         raise TypeError(must(name, f"be an integer, got a lazy {type(value).__name__}; compute it first"))
     try:
         if not isinstance(value, bool | np.bool_ | np.ndarray):
-            return operator.index(value)  # type: ignore[arg-type]  # whether it is one is the question
+            return operator.index(value)  # type: ignore[arg-type]  # raises unless it is an integer
     except TypeError:
         pass
     raise TypeError(must(name, f"be an integer, got {brief(value)} of type {type(value).__name__}"))
 
 
 def as_bool(value: object, name: str) -> bool:
-    """A bool of Python or NumPy as Python's; TypeError for anything else that would be true or false."""
+    """Convert a bool of Python or NumPy to Python's; TypeError for any other truth value."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise TypeError(must(name, f"be a bool, got {brief(value)}"))
 
 
 def check_moduli_set(moduli: object) -> None:
-    """Raise TypeError unless it is a moduli set."""
+    """Raise TypeError unless the argument is a ModuliSet."""
     if not isinstance(moduli, ModuliSet):
         way = ".for_bits(bits)" if isinstance(moduli, int) else "(integers)"
         kind = type(moduli).__name__
@@ -145,7 +145,7 @@ class ModuliSet:
         moduli: list[int] = []
         total = gmpy2.mpz(1)
         while (missing := bits + 1 - total.bit_length()) > 0:
-            # So many at once that all but the last of them are needed in any case.
+            # Take as many at once as are needed in any case, but for the last.
             some = list(islice(found, -(-missing // modulus_bits)))
             if not some:
                 raise ValueError(
@@ -242,7 +242,7 @@ class ModuliSet:
 
     @cached_property
     def product(self) -> int:
-        """The dynamic range M, the product of all moduli."""
+        """Dynamic range M, the product of all moduli."""
         return int(self.product_tree[-1][0])
 
     @cached_property
@@ -252,13 +252,13 @@ class ModuliSet:
 
     @cached_property
     def partial_products(self) -> tuple[int, ...]:
-        """The partial products M_i = M / m_i."""
+        """Partial products M_i = M / m_i."""
         product = gmpy2.mpz(self.product)
         return tuple(int(product // m) for m in self.moduli)
 
     @cached_property
     def partial_inverses(self) -> tuple[int, ...]:
-        """The partial inverses w_i: the inverse of M_i modulo m_i, 0 < w_i < m_i."""
+        """Partial inverses w_i: the inverse of M_i modulo m_i, 0 < w_i < m_i."""
         return tuple(partial_inverses(self.product_tree))
 
     def value_range(self, signed: bool = False) -> tuple[int, int]:
@@ -291,7 +291,7 @@ class ModuliSet:
 
     @cached_property
     def _hash(self) -> int:
-        # Kept, for caches of constants ask for it in every call.
+        # Cached: caches of constants hash the set in every call.
         return hash(self.moduli)
 
     def __len__(self) -> int:
@@ -306,13 +306,13 @@ class ModuliSet:
     def __repr__(self) -> str:
         if len(self) <= 4:
             return f"ModuliSet({list(self.moduli)})"
-        # The width of a modulus is that of its residues: 2**32 counts as 32 bits.
+        # The width of a modulus is that of its greatest residue: 2**32 counts as 32 bits.
         narrowest, widest = (min(self.moduli) - 1).bit_length(), (max(self.moduli) - 1).bit_length()
         width = f"{widest}" if narrowest == widest else f"{narrowest} to {widest}"
         return f"ModuliSet({len(self)} moduli of {width} bits, M of {self.bits} bits)"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the cached constants: they are cheaper to compute again than to send.
+        # Without the cached constants: computing them again is cheaper than sending them.
         return {"moduli": self.moduli}
 
     def __dask_tokenize__(self) -> tuple[str, tuple[int, ...]]:
@@ -320,7 +320,7 @@ class ModuliSet:
 
 
 def fewest_moduli(lowest: int, highest: int, signed: bool) -> ModuliSet:
-    """The fewest of the largest 32-bit moduli whose range, signed or not, holds two numbers and all between.
+    """Fewest of the largest 32-bit moduli whose range, signed or not, holds all integers between two.
 
     Without `signed`, a negative number counts as 0.
     """
@@ -336,9 +336,9 @@ def fewest_moduli(lowest: int, highest: int, signed: bool) -> ModuliSet:
 
 
 def first_moduli(count: int) -> ModuliSet:
-    """The first moduli of the sequence that :meth:`ModuliSet.for_bits` takes: 2**32, 2**32 - 1 and so on.
+    """First moduli of the sequence that :meth:`ModuliSet.for_bits` takes: 2**32, 2**32 - 1 and so on.
 
-    Each set is a prefix of all longer ones, and the same object for the same count while it is cached.
+    Each set is a prefix of all longer ones. While it is cached, one count gives one object.
     """
     _check_count(count, "it")
     return _first_moduli(count)
@@ -351,20 +351,20 @@ def _first_moduli(count: int) -> ModuliSet:
 
 @lru_cache(2)
 def _long_sequence(levels: int) -> ModuliSet:
-    """The first 2**levels moduli of the sequence."""
+    """First 2**levels moduli of the sequence."""
     return ModuliSet._from_checked(tuple(islice(greedy_coprime(MODULUS_MAX, -1, 1), 1 << levels)))
 
 
 def unchecked_set(moduli: Iterable[int]) -> ModuliSet:
-    """The set of moduli from 2 to 2**32 that are known to be pairwise coprime, such as different primes.
+    """Make a set of moduli from 2 to 2**32 known to be pairwise coprime, such as distinct primes.
 
-    To check thousands of them takes long.
+    Checking thousands of them takes long.
     """
     return ModuliSet._from_checked(tuple(moduli))
 
 
 def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
-    """Raise ValueError unless the moduli are pairwise coprime integers from 2 to 2**bits, at least one."""
+    """Raise ValueError unless there are moduli, all from 2 to 2**bits and pairwise coprime."""
     if not moduli:
         raise ValueError("a moduli set needs at least one modulus, got none")
     _check_count(len(moduli), "it")
@@ -382,7 +382,7 @@ def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
 
 
 def _check_count(count: int, what: str) -> None:
-    """Raise ValueError if `what` takes so many moduli that no store can hold the set."""
+    """Raise ValueError if `what` needs more moduli than a store can hold."""
     if count > MOST_MODULI:
         raise ValueError(
             f"{what} takes {abbreviate(count)} moduli or more; a set has at most {MOST_MODULI} moduli, "

@@ -26,10 +26,10 @@ S = TypeVar("S", bound="NumberSystem")
 _LIMB_BITS = 32
 
 ENTRY_POINTS = "rnsdask.number_systems"
-"""Group of entry points by which packages declare classes of arrays, each by its system's name in stores."""
+"""Entry point group in which packages declare classes of arrays, each by its system's name in stores."""
 
 RESIDUES = "rns"
-"""Name in stores of the system of integers as residues."""
+"""Name in stores of the system that holds integers as residues."""
 
 _OWN = {
     RESIDUES: "rnsdask.rns.system:RNS",
@@ -41,18 +41,18 @@ _OWN = {
 """Modules and classes of the package's own systems, by their names in stores."""
 
 _IMPORTED: dict[str, type["NumberSystem"]] = {}
-"""Classes of systems by their names in stores, as far as this process has imported them."""
+"""Classes of systems by their names in stores, for those that this process has imported."""
 
 
 class NumberSystem(ABC):
     """How integers are written as rows of machine words: a frozen value, hashable and picklable.
 
-    An array of numbers is an array of words, ``(rows, *shape)``, and its system. Operations ask the system;
-    two operands go together when their systems have :meth:`same_numbers`.
+    An array of numbers is an array of words, ``(rows, *shape)``, and its system. Operations ask the system.
+    Two operands fit together if :meth:`same_numbers` of their systems says so.
     """
 
     array_type: ClassVar[Any]
-    """The class of arrays of the system, which puts itself here."""
+    """The array class of the system, which registers itself here."""
 
     range_kind: str = ""
     """Name of the range in errors, such as "signed"."""
@@ -61,56 +61,56 @@ class NumberSystem(ABC):
     """Name of the words in errors."""
 
     stored_as: ClassVar[str]
-    """Name of the systems of the class in stores and on the command line; by default ``module.Class``."""
+    """Name of the class's systems in stores and on the command line; by default ``module.Class``."""
 
     required_fields: ClassVar[tuple[str, ...] | None] = None
-    """Names of :meth:`stored_fields` that no store lacks, in the order in which its checksum covers them.
+    """Names of the :meth:`stored_fields` that every store has, in the order that its checksum covers.
 
-    None for all that a store has, in alphabetical order.
+    None means all fields of a store, in alphabetical order.
     """
 
     number_is: ClassVar[str] = "number"
     numbers_are: ClassVar[str] = "integers"
-    """Names of a number in messages, and of numbers as ``rnsdask info`` counts them."""
+    """Singular and plural name of a number, for messages and ``rnsdask info``."""
 
     way_to_residues: ClassVar[Message] = Message(Way.LIMBS, " makes limbs of them")
-    """How to get residues of stored numbers, for jobs that take no others."""
+    """Way to residues of stored numbers, for jobs that take only residues."""
 
     table_name: ClassVar[str] = "rnsdask.core.generic:INTEGERS"
     """Name of the table of rows, such as ``rnsdask.tables.residues:TABLE``, which may import this value.
 
-    Without one, the system has all that follows from :meth:`encode` and :meth:`decode`.
+    Without one, the system has the rows that :meth:`encode` and :meth:`decode` suffice for.
     """
 
     lacks: ClassVar[str] = "it has no such operation"
-    """Why the table lacks an operation, as errors say it."""
+    """Reason why the table lacks an operation, for errors."""
 
     ways_out: ClassVar[Mapping[str, Message]] = {}
-    """Ways to other systems by the names of their tables, as errors say them; the shortest ways first."""
+    """Ways to other systems by the names of their tables, for errors; the shortest way first."""
 
     conversions: ClassVar[Mapping[str, Conversion]] = {}
     """Conversions to other systems by the names of their tables, for errors of arrays that do not mix."""
 
     wider: ClassVar[str] = "no other integers have words"
-    """How to hold an integer that is out of range, as an error beside an array says it."""
+    """Way to hold an integer that is out of range, for errors of operations with arrays."""
 
     overflows: ClassVar[bool] = True
-    """Whether results may be out of range."""
+    """Whether results may be out of the system's range."""
 
     extends: ClassVar[bool] = False
-    """Whether systems of the kind know bounds, and meet and hold results in others of more words."""
+    """Whether such systems know bounds, and can hold operands and results in a system of more words."""
 
     arrays_beside: ClassVar[int] = 0
-    """Arrays of a chunk's size that operations hold beside those of :data:`.FOOTPRINTS`."""
+    """Arrays of a chunk's size that operations hold in addition to their :data:`.FOOTPRINTS`."""
 
     bound: int | None = None
-    """Greatest magnitude of a number, where something is known of it."""
+    """Greatest magnitude of a number, if a bound is known."""
 
     source: WideModuli | None = None
-    """Moduli beyond 2**32 that the numbers were given under, and that the system's moduli replace."""
+    """Moduli beyond 2**32 that the numbers were given under; the system's moduli replace them."""
 
     grows: bool = False
-    """Whether results take more moduli where they need them, instead of overflowing."""
+    """Whether results take more moduli as needed, instead of overflowing."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -120,7 +120,7 @@ class NumberSystem(ABC):
 
     @property
     def table(self) -> Table:
-        """The rows of the system, by name."""
+        """Rows of the system by name."""
         return table_at(self.table_name)
 
     def apply(self, row: Row[P, R], *blocks: P.args, **options: P.kwargs) -> R:
@@ -132,46 +132,46 @@ class NumberSystem(ABC):
         return result
 
     def lacking(self, row: Row[..., Any]) -> Message:
-        """Text of an error for an operation that the table lacks, with the way to a system that has it."""
+        """Return an error's text for an operation that the table lacks, with the way to one that has it."""
         ways = (way for table, way in self.ways_out.items() if row.name in table_at(table))
         return with_ways(self.lacks, *islice(ways, 1))
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
-        """Type of a word."""
+        """NumPy type of a word."""
         return np.dtype(np.uint32)
 
     @property
     @abstractmethod
     def rows(self) -> int:
-        """Words of a number."""
+        """Number of words of a number."""
 
     @property
     def residue_moduli(self) -> ModuliSet | None:
-        """Moduli of the residues among the words; None where words are anything else."""
+        """Moduli of the residues among the words, or None if the words are not residues."""
         return None
 
     @property
     def words32(self) -> int:
-        """Words of a number in units of 32 bits, from which the sizes of chunks are computed."""
+        """Number of words of a number in units of 32 bits, which determines the sizes of chunks."""
         return self.rows * self.word_dtype.itemsize // 4
 
     @property
     @abstractmethod
     def value_range(self) -> tuple[int, int]:
-        """The lowest and the highest number that the words can hold."""
+        """Lowest and highest number that the words can hold."""
 
     @property
     def known_range(self) -> tuple[int, int]:
-        """The lowest and the highest number that the array may hold, by its range and bound."""
+        """Lowest and highest number that the array may hold, by its range and bound."""
         return self.value_range
 
     def with_bound(self, bound: int | None) -> Self:  # noqa: ARG002  (for systems that know one)
-        """Return the same system with another bound, or without; itself if it knows none."""
+        """Return the same system with another bound or none, or itself if it knows no bounds."""
         return self
 
     def holding(self, *ranges: tuple[int, int]) -> Self:
-        """Return the same system with the bound that ranges of numbers give, if it knows one."""
+        """Return the same system with the bound that ranges of numbers imply, if it knows bounds."""
         if not self.extends:
             return self
         low, high = self.value_range
@@ -180,71 +180,71 @@ class NumberSystem(ABC):
         return self if bound == self.bound else self.with_bound(bound)
 
     def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:  # noqa: ARG002
-        """Rows and type of factors of products along axes, by the mode of overflow: Python ints."""
+        """Number of rows and type of the factors of products along axes, by the mode of overflow."""
         return 1, np.dtype(object)
 
     def wrapped(self, value: int) -> int:
-        """Return the number of the range that stands for any integer, where results wrap."""
+        """Reduce any integer into the range, for systems whose results wrap."""
         lowest, highest = self.value_range
         return lowest + (value - lowest) % (highest - lowest + 1)
 
     def wide_system(self, bits: int | None) -> Any:  # noqa: ARG002  (without residues)
-        """Return a signed RNS that holds numbers of so many bits, or as long as these.
+        """Return a signed RNS for numbers of `bits` bits, or by default for all numbers of this system.
 
-        None of systems without rows that residues of more moduli do for them.
+        None for a system none of whose rows are computed through residues of more moduli.
         """
         return None
 
     def exact_system(self, row: Row[..., Any], other: Any) -> Any:  # noqa: ARG002  (where words have one size)
-        """Return the system that holds each result of a row of numbers of two systems, or None."""
+        """Return a system that holds all exact results of a row on operands of two systems, or None."""
         return None
 
     def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002
         """Draw words (rows, *shape) of numbers uniform in the range, or within the bound, in NumPy.
 
-        TypeError if numbers of the system are not drawn.
+        TypeError if the system has no random numbers.
         """
         raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {self!r}")
 
     def bound_of(self, integers: Any) -> int | None:  # noqa: ARG002  (for systems that know bounds)
-        """Return the greatest magnitude of integers as :func:`.flat_values` returns them, if it is of use."""
+        """Return the greatest magnitude of integers from :func:`.flat_values`, if it is useful as a bound."""
         return None
 
     def bound_of_products(self, terms: int) -> int | None:  # noqa: ARG002  (for systems that know bounds)
-        """Return a bound of the products of so many numbers, if it shows that all are in range; else None."""
+        """Return a bound of the products of `terms` numbers if it proves them in range, else None."""
         return None
 
     def for_range(self, lowest: int, highest: int, *, signed: bool | None = None) -> Any:  # noqa: ARG002
-        """Return the system for numbers of a range beside those of this one: itself, unless it grows.
+        """Return the system for numbers of a range in operations with this one: itself, unless it grows.
 
-        One that grows takes the fewest moduli, and a sign if it is `signed`, by default as this one, or has
-        to be.
+        A system that grows takes the fewest moduli. It has a sign if `signed` says so (by default as in this
+        one) or negative numbers require it.
         """
         return self
 
     def identifying_words(self, words: Any) -> Any:
-        """Return words that unequal numbers differ in, of words (rows or more, *shape): maybe a view."""
+        """Return the words (rows or more, *shape) in which unequal numbers differ, maybe as a view."""
         return words[: self.rows]
 
     def sufficient(self, words: Any) -> tuple["NumberSystem", Any]:
-        """Return a system and words (rows, *shape) of the same numbers, no more than tell them apart."""
+        """Return a system and words (rows, *shape) of the same numbers, as short as keeps them distinct."""
         return self, words
 
     @abstractmethod
     def encode(self, values: Any) -> NDArray[Any]:
         """Write integers as words, ``(rows, *shape)``.
 
-        TypeError or ValueError, with its position, for a value that is no integer, or out of range.
+        TypeError for a value that is not an integer, ValueError for one out of range; both name its position.
         """
 
     @abstractmethod
     def decode(self, words: Any) -> NDArray[np.object_]:
-        """Read words of NumPy or CuPy as Python ints, an object array of shape ``shape``."""
+        """Convert words of NumPy or CuPy to Python ints, an object array of shape ``shape``."""
 
     def limbs_of(self, words: Any) -> Any:
-        """Words (rows, N) of NumPy or CuPy as 32-bit limbs, uint32 (N, L), least significant first.
+        """Convert words (rows, N) of NumPy or CuPy to 32-bit limbs, uint32 (N, L), least significant first.
 
-        In two's complement if :attr:`is_signed`, and as many as hold any number.
+        Limbs are in two's complement if :attr:`is_signed`; L suffices for every number of the range.
         """
         count = max(end.bit_length() for end in self.value_range) // _LIMB_BITS + 1
         size = count * _LIMB_BITS // 8
@@ -252,9 +252,9 @@ class NumberSystem(ABC):
         return np.asarray(np.frombuffer(data, "<u4").astype(np.uint32).reshape(-1, count), like=words)
 
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
-        """Words (rows, N) of NumPy's or CuPy's contiguous limbs (N, L), in two's complement if `signed`.
+        """Convert contiguous limbs (N, L), in two's complement if `signed`, to words (rows, N).
 
-        ValueError if a number is out of range; it names the first, and its index as `locate` turns it.
+        ValueError if a number is out of range; it names the first one, at the index that `locate` gives.
         """
         host = limbs if isinstance(limbs, np.ndarray) else limbs.get()
         numbers = [int.from_bytes(row.astype("<u4").tobytes(), "little", signed=signed) for row in host]
@@ -270,10 +270,10 @@ class NumberSystem(ABC):
         return self.value_range[0] < 0
 
     def check_words(self, words: Any) -> None:
-        """Check type and shape of a NumPy, CuPy or Dask array of words, not its contents.
+        """Check the type and shape of a NumPy, CuPy or Dask array of words, not its contents.
 
-        It must have the type :attr:`word_dtype`, a row for each word, and an axis of numbers, and not be
-        masked.
+        It must have the type :attr:`word_dtype`, a row for each word and at least one axis of numbers, and
+        must not be masked.
         """
         try:
             dtype, shape, ndim = words.dtype, words.shape, words.ndim
@@ -291,20 +291,20 @@ class NumberSystem(ABC):
             )
 
     def same_numbers(self, other: "NumberSystem") -> bool:
-        """Whether words of the other system mean the same numbers: what is known of their size may differ."""
+        """Whether words of the other system mean the same numbers; their bounds may differ."""
         return self == other
 
     def mismatch(self, other: Any) -> str:
-        """Text of an error for operands in this system and in another one of its kind."""
+        """Return an error's text for operands in this system and in another one of its kind."""
         return f"operands are of different number systems: {self!r} and {other!r}"
 
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
-        """The error of an exact result out of range, at a flat index of the array."""
+        """Make the error for an exact result out of range, at a flat index of the array."""
         bits = max(end.bit_length() for end in self.value_range) + self.is_signed
         return RNSOverflowError.of_value(value, index, bits, self.is_signed)
 
     def check_wraps(self) -> None:
-        """Raise ValueError if wrapping would reduce modulo moduli that the user did not give."""
+        """Raise ValueError if results would wrap modulo moduli that the user did not choose."""
         if self.source is not None:
             raise ValueError(
                 Message(
@@ -320,17 +320,17 @@ class NumberSystem(ABC):
 
     @abstractmethod
     def __dask_tokenize__(self) -> Any:
-        """Identity of the system for Dask's tokens; numbers of any length become short text."""
+        """Return the system's identity for Dask's tokens; long numbers become short text."""
 
     @abstractmethod
     def __str__(self) -> str:
-        """Text of the system in an array's repr."""
+        """Return the system's text in an array's repr."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
 
     def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
-        """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1."""
+        """Return the words of one integer as an operand: (rows, 1, ..., 1) with `ndim` axes of length 1."""
         lowest, highest = self.value_range
         if not lowest <= value <= highest:
             raise NumberError(with_ways(self.out_of_range(f"operand {abbreviate(value)}"), self.wider))
@@ -340,24 +340,24 @@ class NumberSystem(ABC):
         return self.encode([value])
 
     def details(self) -> dict[str, str]:
-        """Properties of the system for people: names and values, a few words each."""
+        """Return the system's properties for people: names and values of a few words."""
         return {}
 
     # ---- in stores and on the command line ----------------------------------------------------------------
 
     def stored_fields(self) -> dict[str, Any]:
-        """Fields of a store's attribute that say which system it is: values of JSON.
+        """Return the fields of a store's attribute that identify the system, as JSON values.
 
-        By default those of the dataclass.
+        By default these are the dataclass's fields.
         """
         return {field.name: getattr(self, field.name) for field in _fields_of(type(self))}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the system that fields of a store's attribute name, which may be anyone's.
+        """Return the system that fields of a store's attribute describe; the fields are not trusted.
 
-        TypeError or ValueError if there is none; the message names the field. Of the fields, those of
-        :attr:`required_fields` are there.
+        The :attr:`required_fields` are known to be present. TypeError or ValueError, which names the field,
+        if there is no such system.
         """
         known = {field.name for field in _fields_of(cls)}
         if unknown := sorted(stored.keys() - known):
@@ -365,7 +365,7 @@ class NumberSystem(ABC):
         return cls(**stored)
 
     def with_exact_bound(self, bound: SupportsIndex) -> Self:
-        """Return the system with a bound as it is: ValueError if it is beyond the range."""
+        """Return the system with exactly this bound: ValueError if it is beyond the range."""
         value, greatest = as_integer(bound, "bound"), max(map(abs, self.value_range))
         if not 0 <= value <= greatest:
             raise ValueError(f"bound must be from 0 to {abbreviate(greatest)}, got {abbreviate(value)}")
@@ -373,10 +373,10 @@ class NumberSystem(ABC):
         return bounded
 
     def first_invalid(self, words: Any) -> int | None:
-        """Flat index of the first number whose words (rows, *shape) are those of none; None if all are right.
+        """Return the flat index of the first number with invalid words (rows, *shape), or None.
 
-        Residues are known to be below their moduli. By default words are right that :meth:`encode` makes of
-        what :meth:`decode` reads.
+        Residues are known to be below their moduli. By default words are valid if :meth:`encode` returns them
+        for the value that :meth:`decode` reads.
         """
         if self.residue_moduli is not None and self.rows == len(self.residue_moduli):
             return None
@@ -392,13 +392,14 @@ class NumberSystem(ABC):
             return False
 
     def fault_of(self, words: list[int]) -> str:
-        """Say what is wrong with the words of a number, as in ``has the sign 2``."""
+        """Describe why the words of a number are invalid, as in ``has the sign 2``."""
         return f"has the {self.words_are} {brief(words)}, which no {self.number_is} has"
 
     def first_contradiction(self, words: Any) -> tuple[int, str] | None:  # noqa: ARG002  (for systems that say more)
-        """Flat index of the first number of right words that contradicts the system, and how; None without.
+        """Return the flat index of the first number that contradicts the system, with a description, or None.
 
-        That is one beyond the bound, or one whose words contradict one another, as in ``is 7, beyond 5``.
+        The words are valid, but the number is beyond the bound, or its words contradict one another, as in
+        ``is 7, beyond 5``.
         """
         return None
 
@@ -412,12 +413,12 @@ class NumberSystem(ABC):
 
     @property
     def wraps_modulo(self) -> str:
-        """The integer modulo which results wrap, as messages call it."""
+        """Modulus of results that wrap, as messages call it."""
         lowest, highest = self.value_range
         return abbreviate(highest - lowest + 1)
 
     def out_of_range(self, what: str, owner: str = "the moduli set") -> ValueError:
-        """The error of a number outside the range, named as in ``operand 5``."""
+        """Make the error for a number outside the range, named as in ``operand 5``."""
         return out_of_range(what, self.value_range, self.range_kind, owner)
 
 
@@ -426,10 +427,10 @@ def _fields_of(system_type: type[NumberSystem]) -> list[Any]:
 
 
 def system_type(name: str) -> type[NumberSystem]:
-    """Find the class of systems of a name in stores.
+    """Find the class of systems by its name in stores.
 
-    It is one of the package's, or one that this process has imported, or an entry point of the group
-    :data:`ENTRY_POINTS` leads to it. LookupError if there is none; the message says how to get it.
+    It may be the package's own, imported by this process, or provided by an entry point of the group
+    :data:`ENTRY_POINTS`. LookupError if there is none; the message names the way to get it.
     """
     if name not in _IMPORTED and name in _OWN:
         resolve_name(_OWN[name])
@@ -446,7 +447,7 @@ def system_type(name: str) -> type[NumberSystem]:
 
 
 def with_source_of(system: S, *others: NumberSystem) -> S:
-    """The system of numbers of all systems: it has a source if one of them does, the first one's."""
+    """Return the system with the first `source` that one of the given systems has, if any."""
     if system.grows and not all(other.grows for other in others):
         system = replace(system, grows=False)  # type: ignore[type-var]  # a dataclass
     for other in others:
@@ -456,6 +457,6 @@ def with_source_of(system: S, *others: NumberSystem) -> S:
 
 
 def check_source(source: WideModuli | None) -> None:
-    """Raise TypeError if the source of a system is not one."""
+    """Raise TypeError if a system's `source` is of another type."""
     if not isinstance(source, WideModuli | None):
         raise TypeError(f"source must be WideModuli or None, got {type(source).__name__}")

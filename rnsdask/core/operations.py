@@ -1,4 +1,4 @@
-"""The element-wise operations, what each is in Python integers; and the memory of every operation."""
+"""The element-wise operations, evaluated in Python integers, and the memory of every operation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Operation:
     Attributes
     ----------
     name : str
-        Also that of the kernels, and of the public function.
+        Name of the kernels and of the public function, too.
     evaluate : callable
         The operation on Python integers, or on NumPy arrays of them.
     terms : tuple of (sign, indices of the operands that are multiplied)
@@ -34,7 +34,7 @@ class Operation:
         return all(len(factors) == 1 for _, factors in self.terms)
 
 
-# kernels/include/rns/operations.cuh lists the same, on residues.
+# kernels/include/rns/operations.cuh has the same list for residues.
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -50,19 +50,19 @@ OPERATIONS = {
 
 
 class Footprint(NamedTuple):
-    """Memory that a task of an operation takes beside the chunks that it reads.
+    """Memory of an operation's task on top of the chunks that it reads.
 
     Attributes
     ----------
     arrays : int
-        Arrays of a chunk's size, those of its results and of what is written among them.
+        Arrays of a chunk's size: results and intermediate arrays.
     words : int
-        Words for each number beside these, whatever the number's size: keys, indices, flags, Python ints.
+        Further words for each number, whatever the number's size: keys, indices, flags, Python ints.
     workspace : int
         Bytes of tables of fixed size on a GPU.
     passes : float
-        How much a GPU computes with what it reads, so that several GPUs gain time: 1 is about a second for
-        each GB, and 0 less time than reading takes.
+        GPU work relative to the data read, which decides whether several GPUs gain time: 1 is about a second
+        for each GB, 0 is less time than reading takes.
     """
 
     arrays: int
@@ -72,10 +72,10 @@ class Footprint(NamedTuple):
 
 
 BY_INTEGERS = 100
-"""Words for each number where Python ints are made of all of them."""
+"""Words for each number where all of them become Python ints."""
 
 _POWER_TABLES = 3 * 2**26
-"""Bytes of the powers by which a GPU raises limbs modulo integers."""
+"""Bytes of the powers that raise limbs modulo integers on a GPU."""
 
 FOOTPRINTS = {
     # Reductions and scans.
@@ -93,18 +93,18 @@ FOOTPRINTS = {
     **dict.fromkeys(("import", "export"), Footprint(2, 4)),
     "residues": Footprint(6, 4),
     "verify": Footprint(0, 6),
-    # Products and matrices; images of matrices, and their number, come on top.
+    # Products and matrices; the memory of matrix images, and their number, are added to this.
     "ntt": Footprint(6, 0),
     "convolve": Footprint(17, 10),
     "powmod": Footprint(17, 16, _POWER_TABLES, passes=1),
-    "batchgcd": Footprint(40, 30, passes=1),  # one array a level of the tree
-    "eval": Footprint(1, 0, _POWER_TABLES),  # and what its steps take
+    "batchgcd": Footprint(40, 30, passes=1),  # one array for each level of the tree
+    "eval": Footprint(1, 0, _POWER_TABLES),  # plus the footprints of its steps
     **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20, passes=1)),
 }
 """Footprints of jobs by the names of their commands."""
 
 STEP = Footprint(1, 30)
-"""Footprint of a step of an expression, where nothing else is known of it."""
+"""Footprint of a step of an expression without an entry of its own."""
 
 LONG_ROWS, LONG_PRODUCT = 2047, Footprint(5, 0)
-"""Limbs above which products are formed by transforms, and what those take beside the row's footprint."""
+"""Limbs above which products use transforms, and the memory of these on top of the row's footprint."""

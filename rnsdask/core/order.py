@@ -10,8 +10,8 @@ class Ordering:
     """Sort keys of numbers, flattened.
 
     A number is less than another one if its key is, uint64 (N,), by more than `slack`. Equal numbers have
-    equal keys, and rows of `words` (r, N) tell unequal ones apart. `digits` gives, for indices (k,), uint32
-    (d, k) that compare as the numbers do, from the last row, the most significant, to the first.
+    equal keys; unequal numbers differ in a row of `words` (r, N). For indices (k,), `digits` returns uint32
+    (d, k) that compare as the numbers do; the last row is the most significant.
     """
 
     keys: Any

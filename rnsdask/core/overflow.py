@@ -9,11 +9,11 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ways import Kind, Message, Setting, Way, must
 
 OVERFLOW_MODES = ("raise", "wrap", "flag", "extend")
-"""An error; the result modulo M; the same with a mask of those that overflowed; or more moduli."""
+"""Modes: an error, the result modulo M, that with a mask of the overflows, or more moduli."""
 
 _mode: ContextVar[str | None] = ContextVar("rnsdask_overflow", default=None)
 
-set_overflow: Callable[[], str | None] = _mode.get
+get_overflow: Callable[[], str | None] = _mode.get
 """Return the mode that :func:`errstate` has set, or None."""
 
 
@@ -21,30 +21,29 @@ set_overflow: Callable[[], str | None] = _mode.get
 def errstate(*, overflow: str) -> Iterator[None]:
     """Set what operations do on overflow, for the operations called inside a ``with`` statement.
 
-    A lazy operation keeps what was set when it was called, not when it is computed. Outside, arrays made
-    without moduli, bits or a number system extend, and all others raise.
+    A lazy operation keeps the mode that was set when it was called, not when it is computed. Outside, arrays
+    made without moduli, bits or a number system extend, and all others raise.
 
     Parameters
     ----------
     overflow : {"raise", "wrap", "flag", "extend"}
         ``"raise"``: :class:`.RNSOverflowError`; ``"wrap"``: results are modulo M; ``"flag"``: an operation
         returns a pair, the result modulo M and a Boolean array that is true where the exact result is out of
-        range; ``"extend"``: results of RNSArrays have the fewest moduli that their bounds need, and a sign
-        if they may be negative, so that none is out of range. Arrays of other kinds do not extend: they
-        raise.
+        range; ``"extend"``: results of RNSArrays have the fewest moduli that their bounds need, and a sign if
+        they may be negative, so that all are in range. Arrays of other kinds do not extend: they raise.
 
     Raises
     ------
     ValueError
         If `overflow` is not one of these.
     """
-    with overflow_set(_checked(overflow)):
+    with use_overflow(_check_mode(overflow)):
         yield
 
 
 @contextmanager
-def overflow_set(overflow: str | None) -> Iterator[None]:
-    """Set a known mode as :func:`errstate` does; None sets what holds outside of all blocks."""
+def use_overflow(overflow: str | None) -> Iterator[None]:
+    """Set a known mode as :func:`errstate` does; None is the default outside of all blocks."""
     token = _mode.set(overflow)
     try:
         yield
@@ -55,10 +54,10 @@ def overflow_set(overflow: str | None) -> Iterator[None]:
 def chosen_mode(overflow: str | None, *systems: NumberSystem) -> str:
     """Return the mode of an operation on numbers of some systems.
 
-    It is the one that the operation is called with, else the one that :func:`errstate` set, else ``"extend"``
-    if all systems grow, else ``"raise"``.
+    It is the operation's argument, else the mode that :func:`errstate` set, else ``"extend"`` if all systems
+    grow, else ``"raise"``.
     """
-    mode = _mode.get() if overflow is None else _checked(overflow)
+    mode = _mode.get() if overflow is None else _check_mode(overflow)
     if mode is None:
         mode = "extend" if systems and all(system.grows for system in systems) else "raise"
     return mode
@@ -68,8 +67,8 @@ def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
     """Return the mode of an operation whose operands have been extended, or do not extend.
 
     It is ``"wrap"`` where nothing overflows, ``"raise"`` where :func:`errstate` says ``"extend"``. TypeError
-    if a mode is asked for of a system whose results do not overflow; ValueError if it is ``"extend"``, or
-    numbers of a system do not wrap.
+    if a mode is given for a system whose results do not overflow; ValueError if it is ``"extend"``, or if it
+    is ``"wrap"`` and numbers of a system do not wrap.
     """
     if not all(system.overflows for system in systems):
         if overflow is not None:
@@ -101,7 +100,7 @@ def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
     return mode
 
 
-def _checked(overflow: str) -> str:
+def _check_mode(overflow: str) -> str:
     if overflow not in OVERFLOW_MODES:
         raise ValueError(must("overflow", f"be one of {', '.join(OVERFLOW_MODES)}, got {overflow!r}"))
     return overflow

@@ -1,4 +1,4 @@
-"""Places of chunks in an array, for indices of numbers and for messages that name one."""
+"""Places of chunks in an array, to convert indices of numbers and to name them in messages."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,9 +14,8 @@ Locate: TypeAlias = Callable[[int], int]
 class Place:
     """Place of a chunk in its array.
 
-    `index` is its index in the grid of chunks, `location` the part of the array that it is, a start and a
-    stop along each axis. `shape` is that of the whole array; where Dask does not know it, as after a
-    selection, its lengths are not numbers.
+    `index` is its index in the grid of chunks; `location` is its part of the array, a start and a stop along
+    each axis. `shape` is the whole array's; lengths that Dask does not know, as after a selection, are NaN.
     """
 
     index: tuple[int, ...]
@@ -40,10 +39,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Grid:
-    """The chunks of an array of a shape, written so briefly that each task on a chunk can have it.
+    """Grid of an array's chunks, stored so compactly that each task on a chunk can have it.
 
-    `lengths` has of each axis the length of all chunks but the last, or where they differ a table of where
-    they begin and the last one ends.
+    `lengths` has an entry for each axis: the length of all chunks but the last, or, where they differ, a
+    table of the starts of all chunks and the end of the last one.
     """
 
     shape: tuple[int, ...]
@@ -51,15 +50,15 @@ class Grid:
 
     @classmethod
     def of(cls, chunks: Sequence[Sequence[int]]) -> "Grid":
-        """The grid of chunks of the given lengths along each axis."""
-        # Lengths that are not numbers add up to none.
+        """Make the grid of chunks with the given lengths along each axis."""
+        # NaN lengths add up to NaN.
         return cls(tuple(map(sum, chunks)), tuple(map(_brief_lengths, chunks)))
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.Grid", self.shape, self.lengths
 
     def place(self, index: Sequence[int]) -> Place:
-        """The place of one chunk."""
+        """Return the place of one chunk."""
         axes = zip(index, self.lengths, self.shape, strict=True)
         location = tuple(
             (i * axis, min((i + 1) * axis, length)) if isinstance(axis, int) else (axis[i], axis[i + 1])
@@ -75,4 +74,4 @@ def _brief_lengths(lengths: Sequence[int]) -> int | tuple[int, ...]:
 
 
 ALONE = Place((), (), (math.nan,))
-"""The place of a chunk that is the whole array, where indices stay what they are."""
+"""Place of a chunk that is the whole array, where indices stay the same."""

@@ -11,7 +11,7 @@ import numpy as np
 from rnsdask.core.coprime import multiples, primes_to
 
 _ONE_BY_ONE, _SEGMENT = 2**12, 2**15
-"""Candidates that are tested one by one, and those that are sieved at a time."""
+"""Number of candidates tested one by one, and of those sieved at a time."""
 
 # No composite number below 4,759,123,141, so none up to 2**32, is a strong pseudoprime to all of these bases:
 # G. Jaeschke, "On strong pseudoprimes to several bases", Mathematics of Computation 61 (1993).
@@ -19,7 +19,7 @@ _BASES = (2, 7, 61)
 
 
 def is_prime(n: int) -> bool:
-    """Whether an integer of at most 2**32 is a prime, which the test of Miller and Rabin proves there."""
+    """Decide whether an integer up to 2**32 is a prime, by the Miller-Rabin test, which is a proof there."""
     if n < 2 or any(n % base == 0 for base in _BASES):
         return n in _BASES
     return all(gmpy2.is_strong_prp(n, base) for base in _BASES)
@@ -28,7 +28,7 @@ def is_prime(n: int) -> bool:
 def primes_below(limit: int, length: int) -> Iterator[int]:
     """The primes p below a limit of at most 2**32 with p - 1 divisible by `length`, the greatest first.
 
-    The first candidates are tested one by one; of many more, multiples of small primes are crossed out.
+    The first candidates are tested one by one; later ones are sieved.
     """
     candidates = range(limit - 1 - (limit - 2) % length, 1, -length)
     yield from filter(is_prime, candidates[:_ONE_BY_ONE])
@@ -43,12 +43,12 @@ def primes_below(limit: int, length: int) -> Iterator[int]:
 
 
 def most_primes(bits: int, length: int) -> int:
-    """At least as many as there are primes below 2**bits with p - 1 divisible by a power of two, at once.
+    """Upper bound of the number of primes below 2**bits with p - 1 divisible by a power of two, in O(1).
 
-    Of x numbers at most ``2 x / (phi(q) log(x / q))`` are primes that leave 1 when divided by q < x: H.
+    Of x numbers, at most ``2 x / (phi(q) log(x / q))`` are primes that leave 1 when divided by q < x: H.
     Montgomery and R. Vaughan, "The large sieve", Mathematika 20 (1973). phi(q) is q / 2 for a power of two.
     """
-    q = max(2, length)  # that 2 is a prime counts for the 1 that is added
+    q = max(2, length)  # the prime 2 is counted by the 1 that is added
     exponent = bits - (q.bit_length() - 1)
     if exponent <= 0:
         return 0
@@ -67,13 +67,13 @@ def prime_factors(n: int) -> list[int]:
     return factors + [n] * (n > 1)
 
 
-@lru_cache(4096)  # every transform asks; to find one takes as long as a short transform
+@lru_cache(4096)  # every transform asks; finding one takes as long as a short transform
 def root_of_unity(length: int, prime: int) -> int:
     """A primitive root of unity modulo a prime p, of an order that divides p - 1.
 
-    It is ``x**((p - 1) / length)`` of the least x that makes it one. For each prime factor q of the length,
-    ``x**((p - 1) / q)`` is not 1. So x depends on these factors alone, and the root for a power of two is the
-    square of that for the next.
+    It is ``x**((p - 1) / length)`` for the least x that makes it primitive: for each prime factor q of the
+    length, ``x**((p - 1) / q)`` is not 1. So x depends on these factors alone. The root for a power of two is
+    the square of the root for the next one.
     """
     factors = prime_factors(length)
     x = next(x for x in count(1) if all(pow(x, (prime - 1) // q, prime) != 1 for q in factors))

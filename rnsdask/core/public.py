@@ -9,10 +9,10 @@ _published: list[Callable[[str, str], Function | None]] = []
 
 
 def publish(find: Callable[[str, str], Function | None]) -> None:
-    """Give :func:`public_function` the function that knows the names: the package does, once it has them."""
+    """Register the lookup behind :func:`public_function`; the package does so once its names exist."""
     _published[:] = [find]
 
 
 def public_function(name: str, module: str = "numpy") -> Function | None:
-    """Return the public function that means what NumPy's of a name and module does, or None."""
+    """Return the public function that corresponds to NumPy's of a name and module, or None."""
     return _published[0](name, module)

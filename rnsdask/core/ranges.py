@@ -8,10 +8,10 @@ from typing import TypeAlias
 from rnsdask.core.operations import OPERATIONS, Operation
 
 Range: TypeAlias = tuple[int, int]
-"""The lowest and the highest value; an integer is a range of one."""
+"""Lowest and highest value; an integer is a range of one value."""
 
 MAX_BITS = 2**20
-"""Bits of an integer, or of the end of a range, that an operation in an expression may give."""
+"""Most bits of an integer, or of an end of a range, in an expression."""
 
 
 def check_bits(bits: int) -> None:
@@ -34,7 +34,7 @@ def _sum_of_products(operation: Operation, *operands: Range) -> Range:
 
 
 def multiply(a: Range, b: Range) -> Range:
-    """Products."""
+    """Range of the products."""
     return _hull(*(x * y for x in a for y in b))
 
 
@@ -45,48 +45,48 @@ SUMS_OF_PRODUCTS: dict[str, Callable[..., Range]] = {
 
 
 def negative(a: Range) -> Range:
-    """Opposite numbers."""
+    """Range of the opposite numbers."""
     return -a[1], -a[0]
 
 
 def absolute(a: Range) -> Range:
-    """Absolute values."""
+    """Range of the absolute values."""
     return (0 if a[0] <= 0 <= a[1] else min(map(abs, a))), max(map(abs, a))
 
 
 def maximum(a: Range, b: Range) -> Range:
-    """The greater of two."""
+    """Range of the greater of two numbers."""
     return max(a[0], b[0]), max(a[1], b[1])
 
 
 def minimum(a: Range, b: Range) -> Range:
-    """The lesser of two."""
+    """Range of the lesser of two numbers."""
     return min(a[0], b[0]), min(a[1], b[1])
 
 
 def clip(a: Range, low: Range, high: Range) -> Range:
-    """Values between two others."""
+    """Range of the values limited to an interval."""
     return minimum(maximum(a, low), high)
 
 
 def hull(a: Range, b: Range) -> Range:
-    """One or the other."""
+    """Least range that contains both."""
     return min(a[0], b[0]), max(a[1], b[1])
 
 
 def where(_condition: Range, a: Range, b: Range) -> Range:
-    """One or the other, by a condition."""
+    """Range of the values that a condition selects."""
     return hull(a, b)
 
 
 def floor_divide(a: Range, b: Range) -> Range:
-    """Quotients, by divisors other than 0. Between the ends each is monotonic in both operands."""
+    """Range of the quotients by nonzero divisors. Between the ends each is monotonic in both operands."""
     found = [x // y for part in _signed_parts(b) for x in a for y in part]
     return _hull(*found) if found else (0, 0)
 
 
 def remainder(a: Range, b: Range) -> Range:
-    """Remainders, of the divisor's sign, and no further from 0 than a dividend of that sign."""
+    """Range of the remainders: of the divisor's sign, and no further from 0 than a dividend of that sign."""
     found = [0]
     for low, high in _signed_parts(b):
         if low > 0:
@@ -97,13 +97,13 @@ def remainder(a: Range, b: Range) -> Range:
 
 
 def _signed_parts(b: Range) -> list[Range]:
-    """The parts of a range below 0 and above 0."""
+    """Split a range into its parts below 0 and above 0."""
     parts = ((b[0], min(b[1], -1)), (max(b[0], 1), b[1]))
     return [(low, high) for low, high in parts if low <= high]
 
 
 def power(a: Range, exponent: Range, modulus: Range | None = None) -> Range:
-    """Powers by an integer, or their remainders by another one."""
+    """Range of the powers by an integer, or of their remainders modulo another one."""
     if modulus is not None:
         m = modulus[0]
         return _hull(0, m - 1 if m > 0 else m + 1)
@@ -116,81 +116,81 @@ def power(a: Range, exponent: Range, modulus: Range | None = None) -> Range:
 
 
 def power_by(a: Range, exponent: int) -> Range:
-    """Powers by an integer that is not negative."""
-    if exponent and max(map(abs, a)) < 2:  # of -1, 0 and 1
+    """Range of the powers by an integer >= 0."""
+    if exponent and max(map(abs, a)) < 2:  # powers of -1, 0 and 1
         exponent = 2 - exponent % 2
     ends = sorted(end**exponent for end in a)
-    # An even power of a range around 0 has its least value there.
+    # An even power of a range around 0 is least at 0.
     is_even = exponent > 0 and exponent % 2 == 0
     return (0 if is_even and a[0] <= 0 <= a[1] else ends[0]), ends[1]
 
 
 def left_shift(a: Range, shift: Range) -> Range:
-    """Products with a power of 2."""
+    """Range of the products with a power of 2."""
     check_bits(shift[0] + max(end.bit_length() for end in a))
     return a[0] << shift[0], a[1] << shift[0]
 
 
 def right_shift(a: Range, shift: Range) -> Range:
-    """Quotients by a power of 2, rounded down."""
+    """Range of the quotients by a power of 2, rounded down."""
     return a[0] >> shift[0], a[1] >> shift[0]
 
 
 def bitwise(a: Range, b: Range) -> Range:
-    """``&``, ``|`` and ``^``: no more bits than the operands have in two's complement."""
+    """Range of ``&``, ``|`` and ``^``: no more bits in two's complement than the operands have."""
     ends = (*a, *b)
     bits = max((end if end >= 0 else ~end).bit_length() for end in ends)
     return (-1 << bits if min(ends) < 0 else 0), (1 << bits) - 1
 
 
 def invert(a: Range) -> Range:
-    """``~``."""
+    """Range of ``~a``."""
     return ~a[1], ~a[0]
 
 
 def isqrt(a: Range) -> Range:
-    """Floors of square roots, of what is not negative."""
+    """Range of the square roots of numbers >= 0, rounded down."""
     return math.isqrt(max(a[0], 0)), math.isqrt(max(a[1], 0))
 
 
 def modular(*operands: Range) -> Range:
-    """Remainders by the last operand, which is positive."""
+    """Range of the remainders by the last operand, which is positive."""
     return 0, max(operands[-1][1] - 1, 0)
 
 
 def gcd(a: Range, b: Range) -> Range:
-    """Greatest common divisors: of 0 and a number, its magnitude."""
+    """Range of the greatest common divisors; with 0 the other number's magnitude."""
     known = [abs(low) for low, high in (a, b) if low == high != 0]
     return 0, min(known) if known else max(map(abs, (*a, *b)))
 
 
 def lcm(a: Range, b: Range) -> Range:
-    """Least common multiples."""
+    """Range of the least common multiples."""
     return 0, absolute(a)[1] * absolute(b)[1]
 
 
 def matmul(a: Range, b: Range, terms: int) -> Range:
-    """Range of sums of a number of products."""
+    """Range of the sums of `terms` products."""
     low, high = multiply(a, b)
     return terms * low, terms * high
 
 
 def sign(a: Range) -> Range:
-    """Signs."""
+    """Range of the signs."""
     return (a[0] > 0) - (a[0] < 0), (a[1] > 0) - (a[1] < 0)
 
 
 def bit_length(a: Range) -> Range:
-    """Lengths in bits."""
+    """Range of the lengths in bits."""
     low, high = absolute(a)
     return low.bit_length(), high.bit_length()
 
 
 def bitwise_count(a: Range) -> Range:
-    """Bits of magnitudes that are 1."""
+    """Range of the counts of 1 bits of magnitudes."""
     return 0, absolute(a)[1].bit_length()
 
 
 def truth(*_operands: Range) -> Range:
-    """Range of a comparison's result."""
+    """Range of the results of a comparison."""
     return 0, 1

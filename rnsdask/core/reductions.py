@@ -1,4 +1,4 @@
-"""Reductions of all numbers to one as data: what they are, and how results of chunks combine."""
+"""Reductions of all numbers to one: their definitions, and how results of chunks combine."""
 
 import math
 from collections.abc import Callable
@@ -20,11 +20,11 @@ class ReductionResult:
         The maximum, minimum, sum, greatest common divisor or least common multiple, exact, of any size; or
         the bound (:func:`.measured_bound`).
     index : int or None
-        Of a maximum or minimum: the smallest flat (C order) index that holds it.
+        Smallest flat (C order) index that holds the maximum or minimum.
     count : int
         How many numbers were reduced.
     exact_fallbacks : int
-        How many numbers the interval evaluations could not decide, so that exact arithmetic did.
+        How many numbers needed exact arithmetic, because interval evaluations could not decide.
     backend : str
         ``"cpu"`` or ``"cuda"``; ``"cpu+cuda"`` if chunks went to both.
     """
@@ -40,19 +40,19 @@ class ReductionResult:
         return f"ReductionResult(value={number_text(self.value)}, {fields}, backend={self.backend!r})"
 
     def __dask_tokenize__(self) -> Any:
-        # Python refuses to write longer integers than of 4300 digits in decimal, as Dask does.
+        # Dask would write the value in decimal, which Python refuses beyond 4300 digits.
         value = hex(self.value)
         return "rnsdask.ReductionResult", value, self.index, self.count, self.exact_fallbacks, self.backend
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction, whatever the number system.
+    """Definition of a reduction, for every number system.
 
     Attributes
     ----------
     name : str
-        Also that of the array's method and of the command.
+        Name of the array's method and of the command, too.
     of_integers : callable
         The value over a list of Python ints, at least one.
     combine : callable
@@ -60,9 +60,9 @@ class Reduction:
     identity : int, optional
         The value over no numbers, if there is one.
     locates : bool
-        Whether the value is one of the numbers, whose index counts.
+        Whether the value is one of the numbers, with an index.
     ufunc : str, optional
-        NumPy's function that reduces so.
+        Name of NumPy's ufunc whose ``reduce`` computes the same.
     """
 
     name: str
@@ -72,8 +72,8 @@ class Reduction:
     locates: bool = False
     ufunc: str | None = None
 
-    def of_nothing(self, backend: str) -> ReductionResult:
-        """The result over no numbers; ValueError if there is none."""
+    def empty_result(self, backend: str) -> ReductionResult:
+        """Return the result over no numbers; ValueError if there is none."""
         if self.identity is None:
             raise ValueError(f"{self.name} of an empty array: it needs at least one number")
         return ReductionResult(self.identity, None, 0, 0, backend)
@@ -93,7 +93,7 @@ def _index(result: ReductionResult) -> int:
 
 
 def _join(a: ReductionResult, b: ReductionResult, winner: ReductionResult) -> ReductionResult:
-    """The winner's value and index, with the counts of both."""
+    """Return the winner's value and index, with the counts of both."""
     return ReductionResult(
         winner.value,
         winner.index,

@@ -1,25 +1,26 @@
 """The rows: every operation that a number system can have, declared once.
 
-A number system is its table (:mod:`.table`): for each row that it has, a function of chunks. A row says here
-what such a function takes and gives. Blocks come first: the words (rows, *shape) of each operand, on NumPy or
-CuPy, which broadcast; an integer beside arrays is a block of one number. Then come, as keywords, ``system=``,
-which no declaration repeats, and the options. A function need not take an option that has a default here.
-Functions of numbers give words, unless the row says the type of the plain values, (*shape), that they give.
+A number system is its table (:mod:`.table`): a function of chunks for each row that it has. The declarations
+here say what such a function takes and returns. Blocks come first: the words (rows, *shape) of each operand,
+on NumPy or CuPy, which broadcast; an integer is a block of one number. ``system=``, which
+declarations leave out, and the options are keywords. A function need not take an option that has a default
+here. Functions of numbers return words, unless the row declares the type of plain values (*shape).
 
 A row of the kind ``"arrays"`` has a function of whole arrays of numbers, such as determinants of a stack of
 matrices, where one function of chunks would not do. It takes arrays of one system and of known lengths, in
-memory or lazy, in any chunks, and no ``system=``. It gives what users get: an array like them, integers, or a
-tuple of such, lazy if an array is. It does not compute lazy arrays, unless its declaration says so.
+memory or lazy, in any chunks, and no ``system=``. It returns what users get: an array like its arguments,
+integers, or a tuple of these, lazy if an argument is. It does not compute lazy arrays, unless its declaration
+says so.
 
 Three options mean the same everywhere:
 
 - ``mode``, for rows whose exact results may be out of range: ``"raise"``, ``"wrap"``, or ``"flag"``, which
-  has a row more in the result, 1 where a number is out of range;
+adds a row to the result, 1 where a number is out of range;
 - ``locate``, which turns a flat index in the chunk into the one to report;
-- ``ranges``, what is known of each operand: its least and greatest number.
+- ``ranges``, the least and greatest number known for each operand.
 
 Sums and products of two may also have ``given``, the systems of the operands where these differ, and
-``algorithm``, a choice that benchmarks make.
+``algorithm``, which benchmarks set.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,10 +45,10 @@ Array: TypeAlias = Any
 """Words, or plain values for each number, on NumPy or CuPy."""
 
 Numbers: TypeAlias = Any
-"""An array of numbers, with ``words`` and ``system``, which may be Dask's."""
+"""An array of numbers with ``words`` and ``system``, in memory or of Dask."""
 
 Results: TypeAlias = Any
-"""An array of numbers, or Python ints in an object array of NumPy or Dask; of shape () one of them."""
+"""An array of numbers, or of Python ints in an object array of NumPy or Dask; with shape () a single one."""
 
 Mode: TypeAlias = str
 Axes: TypeAlias = tuple[int, ...]
@@ -59,26 +60,25 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Row(Generic[P, R]):
-    """A row.
+    """Declaration of an operation.
 
     Attributes
     ----------
     name : str
-        Also that of tasks, and of the operation in errors.
+        Name of the row, of its tasks, and of the operation in errors.
     declared : callable
         The declaration, whose signature is that of the row's functions without ``system=``.
     kind : str
-        Whether a function is of numbers one by one, makes other words of them, reduces them, has
-        running results or an order of them, or takes them as matrices or coefficients of polynomials; or
-        whether it is of whole arrays.
+        Whether a function takes numbers one by one, converts their words, reduces them, has running results
+        or an order of them, takes them as matrices or coefficients of polynomials, or takes whole arrays.
     gives : dtype or None
         Type of the plain values; None for words.
     result : callable or None
-        The range of the results from those of the operands, where these alone say it.
+        The range of the results, if the ranges of the operands determine it.
     footprint : Footprint
-        Memory that a task takes as a step of an expression.
+        Memory of a task, as a step of an expression.
     numpy : str or None
-        NumPy's name of it, where the row has another: a function, or ``accumulate`` of a ufunc.
+        NumPy's name of the operation if it differs: a function, or ``accumulate`` of a ufunc.
     """
 
     name: str
@@ -91,12 +91,12 @@ class Row(Generic[P, R]):
 
     @cached_property
     def signature(self) -> Signature:
-        """The declaration's signature."""
+        """Signature of the declaration."""
         return signature(self.declared)
 
     @cached_property
     def arity(self) -> int:
-        """How many blocks a function takes."""
+        """Number of blocks that a function takes."""
         kinds = (parameter.kind for parameter in self.signature.parameters.values())
         return sum(kind is Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
 
@@ -106,7 +106,7 @@ class Row(Generic[P, R]):
         return {parameter.name: parameter.default for parameter in self.signature.parameters.values()}
 
     @cached_property
-    def offered(self) -> frozenset[str]:
+    def optional(self) -> frozenset[str]:
         """Options that a function need not take."""
         return frozenset(name for name, value in self.defaults.items() if value is not Parameter.empty)
 
@@ -114,7 +114,7 @@ class Row(Generic[P, R]):
         return f"rows.{self.name}"
 
     def __reduce__(self) -> str:
-        return self.name  # as what stands in this module
+        return self.name  # pickled by its name in this module
 
 
 ROWS: dict[str, Row[..., Any]] = {}
@@ -143,7 +143,7 @@ def row(
     return declare
 
 
-# ---- sums of signed products: core/operations.py says which ------------------------------------------------
+# ---- sums of signed products: core/operations.py lists them ------------------------------------------------
 
 
 @row("numbers", result=ranges.SUMS_OF_PRODUCTS["add"])
@@ -228,7 +228,7 @@ def muladd(
 
 @row("numbers", result=ranges.negative)
 def negative(x: Array) -> Array:
-    """Opposites, where they take less than a subtraction from 0."""
+    """Opposites, where this is faster than a subtraction from 0."""
 
 
 @row("numbers", result=ranges.absolute)
@@ -238,29 +238,29 @@ def absolute(x: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
 
 @row("numbers", gives=np.int8, result=ranges.sign)
 def sign(x: Array) -> Array:
-    """-1, 0 or +1."""
+    """Signs: -1, 0 or +1."""
 
 
 @row("numbers", gives=np.int8)
 def compare(a: Array, b: Array) -> Array:
-    """The order of two numbers: -1, 0 or +1."""
+    """Order of two numbers: -1, 0 or +1."""
 
 
 @row("numbers", gives=np.bool_)
 def differ(a: Array, b: Array) -> Array:
-    """Whether two numbers are unequal, where that takes less than their order, or there is none."""
+    """Inequality of two numbers, where this is faster than their order, or they have none."""
 
 
 @row("numbers", gives=np.bool_, result=ranges.truth, footprint=Footprint(4, BY_INTEGERS))
 def is_even(x: Array) -> Array:
-    """Whether 2 divides a number."""
+    """Divisibility by 2."""
 
 
 @row("numbers", footprint=Footprint(4, 60))
 def floor_divide(
     x: Array, y: Array, *, parts: Sequence[Part], locate: Locate = int, ranges: Sequence[Range] = ()
 ) -> Array:
-    """Quotients, rounded down, and remainders: words of each of the parts, one after another."""
+    """Quotients, rounded down, and remainders: the words of each of `parts`, one after another."""
 
 
 @row("numbers")
@@ -315,7 +315,7 @@ def bit_length(x: Array) -> Array:
 
 @row("numbers", gives=np.int64, result=ranges.bitwise_count, footprint=Footprint(4, BY_INTEGERS))
 def bitwise_count(x: Array) -> Array:
-    """Bits of magnitudes that are 1."""
+    """Counts of the 1 bits of magnitudes."""
 
 
 @row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
@@ -325,12 +325,12 @@ def bitwise_and(x: Array, y: Array) -> Array:
 
 @row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
 def bitwise_or(x: Array, y: Array) -> Array:
-    """Bits that are 1 in a number or the other."""
+    """Bits that are 1 in either number."""
 
 
 @row("numbers", result=ranges.bitwise, footprint=Footprint(1, 0))
 def bitwise_xor(x: Array, y: Array) -> Array:
-    """Bits that differ."""
+    """Bits in which two numbers differ."""
 
 
 @row("numbers", result=ranges.invert, footprint=Footprint(1, 0))
@@ -398,7 +398,7 @@ def multiply_by_root(x: Array, *, exponent: int) -> Array:
 
 @row("conversion")
 def residues_modulo(x: Array) -> Array:
-    """Residues of numbers of either sign modulo the system's moduli, without more words."""
+    """Residues of numbers of either sign modulo the system's moduli, which are not extended."""
 
 
 @row("conversion")
@@ -408,17 +408,17 @@ def widened(x: Array, *, wide: Any) -> Array:
 
 @row("conversion")
 def narrowed(x: Array, *, wide: Any, mode: Mode = "raise", locate: Locate = int) -> Array:
-    """Numbers of the system from residues in one of more moduli."""
+    """Numbers of this system from their residues in one of more moduli."""
 
 
 @row("conversion")
 def from_decimal(limbs: Array, *, signed: bool) -> Array:
-    """Words (rows, N) of limbs of 9 decimal digits, uint32 (L, N), as NumPy has them."""
+    """Words (rows, N) from limbs of 9 decimal digits, uint32 (L, N), in NumPy."""
 
 
 @row("conversion")
 def to_decimal(words: Array) -> tuple[Array, Array]:  # type: ignore[empty-body]
-    """Limbs of 9 decimal digits (L, N) of magnitudes, and which numbers are negative (N,)."""
+    """Magnitudes as limbs of 9 decimal digits (L, N), and a mask of the negative numbers (N,)."""
 
 
 # ---- over all numbers, or along axes, which keep length 1 --------------------------------------------------
@@ -446,27 +446,27 @@ def moments(words: Array, *, axes: Axes) -> Array:
 
 @row("reduction")
 def sum_along(words: Array, *, axes: Axes) -> Array:
-    """Elements of a field added."""
+    """Sums of elements of a field along axes."""
 
 
 @row("reduction")
 def prod_along(words: Array, *, axes: Axes) -> Array:
-    """Elements of a field multiplied."""
+    """Products of elements of a field along axes."""
 
 
 @row("reduction")
 def axis_factors(words: Array, *, axes: Axes, mode: Mode = "raise") -> Array:
-    """Factors of products along axes, from which their products and whether they overflow follow."""
+    """Factors of products along axes, which determine the products and whether they overflow."""
 
 
 @row("reduction")
 def join_axis_factors(factors: Array, *, axes: Axes) -> Array:
-    """Factors of several chunks joined."""
+    """Joined factors of several chunks."""
 
 
 @row("reduction")
 def axis_products(factors: Array, *, mode: Mode, locate: Locate = int) -> Array:
-    """Products that factors stand for."""
+    """Products that factors represent."""
 
 
 @row("reduction")
@@ -476,17 +476,17 @@ def factors(words: Array, *, mode: Mode = "raise") -> Any:
 
 @row("reduction")
 def join_factors(a: Any, b: Any) -> Any:
-    """Factors of two chunks joined."""
+    """Joined factors of two chunks."""
 
 
 @row("reduction")
 def product(factors: Any, *, mode: Mode) -> Any:
-    """The product that factors stand for, an int; with ``"flag"`` a pair of it and a bool."""
+    """Product that factors represent, an int; with ``"flag"`` a pair of it and a bool."""
 
 
 @row("reduction")
 def product_tree(words: Array, *, locate: Locate = int) -> Any:
-    """The tree of all products of neighbours."""
+    """Tree of all products of neighbours."""
 
 
 # ---- running results along an axis: each row gives a Scan --------------------------------------------------
@@ -494,22 +494,22 @@ def product_tree(words: Array, *, locate: Locate = int) -> Any:
 
 @row("scan", numpy="add.accumulate")
 def cumsum(*, axis: int, line: bool = False) -> Any:
-    """Sums; on a `line`, chunks have one axis alone."""
+    """Running sums; on a `line`, chunks have only one axis."""
 
 
 @row("scan", numpy="multiply.accumulate")
 def cumprod(*, axis: int, mode: Mode) -> Any:
-    """Products."""
+    """Running products."""
 
 
 @row("scan", numpy="maximum.accumulate")
 def cummax(*, axis: int, line: bool = False) -> Any:
-    """Maxima."""
+    """Running maxima."""
 
 
 @row("scan", numpy="minimum.accumulate")
 def cummin(*, axis: int, line: bool = False) -> Any:
-    """Minima."""
+    """Running minima."""
 
 
 # ---- order -------------------------------------------------------------------------------------------------
@@ -517,7 +517,7 @@ def cummin(*, axis: int, line: bool = False) -> Any:
 
 @row("order")
 def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
-    """Sort keys of 64 bits, and what decides where these do not."""
+    """Sort keys of 64 bits, and digits that decide where the keys do not."""
 
 
 # ---- matrices, convolutions, transforms --------------------------------------------------------------------
@@ -545,10 +545,10 @@ def transform(words: Array, *, axis: int, inverse: bool, negacyclic: bool) -> Ar
 
 @row("matrix")
 def twiddled(words: Array, *, length: int, first: int, inverse: bool, negacyclic: bool) -> Array:
-    """Matrices (rows, B, I, K) by the powers of a root of unity between two steps of a transform."""
+    """Matrices (rows, B, I, K) times the powers of a root of unity between two steps of a transform."""
 
 
-# ---- polynomials over fields, coefficients along the last axis, that of degree 0 first ---------------------
+# ---- polynomials over fields, coefficients along the last axis, ascending ----------------------------------
 
 
 @row("polynomial")
@@ -568,7 +568,7 @@ def common_divisors(f: Array, g: Array) -> Array:
 
 @row("polynomial")
 def divided(f: Array, g: Array, *, place: Place) -> Array:
-    """Quotients and remainders, one after another."""
+    """Quotients and remainders of polynomials, one after another."""
 
 
 # ---- whole arrays: sums of products ------------------------------------------------------------------------
@@ -578,23 +578,24 @@ def divided(f: Array, g: Array, *, place: Place) -> Array:
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Products of stacks of matrices (*batch, I, K) and (*batch, K, J), or of one of them and a vector.
 
-    With the mode ``"flag"`` a pair of them and a mask of those out of range.
+    With the mode ``"flag"`` a pair of the products and a mask of those out of range.
     """
 
 
 @row("arrays")
 def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | None = None) -> Any:
-    """Convolutions along an axis in a mode of :func:`.convolve`; with ``"flag"`` a pair as of products."""
+    """Convolutions along an axis in a mode of :func:`.convolve`; with ``"flag"`` a pair, as of `matmul`."""
 
 
 # ---- whole arrays: matrices, along the last two axes, which are one chunk ----------------------------------
 #
-# Over a field results are elements. Those of integers are Python ints; with `moduli`, an RNS, residues of it.
+# Results over a field are elements. Over the integers they are Python ints or, with `moduli`, an RNS,
+# residues.
 
 
 @row("arrays")
 def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
-    """Determinants (...) of matrices; with 1 variable (..., degree + 1) of matrices of polynomials."""
+    """Determinants (...); with ``variables=1`` polynomials (..., degree + 1), of matrices of polynomials."""
 
 
 @row("arrays", numpy="matrix_rank")
@@ -613,23 +614,23 @@ def solve(
 ) -> Any:
     """Solutions of ``a @ x == b``: over the rationals numerators and denominators, or modulo coprime factors.
 
-    Unless they are `unique`, matrices have any shape and rank.
+    Matrices may have any shape and rank unless solutions must be `unique`.
     """
 
 
 @row("arrays")
 def inv(x: Numbers, *, modulo: tuple[int, ...] | None = None, moduli: Any = None) -> Any:
-    """Inverses, as solutions."""
+    """Inverses of matrices, in the forms of `solve`."""
 
 
 @row("arrays")
 def rref(x: Numbers) -> tuple[Any, ...]:  # type: ignore[empty-body]
-    """Reduced row echelon forms, over the rationals with denominators, and the columns of pivots."""
+    """Reduced row echelon forms, over the rationals with denominators, and the pivots' columns."""
 
 
 @row("arrays")
 def nullspace(x: Numbers, *, moduli: Any = None) -> Results:
-    """Bases of the solutions of ``x @ v == 0``. Ranks of lazy matrices are computed."""
+    """Bases of the solutions of ``x @ v == 0``. The ranks of lazy matrices are computed at once."""
 
 
 @row("arrays")
@@ -642,34 +643,34 @@ def lu(x: Numbers) -> Any:
 
 @row("arrays")
 def poly_divmod(f: Numbers, g: Numbers) -> tuple[Results, Results]:  # type: ignore[empty-body]
-    """Quotients (..., A) and remainders (..., max(C - 1, 1))."""
+    """Quotients (..., A) and remainders (..., max(C - 1, 1)) of polynomials."""
 
 
 @row("arrays")
 def poly_gcd(f: Numbers, g: Numbers) -> Results:
-    """Greatest common divisors (..., max(A, C)): monic, or over the integers."""
+    """Greatest common divisors (..., max(A, C)), monic over a field."""
 
 
 @row("arrays")
 def evaluate(f: Numbers, points: Numbers) -> Results:
-    """Values (..., P) at points (..., P)."""
+    """Values (..., P) of polynomials at points (..., P)."""
 
 
 @row("arrays")
 def interpolate(points: Numbers, values: Numbers) -> Any:
-    """Polynomials (..., N) with values at points; over the rationals numerators and denominators."""
+    """Polynomials (..., N) with given values at points; over the rationals numerators and denominators."""
 
 
 @row("arrays")
 def rational_interpolate(  # type: ignore[empty-body]
     points: Numbers, values: Numbers, *, degrees: tuple[int, int]
 ) -> tuple[Results, Results]:
-    """Numerators and denominators, up to two degrees, of functions with values at points."""
+    """Numerators and denominators, up to given degrees, of rational functions with given values at points."""
 
 
 @row("arrays")
 def resultant(f: Numbers, g: Numbers, *, variables: int = 1) -> Results:
-    """Resultants (...), or in 2 variables coefficients of those that eliminate the first."""
+    """Resultants (...); in 2 variables the coefficients of resultants that eliminate the first."""
 
 
 @row("arrays")
@@ -679,29 +680,29 @@ def discriminant(f: Numbers) -> Results:
 
 @row("arrays")
 def compose(f: Numbers, g: Numbers, *, length: int) -> Results:
-    """Coefficients (..., length) of f(g(x))."""
+    """Coefficients (..., length) of compositions f(g(x))."""
 
 
 @row("arrays")
 def power_mod(f: Numbers, g: Numbers, *, exponent: int) -> Results:
-    """Powers (..., max(C - 1, 1)) modulo polynomials."""
+    """Powers (..., max(C - 1, 1)) of polynomials modulo polynomials."""
 
 
 @row("arrays")
 def power_series(f: Numbers, *, exponent: int, length: int) -> Results:
-    """Powers (..., length) modulo x**length."""
+    """Powers (..., length) of series modulo x**length."""
 
 
 @row("arrays")
 def inverse_series(f: Numbers, *, length: int) -> Results:
-    """Inverses (..., length) modulo x**length."""
+    """Inverses (..., length) of series modulo x**length."""
 
 
 @row("arrays")
 def log_series(f: Numbers, *, length: int) -> Any:
-    """Logarithms (..., length); over the rationals numerators and denominators."""
+    """Logarithms (..., length) of series; over the rationals numerators and denominators."""
 
 
 @row("arrays")
 def exp_series(f: Numbers, *, length: int) -> Any:
-    """Exponentials (..., length); over the rationals numerators and denominators."""
+    """Exponentials (..., length) of series; over the rationals numerators and denominators."""

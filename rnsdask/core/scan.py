@@ -1,7 +1,7 @@
-"""Running operations along an axis, in any number system: what lazy arrays have to know of one.
+"""Running operations along an axis, in any number system: the interface for lazy arrays.
 
-A scan reduces a chunk to its total, joins totals of chunks one after another, and writes a chunk's results
-given the total of all before it.
+A scan reduces a chunk to its total, joins totals of consecutive chunks, and writes a chunk's results, given
+the total of all chunks before it.
 """
 
 from abc import ABC, abstractmethod
@@ -25,20 +25,20 @@ class Scan(ABC, Generic[S]):
 
     @property
     def rows(self) -> int:
-        """Words of a result, with ``"flag"`` one more."""
+        """Number of words of a result, one more with ``"flag"``."""
         return self.system.rows + (self.mode == "flag")
 
     @abstractmethod
     def total(self, block: Array) -> Any:
-        """Contribution of a chunk (n, *shape) with at least one number along the axis, in NumPy or Python."""
+        """Return the total of a chunk (n, *shape) with at least one number along the axis."""
 
     @abstractmethod
     def join(self, first: Any, second: Any) -> Any:
-        """The total of two chunks, the second after the first."""
+        """Join the totals of two chunks, the second after the first."""
 
     @abstractmethod
     def results(self, block: Array, before: Any | None, place: Place) -> Array:
-        """The chunk's results, given the total of all before it along the axis, None if there is nothing.
+        """Return the chunk's results, given the total of the chunks before it, or None at the start.
 
-        Words (rows, *shape); with ``"flag"`` one row more, 1 where the exact result is out of range.
+        Words (rows, *shape); with ``"flag"`` an additional row, 1 where the exact result is out of range.
         """

@@ -1,4 +1,4 @@
-"""Fields of a store's attribute, read and checked: each is a value of JSON, and may be anyone's."""
+"""Fields of a store's attribute, read and checked: they are JSON values and not trusted."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]+")
 
 
 def read_moduli(fields: Mapping[str, Any]) -> ModuliSet:
-    """Read the moduli set; TypeError or ValueError if it is none."""
+    """Read the moduli set; TypeError or ValueError if it is invalid."""
     return ModuliSet(read_list(fields, "moduli"))
 
 
@@ -25,7 +25,7 @@ def read_list(fields: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def read_flag(fields: Mapping[str, Any], name: str, default: bool | None = None) -> bool:
-    """Read true or false, which may be lacking where there is a default."""
+    """Read a Boolean; with a default, the field may be missing."""
     value = fields[name] if default is None else fields.get(name, default)
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be true or false, got {brief(value)}")
@@ -33,7 +33,7 @@ def read_flag(fields: Mapping[str, Any], name: str, default: bool | None = None)
 
 
 def read_hexadecimal(fields: Mapping[str, Any], name: str, or_null: str = "") -> int:
-    """Read an integer of any length, which JSON has as text; `or_null` is what else a message allows."""
+    """Read an integer of any length, written as text; `or_null` says in messages what else is allowed."""
     text = fields[name]
     if not _is_hexadecimal(text):
         raise ValueError(f"{name} must be {or_null}a hexadecimal string like 0x1f, got {brief(text)}")
@@ -41,12 +41,12 @@ def read_hexadecimal(fields: Mapping[str, Any], name: str, or_null: str = "") ->
 
 
 def read_bound(fields: Mapping[str, Any]) -> int | None:
-    """Read a bound of magnitudes, null where none is known."""
+    """Read a bound of magnitudes; null means that no bound is known."""
     return None if fields["bound"] is None else read_hexadecimal(fields, "bound", "null or ")
 
 
 def read_source(fields: Mapping[str, Any]) -> WideModuli | None:
-    """Read the moduli that those of a store replace; None without them."""
+    """Read the moduli that a store's moduli replace, or None."""
     texts = fields.get("source")
     if texts is None:
         return None
@@ -56,7 +56,7 @@ def read_source(fields: Mapping[str, Any]) -> WideModuli | None:
 
 
 def source_fields(source: WideModuli | None) -> dict[str, Any]:
-    """Write the source, in text, for other readers' numbers end at 2**53."""
+    """Write the replaced moduli as text: other readers' integers may end at 2**53."""
     return {} if source is None else {"source": [hex(m) for m in source]}
 
 

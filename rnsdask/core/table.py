@@ -1,4 +1,4 @@
-"""The table of a number system: for each row that it has (:mod:`.rows`), a function of chunks."""
+"""The table of a number system: a function of chunks for each row (:mod:`.rows`) that it has."""
 
 import inspect
 from collections.abc import Callable
@@ -10,30 +10,30 @@ from typing import Any, TypeAlias
 from rnsdask.core.rows import Row
 
 OF_SYSTEMS = ("system", "moduli", "signed", "source")
-"""Names by which functions of chunks take the system, or some of its attributes."""
+"""Parameter names by which functions of chunks take the system, or some of its attributes."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of a number system.
+    """Function of a number system for a row.
 
     Attributes
     ----------
     row : Row
-        What the function takes and gives.
+        What the function takes and returns.
     function : callable
-        ``f(*blocks, system=..., **options)``. In the place of the system it may take what it needs of it, by
-        name: :data:`OF_SYSTEMS`. Of a row of whole arrays ``f(*arrays, **options)``.
+        ``f(*blocks, system=..., **options)``. Instead of the system it may take attributes of it, by the
+        names in :data:`OF_SYSTEMS`. For a row of whole arrays ``f(*arrays, **options)``.
     check : callable, optional
-        Called with the system and the options before anything is computed, to raise what can be known then.
+        Called with the system and the options before anything is computed, to raise errors known by then.
     plan : callable, optional
-        ``plan(system, ranges, mode, **options)`` of a system that knows bounds: the mode that chunks need,
-        and a bound of the results or None, where ``row.result`` is not the way to find them.
+        ``plan(system, ranges, mode, **options)`` for systems that know bounds: the mode that chunks need, and
+        a bound of the results or None. It replaces ``row.result``.
     waiting : callable, optional
-        Of a row of whole arrays, called as the function: the most numbers that are in memory of one process
-        together because they wait for others.
+        For a row of whole arrays, called as the function: the most numbers that one process holds at once
+        because they wait for others.
     moves : bool
-        Whether chunks of host memory go to a GPU for it, unless somebody chose a processor.
+        Whether chunks in host memory move to a GPU for it, unless the user chose a processor.
     """
 
     row: Row[..., Any]
@@ -46,14 +46,14 @@ class Entry:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """The function, called as ``call(*blocks, system=..., **options)`` with all options of the row."""
-        function, names, not_taken = self.function, self._of_system, self._not_taken
-        if names == ("system",) and not not_taken:
-            return function  # as a call between takes a few percent of a small operation
+        function, names, unused = self.function, self._of_system, self._unused_options
+        if names == ("system",) and not unused:
+            return function  # an extra call takes a few percent of a small operation
 
         def call(*blocks: Any, system: Any, **options: Any) -> Any:
             for name in names:
                 options[name] = system if name == "system" else getattr(system, name)
-            for name in not_taken.intersection(options):
+            for name in unused.intersection(options):
                 del options[name]
             return function(*blocks, **options)
 
@@ -62,50 +62,50 @@ class Entry:
     @cached_property
     def overflows(self) -> bool:
         """Whether results may be out of range."""
-        return "mode" in self.taken
+        return "mode" in self.parameters
 
     @cached_property
     def located(self) -> bool:
         """Whether errors name the place of a number."""
-        return "locate" in self.taken
+        return "locate" in self.parameters
 
     @cached_property
     def ranged(self) -> bool:
-        """Whether ranges of the operands are of use."""
-        return "ranges" in self.taken
+        """Whether the function uses ranges of the operands."""
+        return "ranges" in self.parameters
 
     @cached_property
-    def taken(self) -> frozenset[str]:
-        """Names of the function's parameters, but for what a partial function has been given."""
+    def parameters(self) -> frozenset[str]:
+        """Names of the function's free parameters: those that a partial function has not bound."""
         given = self.function.keywords if isinstance(self.function, partial) else {}
         return frozenset(inspect.signature(self.function).parameters) - set(given)
 
     @cached_property
-    def _not_taken(self) -> frozenset[str]:
-        # Elementwise operations ask which of the options it takes: modes, places and ranges.
-        return frozenset() if self.row.kind == "numbers" else self.row.offered - self.taken
+    def _unused_options(self) -> frozenset[str]:
+        # Elementwise operations ask for modes, places and ranges alike.
+        return frozenset() if self.row.kind == "numbers" else self.row.optional - self.parameters
 
     @cached_property
     def _of_system(self) -> tuple[str, ...]:
         options = self.row.signature.parameters
-        return tuple(name for name in OF_SYSTEMS if name in self.taken and name not in options)
+        return tuple(name for name in OF_SYSTEMS if name in self.parameters and name not in options)
 
 
 @dataclass(frozen=True)
 class ThroughRNS:
-    """A row that is done by residues of more moduli, to which numbers are brought and back.
+    """Row computed in a system of more moduli, with conversions there and back.
 
     Attributes
     ----------
     row : Row
         The row.
     bits : callable, optional
-        How many bits every exact result takes, by the arguments of the operation, so that none is out of
-        range on the way. Without it, results are no longer than the numbers.
+        Bits that hold every exact result, by the arguments of the operation, so that none overflows on the
+        way. Without it, results are no longer than the numbers.
     overflows : bool
-        Whether the operation takes ``overflow=``. Else results out of range are an error.
+        Whether the operation takes ``overflow=``. Otherwise results out of range are an error.
     check : callable, optional
-        Called with the arguments, to raise what residues of more moduli would not.
+        Called with the arguments, to raise errors that residues of more moduli would not.
     """
 
     row: Row[..., Any]
@@ -119,7 +119,7 @@ Table: TypeAlias = dict[str, Any]
 
 
 def table(*entries: Entry | ThroughRNS) -> Table:
-    """Make a table; ValueError if a row stands twice."""
+    """Make a table; ValueError for a row given twice."""
     made = {entry.row.name: entry for entry in entries}
     if len(made) < len(entries):
         names = [entry.row.name for entry in entries]
@@ -132,7 +132,7 @@ INTERVAL_RNS_TABLE = "rnsdask.tables.intervals:TABLE"
 POSITIONAL_TABLE = "rnsdask.tables.limbs:TABLE"
 PRIME_FIELDS_TABLE = "rnsdask.tables.fields:PRIME_FIELDS"
 FERMAT_FIELDS_TABLE = "rnsdask.tables.fields:FERMAT_FIELDS"
-"""Names of the tables, by which systems name one another's without importing them."""
+"""Names of the tables, by which systems refer to one another without importing them."""
 
 
 @cache

@@ -1,8 +1,8 @@
-"""Messages that carry ways out as values, which Python and the command line print in words of their own.
+"""Messages that hold ways out as values, which Python and the command line print in their own words.
 
-An error names what is wrong in a text, and in it, as values, whatever the command line calls otherwise: ways
+An error describes the fault in text. Whatever the command line calls otherwise stands in it as a value: ways
 out (:class:`Way`, :class:`Setting`, :class:`Conversions`), parameters and types of arrays. ``str`` gives
-Python's words; :meth:`Message.told` gives those of any other table.
+Python's words; :meth:`Message.render` gives those of another table.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 
 
 class Way(Enum):
-    """A way out of an error, such as a method to call; the value is what Python's messages say."""
+    """Way out of an error, such as a method to call; the value is the text of Python's messages."""
 
     BOUND = "x.with_bound(bound) of the unsigned one does"
     LEAST_BOUND = "x.with_bound(x.measure_bound())"
@@ -52,7 +52,7 @@ class Way(Enum):
 
 
 class Conversion(Enum):
-    """How an array becomes one of another number system; the value is what Python's messages say."""
+    """Conversion of an array to another number system; the value is the text of Python's messages."""
 
     FERMAT_FIELD = "FieldArray.from_rns(x, field)"
     FERMAT_FIELD_OF_ELEMENTS = "FieldArray.from_rns(x.lift(), field)"
@@ -70,7 +70,7 @@ class Conversion(Enum):
 
 @dataclass(frozen=True)
 class Conversions:
-    """A way out for arrays that do not mix: each of some conversions makes them of one kind."""
+    """Way out for arrays that do not mix: conversions, each of which makes them of one kind."""
 
     conversions: tuple[Conversion, ...]
 
@@ -81,7 +81,7 @@ class Conversions:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a function, and the option of that name where a command has it."""
+    """Parameter of a function, and the option of that name if a command has it."""
 
     name: str
 
@@ -91,7 +91,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter with a value or several, ``overflow="wrap" or "flag"``; without one ``column=``."""
+    """Parameter with one or several values, ``overflow="wrap" or "flag"``; without a value ``column=``."""
 
     name: str
     values: tuple[object, ...]
@@ -107,14 +107,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of arrays by its name: ``RNSArray``, ``an RNSArray``, ``no RNSArray`` or ``RNSArrays``."""
+    """Type of arrays by its name: ``RNSArray``, ``an RNSArray``, ``no RNSArray`` or ``RNSArrays``."""
 
     name: str
     form: str = ""
 
     @classmethod
     def of(cls, array_type: type, form: str = "") -> Self:
-        """Name a type: with `form` "a" with its article, with "no" with that, with "s" many."""
+        """Name a type: `form` "a" adds its article, "no" negates it, "s" is the plural."""
         return cls(array_type.__name__, form)
 
     def __str__(self) -> str:
@@ -123,11 +123,11 @@ class Kind:
 
 
 Part: TypeAlias = Way | Conversions | Parameter | Setting | Kind
-"""A part of a message that the command line says in its own words."""
+"""Part of a message that the command line writes in its own words."""
 
 
 class Message(str):
-    """A message in Python's words, with its ways out, parameters and types as values: :attr:`parts`."""
+    """Message in Python's words, with its ways out, parameters and types as values: :attr:`parts`."""
 
     parts: tuple[str | Part, ...]
 
@@ -142,30 +142,30 @@ class Message(str):
         return self
 
     def __str__(self) -> Self:
-        return self  # so that ``str(error)`` is the message with its values, too
+        return self  # so that ``str(error)`` keeps the values
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.parts
 
     @property
     def ways(self) -> tuple[Way | Conversions | Setting, ...]:
-        """The ways out that it names."""
+        """Ways out that the message names."""
         return tuple(part for part in self.parts if isinstance(part, Way | Conversions | Setting))
 
-    def told(self, words: Callable[[Part], str]) -> str:
-        """Return the message with the words of a function for each value."""
+    def render(self, words: Callable[[Part], str]) -> str:
+        """Return the message with each value replaced by the text that a function gives."""
         return "".join(part if isinstance(part, str) else words(part) for part in self.parts)
 
 
 REPLACE = Message("replace it with ", Setting("overwrite", True))
-"""The way out where something is that nobody said to replace, or that cannot be resumed."""
+"""Way out where something exists that must not be replaced without consent, or cannot be resumed."""
 
 
 def with_ways(what: "str | BaseException", *ways: "str | Part") -> Message:
-    """Write what is wrong, and after semicolons what to do about it."""
+    """Write a fault, followed by the ways out, separated by semicolons."""
     return Message(what, *chain.from_iterable(("; ", way) for way in ways))
 
 
 def must(parameter: str, rule: str) -> Message:
-    """Write what a parameter must be, as in ``bits must be at least 1, got 0``."""
+    """Write the rule that a parameter breaks, as in ``bits must be at least 1, got 0``."""
     return Message(Parameter(parameter), " must ", rule)

@@ -9,14 +9,14 @@ from rnsdask.core.coprime import product
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet, as_integer, check_moduli, check_moduli_set
 
 WIDE_BITS = 64
-"""A modulus is at most two to this power: its residues are unsigned 64-bit integers."""
+"""Bits of the greatest modulus, 2**64: its residues are unsigned 64-bit integers."""
 
 
 @dataclass(frozen=True)
 class WideModuli:
     """Pairwise coprime integers from 2 to 2**64, in the order given: hashable and picklable.
 
-    Numbers are read from residues under them and written to such; computing is done under a ModuliSet.
+    Residues under them are only read and written; computations use a ModuliSet.
     """
 
     moduli: tuple[int, ...]
@@ -26,11 +26,11 @@ class WideModuli:
 
     @cached_property
     def product(self) -> int:
-        """The dynamic range, the product of all moduli."""
+        """Dynamic range, the product of all moduli."""
         return int(product(self.moduli))
 
     def value_range(self, signed: bool) -> tuple[int, int]:
-        """The lowest and the highest number of the range, as :meth:`.ModuliSet.value_range`."""
+        """Return the lowest and highest number of the range, as :meth:`.ModuliSet.value_range`."""
         if signed:
             return -(self.product // 2), (self.product - 1) // 2
         return 0, self.product - 1
@@ -53,11 +53,11 @@ class WideModuli:
 
 
 def moduli_of_residues(moduli: ModuliSet | Iterable[SupportsIndex]) -> ModuliSet | WideModuli:
-    """The moduli of residues from elsewhere: a ModuliSet if none is greater than 2**32, or WideModuli."""
+    """Return the moduli of foreign residues: a ModuliSet if all are up to 2**32, else WideModuli."""
     if isinstance(moduli, ModuliSet | WideModuli):
         return moduli
     if not isinstance(moduli, Iterable) or isinstance(moduli, str | bytes):
         check_moduli_set(moduli)  # its error names the ways to make one
     values = tuple(as_integer(m, f"modulus at position {i}") for i, m in enumerate(moduli))
     are_narrow = bool(values) and all(2 <= m <= MODULUS_MAX for m in values)
-    return ModuliSet(values) if are_narrow else WideModuli(values)  # whose error names the range of both
+    return ModuliSet(values) if are_narrow else WideModuli(values)  # its error names the range of both

@@ -31,7 +31,7 @@ def reduce_columns(columns: Array, moduli: ModuliSet, operation: str) -> Reducti
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
     matrix = as_matrix(columns)
     if matrix.shape[1] == 0:
-        return REDUCTIONS[operation].of_nothing(backend_name(matrix))
+        return REDUCTIONS[operation].empty_result(backend_name(matrix))
     if operation in ("bound", "gcd"):  # of magnitudes
         return reduce_chunk(layout.residues_of(matrix, moduli), RNS(moduli), operation)
     if operation == "sum":

@@ -23,7 +23,7 @@ from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import bytes_read, most_alive
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow, open_plain
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 
 SINGLE = ""
 """The name of the result of an expression without one."""
@@ -129,7 +129,7 @@ class PreparedExpressions:
         value, mask = self.evaluations[name].value, self.evaluations[name].mask
         if mask is None:
             mask = da.zeros(value.shape, dtype=bool, chunks=value.chunks)
-        whole: da.Array = rechunked(da.broadcast_to(mask, value.shape), value.chunks)
+        whole: da.Array = rechunk(da.broadcast_to(mask, value.shape), value.chunks)
         return whole
 
 
@@ -274,7 +274,7 @@ def storable(value: Any) -> Any:
     if isinstance(value, NumberArray):
         return value.with_storable_chunks()
     chunks = layout.storable_chunks(value.chunks, value.shape, 1)
-    return rechunked(value, layout.normalize_chunks(chunks, value.shape, 1))
+    return rechunk(value, layout.normalize_chunks(chunks, value.shape, 1))
 
 
 # ---- operands in common chunks -----------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _rechunked(operand: Operand, lengths: Mapping[int, int]) -> Operand:
     chunks = tuple(min(length, lengths[place]) if length else 0 for length, place in own)
     if 0 in chunks or chunks == words.chunksize[1:]:
         return operand
-    return operand.with_words(rechunked(words, (words.shape[0], *chunks)))
+    return operand.with_words(rechunk(words, (words.shape[0], *chunks)))
 
 
 # ---- more moduli ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 from rnsdask._version import __version__
 from rnsdask.core.files import naming_file, private
-from rnsdask.core.messages import redacted_fields, tell
+from rnsdask.core.messages import redact_fields, tell
 
 _logger = logging.getLogger("rnsdask.jobs")
 
@@ -23,7 +23,7 @@ def record(event: str, **fields: Any) -> None:
     """
     if _logger.handlers or _logger.isEnabledFor(logging.INFO):
         # By `handle`, for commands turn logging off: libraries log tracebacks of what becomes one line.
-        content = redacted_fields({"event": event, **fields})
+        content = redact_fields({"event": event, **fields})
         _logger.handle(_logger.makeRecord(_logger.name, logging.INFO, "", 0, content, (), None))
 
 

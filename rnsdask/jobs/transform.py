@@ -27,8 +27,8 @@ from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work, room_of
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
-from rnsdask.lazy.chunks import rechunked
-from rnsdask.lazy.ntt import check_transform, divided, intt, joined, ntt, stepped
+from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.ntt import check_transform, divide_axis, intt, join_steps, ntt, transform_step
 from rnsdask.lazy.write import removing_failed
 
 if TYPE_CHECKING:
@@ -195,10 +195,10 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
     words = transform.source.array().words if not done else _words_at(places[done - 1])
     for k in range(done, _STORES):
         if k == 0:
-            parts = divided(words, transform.axis, steps)
+            parts = divide_axis(words, transform.axis, steps)
         else:
-            parts = stepped(words, steps, ("columns", "rows")[k - 1], transform.backend)
-        given = FieldArray(rechunked(parts, {-1: steps.part}), transform.result.system)
+            parts = transform_step(words, steps, ("columns", "rows")[k - 1], transform.backend)
+        given = FieldArray(rechunk(parts, {-1: steps.part}), transform.result.system)
         begun = states[k] == "incomplete"
         if not begun:  # what is left of one that was removed
             store.remove(places[k])
@@ -207,7 +207,7 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
         if k:
             store.remove(places[k - 1])
         words = _words_at(places[k])
-    return rechunked(joined(words, transform.axis, steps), transform.result.words.chunks)
+    return rechunk(join_steps(words, transform.axis, steps), transform.result.words.chunks)
 
 
 def _words_at(place: store.Location) -> da.Array:

@@ -17,7 +17,7 @@ from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.core.ways import REPLACE, with_ways
 from rnsdask.jobs.compute import compute, mapping
 from rnsdask.jobs.run import groups_of
-from rnsdask.lazy.tree import grouped, pieces_of
+from rnsdask.lazy.tree import combine_each, pieces_of
 from rnsdask.lazy.write import ChunkWriter, count_chunks, removing_failed, total_count, write_chunks
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.A
     """The counts of groups of chunks, each added up: one array, none without chunks."""
     numbers = [int(np.ravel_multi_index(index, counts.numblocks[1:])) for index in indices]
     groups = [numbers[group.start : group.stop] for group in groups_of(len(numbers))]
-    return [grouped(counts, groups, total_count)] if groups else []
+    return [combine_each(counts, groups, total_count)] if groups else []
 
 
 # ---- what is there already --------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""The Dask half of every operation: how chunks map, meet in trees, and are written."""
+"""The Dask half of every operation: mapping over chunks, reduction in trees, and writing."""

@@ -1,4 +1,4 @@
-"""Reductions along axes, and means and variances, exact; lazy on Dask (:mod:`rnsdask.rns.axis`)."""
+"""Exact reductions along axes, means and variances, lazy on Dask (:mod:`rnsdask.rns.axis`)."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.operands import Numbers, make_like
 from rnsdask.lazy.tree import check_sizes, combine_tree
 from rnsdask.lazy.widening import by_table
 from rnsdask.typing import SplitEvery
@@ -24,9 +24,9 @@ from rnsdask.typing import SplitEvery
 
 @by_table(rows.extrema)
 def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: SplitEvery) -> tuple[Numbers, Any]:
-    """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
+    """Find the maximum or minimum along axes, which keep length 1, and its index along one axis.
 
-    These are int64 indices; if several axes are reduced, they are no indices of a lazy array.
+    Indices are int64. If several axes of a lazy array are reduced, the indices have no meaning.
     """
     words, system = x.words, x.system
     if isinstance(words, da.Array):
@@ -35,15 +35,15 @@ def extrema(x: Numbers, axes: tuple[int, ...], minimum: bool, split_every: Split
         best = packed[: system.rows]
     else:
         best, places = system.apply(rows.extrema, words, axes=axes, minimum=minimum)
-    return made_like((x,), best, system, "raise"), places
+    return make_like((x,), best, system, "raise"), places
 
 
 def _extrema_lazily(
     words: da.Array, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: SplitEvery
 ) -> da.Array:
-    """Residues, and two words of the place along the axis, the lower one first: (n + 2, *reduced).
+    """Residues, and two words of the index along the axis, the lower word first: (n + 2, *reduced).
 
-    If several axes are reduced, the place is 0.
+    If several axes are reduced, the index is 0.
     """
     check_sizes(words)
     options: dict[str, Any] = {"system": system, "axes": axes, "minimum": minimum}
@@ -60,11 +60,11 @@ def _extrema_block(
     found, places = system.apply(rows.extrema, block_there, axes=axes, minimum=minimum)
     places = places + place.location[axes[0]][0] if len(axes) == 1 else np.zeros_like(places)
     words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(found.dtype)
-    return _like(np.concatenate([found, words]), block)
+    return _move_like(np.concatenate([found, words]), block)
 
 
-def _like(array: Any, block: Any) -> Any:
-    """The array on the host if the block is there."""
+def _move_like(array: Any, block: Any) -> Any:
+    """Move an array to the host if the block is there."""
     return array.get() if hasattr(array, "get") and isinstance(block, np.ndarray) else array
 
 
@@ -90,7 +90,7 @@ def _unpack_places(words: Any) -> Any:
 
 @by_table(rows.sums)
 def sums(x: Numbers, axes: tuple[int, ...], split_every: SplitEvery) -> Any:
-    """Exact sums along axes of the numbers, which keep length 1: an object array (*reduced)."""
+    """Exact sums along axes, which keep length 1: an object array (*reduced)."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
         return system.apply(rows.sums, words, axes=axes)
@@ -119,7 +119,7 @@ def common(x: Numbers, axes: tuple[int, ...], name: Literal["gcd", "lcm"], split
 def _common_block(
     block: Any, *, system: NumberSystem, axes: tuple[int, ...], combine: Callable[..., Any]
 ) -> Any:
-    # Of no axes NumPy gives the numbers as they are.
+    # Without axes NumPy returns the numbers unchanged.
     return abs(combine(system.decode(block), axis=axes, keepdims=True))[None]
 
 
@@ -136,7 +136,7 @@ _LCM = np.frompyfunc(math.lcm, 2, 1, identity=1)
 
 
 def mean(total: Any, count: int) -> Any:
-    """Mean of `count` numbers by their sum: an int, an object array of ints, or a Dask array of either."""
+    """Divide a sum by `count`: an int, an object array of ints, or a Dask array of either."""
     if isinstance(total, da.Array):
         return LazyInts.of(map_values(_quotients, total, count=count, dtype=object))
     return _quotients(total, count)
@@ -144,7 +144,7 @@ def mean(total: Any, count: int) -> Any:
 
 @by_table(rows.moments)
 def variance(x: Numbers, axes: tuple[int, ...], count: int, ddof: int, split_every: SplitEvery) -> Any:
-    """Variance along axes, which keep length 1, of `count` numbers each: an object array of fractions."""
+    """Variances of `count` numbers each along axes, which keep length 1: an object array of fractions."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
         return _variances(system.apply(rows.moments, words, axes=axes), count=count, ddof=ddof)[0]
@@ -161,7 +161,7 @@ def _quotients(totals: Any, count: int) -> Any:
 
 
 def _fractions(numerators: NDArray[np.object_], denominator: int) -> NDArray[np.object_]:
-    """An object array of the quotients of Python ints."""
+    """Return the quotients of Python ints as an object array of fractions."""
     result = np.empty(numerators.shape, dtype=object)
     result.ravel()[:] = [Fraction(int(value), denominator) for value in numerators.ravel()]
     return result
@@ -172,6 +172,6 @@ def _moments_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -
 
 
 def _variances(totals: NDArray[np.object_], *, count: int, ddof: int) -> NDArray[np.object_]:
-    """Variances (1, *reduced) by sums of numbers and of squares (2, *reduced)."""
+    """Variances (1, *reduced) from sums of numbers and of squares (2, *reduced)."""
     numbers, squares = totals
     return _fractions(count * squares - numbers**2, count * (count - ddof))[None]

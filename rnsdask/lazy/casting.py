@@ -1,4 +1,4 @@
-"""Chunks of arrays of numbers as other things: machine integers, and what a user's function makes of them."""
+"""Chunks of arrays of numbers converted to machine integers, or passed to a user's function."""
 
 import math
 from collections.abc import Callable
@@ -16,20 +16,21 @@ from rnsdask.backend import Array, empty_like_chunks
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.overflow import overflow_set, set_overflow
+from rnsdask.core.overflow import get_overflow, use_overflow
 from rnsdask.core.place import Place
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks, map_values, nameable
 from rnsdask.lazy.number_chunks import numbers_of, words_of
 from rnsdask.lazy.operands import N, Numbers, is_number_array
-from rnsdask.lazy.promotion import in_grown_system
+from rnsdask.lazy.promotion import convert_to_grown
 from rnsdask.typing import PlainArray
 
 
 def to_machine_integers(x: Numbers, dtype: np.dtype[Any]) -> Any:
-    """The numbers as integers of a type of NumPy's; lazy if the array is.
+    """Convert the numbers to an integer type of NumPy; lazy if the array is.
 
-    OverflowError if a number does not fit, naming its flat index; for a lazy array when it is computed.
+    OverflowError if a number does not fit. It names the number's flat index; for a lazy array when it is
+    computed.
     """
     if dtype.kind == "f":
         raise TypeError(
@@ -58,7 +59,7 @@ def _cast_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], plac
         ) from None
 
 
-def without_bound(system: Any) -> Any:
+def drop_bound(system: Any) -> Any:
     """Return the system without a bound."""
     return system.with_bound(None)
 
@@ -107,28 +108,28 @@ def map_blocks(
     meta: Any = None,
     **options: Any,
 ) -> N | PlainArray[Any]:
-    """Apply a function to each chunk, by Dask's ``map_blocks``; of an array in memory, to it as a whole.
+    """Apply a function to each chunk by Dask's ``map_blocks``, or to an array in memory as a whole.
 
     Parameters
     ----------
     function : callable
-        Called with an array in memory like this one, those of `args`, and `options`; with ``block_id=``
-        and ``block_info=`` if it has arguments of these names. It returns such an array, of the same
-        moduli set and range, or with `dtype` a NumPy or CuPy array.
+        Called with an array in memory like this one, `args` and `options`, and with ``block_id=`` and
+        ``block_info=`` if it has parameters of these names. It returns an array of the same moduli set and
+        range, or with `dtype` a NumPy or CuPy array.
     *args
-        Lazy arrays, which it gets chunk by chunk, and anything else, which it gets as it is.
+        Lazy arrays, passed chunk by chunk, and other values, passed unchanged.
     dtype : optional
-        Type of the array that it returns, if not an array of numbers. With object, arrays of integers
-        that it returns become Python ints.
+        Type of the returned array, if it is not an array of numbers. With object, returned arrays of integers
+        become Python ints.
     chunks, drop_axis, new_axis, enforce_ndim
-        As Dask's: the shape of what it returns, if that is not the shape of the chunk.
+        As in Dask: they describe the shape of what the function returns, if it is not the chunk's shape.
     name, token, meta
-        As Dask's. `meta` stands for `dtype` too.
+        As in Dask. `meta` implies `dtype`.
 
     Returns
     -------
     array like this one, or of `dtype`
-        Lazy if this one or one of `args` is. It has no bound.
+        Lazy if this array or one of `args` is. It has no bound.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def map_blocks(
     arrays = [_chunks_of(other) for other in (lazy, *args)]
     collections = {key: value for key, value in options.items() if is_dask_collection(value)}
     plain = {key: value for key, value in options.items() if key not in collections}
-    applied = Applied(function, plain, set_overflow(), kind)  # as of now, not of when it is computed
+    applied = Applied(function, plain, get_overflow(), kind)  # the mode of now, not of when it is computed
     dasks = {"chunks": chunks, "drop_axis": drop_axis, "new_axis": new_axis, "enforce_ndim": enforce_ndim}
     if name is None:
         parts = applied, arrays, nameable(dasks), collections
@@ -170,19 +171,19 @@ def map_blocks(
         made = map_values(_of_its_shape, made, dtype=kind, located=True, like=meta_from_array(made))
     if lazy is not x and not any(isinstance(array, da.Array) for array in arrays[1:]):
         made = made.compute(scheduler="sync")
-    found: N | PlainArray[Any] = made if kind is not None else make(made, without_bound(system))
+    found: N | PlainArray[Any] = made if kind is not None else make(made, drop_bound(system))
     return found
 
 
 def _chunks_of(value: Any) -> Any:
-    """An array whose chunks are what the function gets: of a lazy array of numbers, such arrays."""
+    """Return an array whose chunks are the function's arguments, as arrays of numbers where it has such."""
     if is_number_array(value) and isinstance(value.words, da.Array):
         return numbers_of(value.words, type(value), value.system)
     return value
 
 
 class Applied:
-    """A function of chunks with its options, and with its signature, which Dask looks at.
+    """A function of chunks with its options, and with its signature, which Dask inspects.
 
     Dask cannot name long integers, and so sees no options but those that it must compute.
     """
@@ -208,13 +209,13 @@ class Applied:
 
     def __call__(self, *chunks: Any, **options: Any) -> Any:
         """Call the function, and check what it returns."""
-        with overflow_set(self._overflow):
+        with use_overflow(self._overflow):
             made = self.__wrapped__(*chunks, **self._options, **options)
-        return made if self._kind is None else _of_kind(made, self._kind)
+        return made if self._kind is None else _convert_result(made, self._kind)
 
 
-def _of_kind(made: Any, kind: np.dtype[Any]) -> Any:
-    """Return what a function made, of the type that it should have; numbers as Python ints."""
+def _convert_result(made: Any, kind: np.dtype[Any]) -> Any:
+    """Convert a function's result to the type that it should have; numbers become Python ints."""
     if is_number_array(made):
         found: Any = type(made).__name__
         if kind.hasobject and has(rows.compare, made):
@@ -230,13 +231,13 @@ def _of_kind(made: Any, kind: np.dtype[Any]) -> Any:
 
 
 def _like_words(made: Any, *, make: Any, system: Any, place: Place) -> Array:
-    """Words of a chunk, which must be an array of the same numbers."""
+    """Return the words of a chunk, which must be an array of the same number system."""
     if not is_number_array(made) or type(made.system) is not type(system):
         raise TypeError(
             f"map_blocks takes a function from {_name(make)} to {_name(make)}, or any array with "
             f"dtype=; it returned an object of type {type(made).__name__}"
         )
-    made = in_grown_system(made, system)
+    made = convert_to_grown(made, system)
     if not system.same_numbers(made.system):
         raise ValueError(f"map_blocks must keep the system {system!r}; it returned {made.system!r}")
     _check_shape(made.words.shape[1:], place)

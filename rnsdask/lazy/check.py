@@ -1,4 +1,4 @@
-"""Residues and bounds that users bring, checked: at once, or on Dask with each chunk."""
+"""Checks of residues and bounds from users: at once, or on Dask with each chunk."""
 
 import math
 from typing import Any
@@ -12,19 +12,19 @@ from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
-from rnsdask.lazy.chunks import rechunked, without_empty_chunks
+from rnsdask.lazy.chunks import rechunk, without_empty_chunks
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.rns.bounds import find_excess
 from rnsdask.rns.system import RNS
 
 
 def as_declared(values: Any) -> Any:
-    """An array without masked values; one of Dask without empty chunks, the others as it says that they are.
+    """Check that an array has no masked values; a Dask array also that its chunks are as declared.
 
-    The type is that of machine integers and Booleans: bounds follow from it, limbs are read as of it, and
-    masks and positions are taken for it. Where a chunk has other lengths, numbers would be left out, or have
-    the places of others; what is masked would count as if it were not. Of Dask it is an error when such a
-    chunk is computed, as of a function that was told another type or shape.
+    Bounds, limbs, masks and positions are interpreted by the declared type, so that integers and Booleans
+    must have it. A chunk of other lengths would lose or shift numbers, and masked values would count as
+    present. Empty chunks of a Dask array are removed. An invalid chunk is an error when it is computed, for
+    example if a function was declared to return another type or shape.
     """
     if not isinstance(values, da.Array):
         if np.ma.is_masked(values):
@@ -38,7 +38,7 @@ def as_declared(values: Any) -> Any:
 
 
 def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Place) -> Any:
-    if not hasattr(block, "dtype"):  # of one integer that a function gave, as it was made delayed
+    if not hasattr(block, "dtype"):  # a Delayed function returned one integer
         block = np.asarray(block, dtype=np.min_scalar_type(block))
     if np.ma.is_masked(block):
         raise ValueError(f"values are masked in chunk {place.index} of a Dask array; fill them first")
@@ -51,33 +51,33 @@ def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Pla
         raise ValueError(
             f"a Dask array says that its chunk {place.index} has shape {lengths}, and it has {block.shape}"
         )
-    # Limbs of a narrower type would be taken for parts of limbs.
+    # Limbs of a narrower type would count as parts of limbs.
     return block if declared is None else block.astype(declared, copy=False)
 
 
-def checked(residues: Any, system: RNS) -> Any:
+def check_numbers(residues: Any, system: RNS) -> Any:
     """Check residues (n, *shape) of numbers, and that no number is greater in magnitude than the bound.
 
-    NumPy and CuPy arrays are copied, so that nobody else can write to them, but for read-only ones. Each
-    chunk of a Dask array is checked when it is computed. ValueError for the first wrong one.
+    NumPy and CuPy arrays are copied unless they are read-only, so that nobody else can write to them. Each
+    chunk of a Dask array is checked when it is computed. ValueError for the first invalid number.
     """
     if not isinstance(residues, da.Array):
         is_private = isinstance(residues, np.ndarray) and not residues.flags.writeable
         return _check_block(residues if is_private else residues.copy(), system=system)
-    residues = rechunked(as_declared(residues), {0: -1})
+    residues = rechunk(as_declared(residues), {0: -1})
     return map_chunks(_check_block, residues, rows=system.rows, located=True, system=system)
 
 
-def within_bound(residues: Any, system: RNS) -> Any:
-    """Check that no number is greater in magnitude than the bound; each residue is below its modulus.
+def check_within_bound(residues: Any, system: RNS) -> Any:
+    """Check that no number is greater in magnitude than the bound, given valid residues.
 
-    Return the same array; or a Dask array that checks each chunk when it is computed.
+    Return the same array, or a Dask array that checks each chunk when it is computed.
     """
     return map_chunks(_check_bound, residues, rows=system.rows, located=True, system=system)
 
 
 def checked_residues(residues: Array, moduli: ModuliSet, place: Place = ALONE) -> Array:
-    """Return a NumPy or CuPy array of residues, or raise ValueError if one is not below its modulus."""
+    """Return residues of NumPy or CuPy; ValueError if one is not below its modulus."""
     matrix = as_matrix(residues)
     found = kernels_of(matrix).first_invalid(matrix, moduli)
     if found is not None:

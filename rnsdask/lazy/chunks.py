@@ -1,4 +1,4 @@
-"""Chunks of arrays in memory, given in any way that Dask takes them."""
+"""Chunks of arrays in memory, in any form that Dask accepts."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.ways import must
 
 Lengths: TypeAlias = tuple[tuple[int, ...], ...]
-"""The lengths of all chunks along each axis."""
+"""Lengths of all chunks along each axis."""
 
 
 def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
@@ -32,14 +32,14 @@ def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
     return lazy
 
 
-def rechunked(words: da.Array, chunks: Any) -> da.Array:
-    """Give words other chunks, as Dask's ``rechunk``; what GPUs may hold goes by tasks (:func:`by_tasks`)."""
+def rechunk(words: da.Array, chunks: Any) -> da.Array:
+    """Rechunk words as Dask does; arrays that GPUs may hold are exchanged by tasks (:func:`by_tasks`)."""
     result: da.Array = words.rechunk(chunks, method="tasks" if may_be_on_gpus(words) else None)
     return result
 
 
 def may_be_on_gpus(array: Any) -> bool:
-    """Whether chunks of a Dask array, or what objects in them hold, may be in the memory of GPUs."""
+    """Whether chunks of a Dask array, or objects in them, may be in GPU memory."""
     if not isinstance(array, da.Array):
         return False
     meta = meta_from_array(array)
@@ -47,14 +47,14 @@ def may_be_on_gpus(array: Any) -> bool:
 
 
 _setting = RLock()
-"""Held while Dask's setting is another one, so that no thread puts back what another has set."""
+"""Held while Dask's setting is changed, so that no other thread restores another value."""
 
 
 @contextmanager
 def by_tasks(*arrays: Any) -> Iterator[None]:
-    """Let Dask's functions that rechunk exchange parts of these arrays by tasks, if GPUs may hold chunks.
+    """Make Dask rechunk these arrays by tasks, if GPUs may hold chunks.
 
-    Its other way, P2P, which it prefers for many chunks where a client is current, takes NumPy's arrays only.
+    P2P, which Dask prefers for many chunks if a client is current, takes only NumPy's arrays.
     """
     if not any(map(may_be_on_gpus, arrays)):
         yield
@@ -64,17 +64,16 @@ def by_tasks(*arrays: Any) -> Iterator[None]:
 
 
 def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None) -> Lengths:
-    """The lengths of all chunks along each axis of the numbers, by the rules of Dask.
+    """Return the lengths of all chunks along each axis of the numbers, by the rules of Dask.
 
-    `chunks` are what `dask.array.core.normalize_chunks` and `rechunk` take: one length for all axes, or one
-    for each, where -1 stands for the whole axis and None for what it is; the lengths of all chunks along an
-    axis; ``"auto"``, or a size in bytes such as ``"64MiB"``; a mapping from some of the axes to these.
-    ``"auto"`` of all axes is this package's (:func:`.layout.normalize_chunks`), of some of them Dask's, which
-    its setting ``array.chunk-size`` limits; of an array without numbers the whole axis. Sizes are in the
-    bytes of numbers of so many `rows`. Without the `current` chunks, axes that are not given are in one
-    chunk.
+    `chunks` are as in `dask.array.core.normalize_chunks` and `rechunk`: one length for all axes or one for
+    each, where -1 is the whole axis and None keeps its chunks; the lengths of all chunks along an axis;
+    ``"auto"``, or a size in bytes such as ``"64MiB"``; a mapping from some of the axes to these. ``"auto"``
+    for all axes follows this package (:func:`.layout.normalize_chunks`); for some axes it follows Dask,
+    within its setting ``array.chunk-size``; for an array without numbers it is the whole axis. Sizes are in
+    bytes of numbers of `rows` words. Without `current` chunks, axes that are not given have one chunk.
 
-    ValueError also if the length of an axis that gets other chunks is unknown; JobError if there are more
+    ValueError also if the chunks of an axis of unknown length are to change; JobError if there are more
     chunks than this process has memory for.
     """
     if not any(map(math.isnan, shape)):
@@ -83,7 +82,7 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     for axis, (item, length) in enumerate(zip(wanted, shape, strict=True)):
         if current is None or item is not current[axis]:
             _check(item, length, axis)
-    # Dask refuses a length beyond machine integers.
+    # Dask refuses lengths beyond machine integers.
     wanted = [-1 if isinstance(item, int) and item > 2**62 else item for item in wanted]
     if 0 in shape:
         wanted = [-1 if isinstance(item, str) else item for item in wanted]
@@ -101,10 +100,9 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
 def store_chunks(
     chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None
 ) -> tuple[int, ...]:
-    """A chunk's length along each axis in a store whose chunks are given as `normalize_chunks` takes them.
+    """Return a stored chunk's length along each axis, for chunks in the forms of `normalize_chunks`.
 
-    A length that is given is kept, though the axis is shorter. Chunks that differ along an axis are a
-    ValueError.
+    A given length is kept even if the axis is shorter. Chunks that differ along an axis are a ValueError.
     """
     lengths = normalize_chunks(chunks, shape, rows, current)
     if not layout.are_regular(lengths):
@@ -121,7 +119,7 @@ def store_chunks(
 
 
 def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
-    """Chunks wanted along each axis, spread as Dask's `rechunk` does."""
+    """Return the chunks wanted along each axis, distributed as in Dask's `rechunk`."""
     kept: Sequence[Any] = (-1,) * ndim if current is None else current
     if isinstance(chunks, Mapping):
         given = {axis_index(axis, ndim, "axis of chunks"): chunks[axis] for axis in chunks}
@@ -137,13 +135,13 @@ def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
     if len(wanted) != ndim:
         raise ValueError(must("chunks", f"give one length for each of the {ndim} axes, got {brief(chunks)}"))
     return [
-        before if item is None else _as_written(item, axis)
+        before if item is None else _as_python(item, axis)
         for axis, (item, before) in enumerate(zip(wanted, kept, strict=True))
     ]
 
 
-def _as_written(item: Any, axis: int) -> Any:
-    """One axis' chunks, with all numbers as Python's."""
+def _as_python(item: Any, axis: int) -> Any:
+    """Return one axis's chunks with all numbers as Python ints."""
     if isinstance(item, str):
         return item
     if isinstance(item, list | tuple | np.ndarray):
@@ -152,7 +150,7 @@ def _as_written(item: Any, axis: int) -> Any:
 
 
 def _check(item: Any, length: float, axis: int) -> None:
-    """Raise ValueError unless these can be the chunks of an axis."""
+    """Raise ValueError unless the item can be the chunks of an axis."""
     if math.isnan(length):
         raise ValueError(
             f"axis {axis} is of unknown length, so its chunks cannot be changed: it was selected by a "
@@ -175,9 +173,9 @@ def _check(item: Any, length: float, axis: int) -> None:
 
 
 def _check_size(text: str) -> None:
-    """Raise ValueError unless it is "auto", or a number of bytes."""
+    """Raise ValueError unless the text is "auto" or a number of bytes."""
     try:
-        is_right = text == "auto" or (bool(text.strip()) and parse_bytes(text) > 0)  # Dask: "" is 1 byte
+        is_right = text == "auto" or (bool(text.strip()) and parse_bytes(text) > 0)  # Dask reads "" as 1 byte
     except ValueError:
         is_right = False
     if not is_right:
@@ -187,18 +185,18 @@ def _check_size(text: str) -> None:
 
 
 def _least_count(item: Any, length: float) -> int:
-    """How many chunks an axis has, or where that is not known yet 1."""
+    """Return the number of chunks of an axis, or 1 if it is not known yet."""
     if isinstance(item, tuple):
         return len(item)
     return -(-int(length) // item) if isinstance(item, int) and item > 0 else 1
 
 
 def without_empty_chunks(array: da.Array) -> da.Array:
-    """Leave out chunks without numbers, which have no extremum; unknown sizes stay.
+    """Remove empty chunks, which have no extremum; chunks of unknown sizes stay.
 
-    Beside such a chunk, Dask takes the only number of an axis for one that is repeated.
+    If an axis has an empty chunk and a single number, Dask would broadcast the number.
     """
     if any(map(math.isnan, array.shape)):
         return array
     chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in array.chunks)
-    return array if chunks == array.chunks else rechunked(array, chunks)
+    return array if chunks == array.chunks else rechunk(array, chunks)

@@ -1,4 +1,4 @@
-"""Numbers of an array read as other things, lazy on Dask: integers, residues of other moduli, and bounds."""
+"""Conversions of numbers, lazy on Dask: to integers, residues of other moduli, and bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.lazy.elementwise import entry_of, mapped
+from rnsdask.lazy.elementwise import entry_of, map_entry
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array
 from rnsdask.rns import evaluation as evaluations
@@ -27,7 +27,7 @@ _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.in
 
 
 def to_ints(x: Numbers) -> Any:
-    """The numbers as an object array of Python ints; lazy if the array is."""
+    """Convert the numbers to an object array of Python ints; lazy if the array is."""
     return map_chunks(_ints_block, x.words, dtype=object, system=x.system)
 
 
@@ -36,7 +36,7 @@ def _ints_block(block: Array, *, system: NumberSystem) -> NDArray[np.object_]:
 
 
 def change_moduli(x: Numbers, moduli: ModuliSet) -> Any:
-    """Residues of the numbers under other moduli, which are checked to hold them."""
+    """Return the residues of the numbers under other moduli, which are checked to hold them."""
     options: dict[str, Any] = {"system": x.system, "targets": moduli}
     return map_chunks(_change_moduli, x.words, rows=len(moduli), located=True, **options)
 
@@ -46,11 +46,11 @@ def _change_moduli(block: Array, *, system: RNS, targets: ModuliSet, place: Plac
 
 
 def interval_evaluation(x: Numbers, accuracy: float) -> IntervalEvaluation:
-    """Interval of X/M for each number, as :meth:`.RNSArray.interval` says."""
+    """Evaluate an interval of X/M for each number, as :meth:`.RNSArray.interval`."""
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
         return evaluations.interval_evaluation(words, system, accuracy)
-    # One number is evaluated at once, to refuse an accuracy that cannot be.
+    # Evaluate one number at once, to refuse an accuracy out of reach.
     evaluations.interval_evaluation(np.zeros((system.rows, 1), np.uint32), system, accuracy)
     options: dict[str, Any] = {"dtype": _PACKED, "like": np.empty(0), "system": system, "accuracy": accuracy}
     packed = map_chunks(_packed_interval, words, **options)
@@ -58,7 +58,7 @@ def interval_evaluation(x: Numbers, accuracy: float) -> IntervalEvaluation:
 
 
 def _packed_interval(block: Array, *, system: RNS, accuracy: float) -> NDArray[np.void]:
-    """Interval evaluation of a chunk as one structured array, so that one task makes all three fields."""
+    """Evaluate the intervals of a chunk as one structured array, so that one task makes all three fields."""
     evaluation = evaluations.interval_evaluation(block, system, accuracy)
     packed = np.empty((1, *block.shape[1:]), dtype=_PACKED)
     for name in ("low", "upp", "exponent"):
@@ -77,7 +77,7 @@ def mixed_radix_digits(
     x : RNSArray, IntervalRNSArray, or array of uint32, shape (n, *shape)
         The numbers, or their residues in NumPy or CuPy, each below its modulus.
     moduli : ModuliSet, optional
-        The set of n moduli, in any order, of residues; of an array of numbers its own.
+        The set of n moduli, in any order, for residues; an array of numbers has its own.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def mixed_radix_digits(
     Raises
     ------
     TypeError
-        If there is no moduli set for residues, or another one than the array's.
+        If residues come without a moduli set, or an array with another set than its own.
     """
     words, moduli = _residues_and_moduli("mixed_radix_digits", x, moduli)
     found: PlainArray[np.uint32] = map_chunks(
@@ -110,29 +110,29 @@ def fixed_point_interval(
     x : RNSArray, IntervalRNSArray, or array of uint32, shape (n, *shape)
         The numbers, or their residues in NumPy or CuPy.
     moduli : ModuliSet, optional
-        The set of n moduli of residues; of an array of numbers its own.
+        The set of n moduli for residues; an array of numbers has its own.
     bits : {64, 96, 128}, optional
-        Fraction bits; without it, the fewest that make ``upp - low`` at most ``2**(bits - 24)``.
+        Fraction bits; by default the fewest that make ``upp - low`` at most ``2**(bits - 24)``.
     scale : int
-        A refinement: the result is that of ``2**scale * X`` modulo M.
+        Refinement: the interval is that of ``2**scale * X`` modulo M.
 
     Returns
     -------
     FixedPointInterval
-        Of lazy arrays if the array of numbers is lazy.
+        Its arrays are lazy if the array of numbers is.
 
     Raises
     ------
     TypeError, ValueError
-        If residues do not fit the set, there is none or another than the array's, `bits` is another number
-        or `scale` is negative.
+        If residues do not fit the set, the set is missing or is not the array's, `bits` is another number, or
+        `scale` is negative.
     """
     found: FixedPointInterval
     words, moduli = _residues_and_moduli("fixed_point_interval", x, moduli)
     if not isinstance(words, da.Array):
         found = evaluations.fixed_point_interval(words, moduli, bits, scale)
         return found
-    # One number is evaluated at once: it tells the bits, and refuses what cannot be.
+    # Evaluate one number at once: this finds `bits`, and refuses invalid arguments.
     bits = evaluations.fixed_point_interval(np.zeros((len(moduli), 1), np.uint32), moduli, bits, scale).bits
     count = bits // 32
     options: dict[str, Any] = {"moduli": moduli, "bits": bits, "scale": scale}
@@ -157,21 +157,21 @@ def _residues_and_moduli(name: str, x: Any, moduli: ModuliSet | None) -> tuple[A
     entry_of(rows.residues_modulo, x, name=name)
     if moduli not in (None, x.system.moduli):
         raise TypeError(f"the array's moduli set is {x.system.moduli!r}, not {moduli!r}")
-    return mapped(rows.residues_modulo, (x.words,), x.system, result=RNS(x.system.moduli)), x.system.moduli
+    return map_entry(rows.residues_modulo, (x.words,), x.system, result=RNS(x.system.moduli)), x.system.moduli
 
 
 # ---- other systems ----------------------------------------------------------------------------------------
 
 
 def words_in(x: Numbers, system: NumberSystem) -> Any:
-    """Words of the numbers of an array in another system, which is checked to hold them."""
+    """Return the numbers' words in another system, which is checked to hold them."""
     options: dict[str, Any] = {"system": system, "given": x.system}
     return map_chunks(_converted_block, x.words, rows=system.rows, located=True, **options)
 
 
 def _converted_block(x: Array, *, system: NumberSystem, given: NumberSystem, place: Place) -> Array:
     limbs, signed = given.limbs_of(as_matrix(x)), given.is_signed
-    if system.is_signed and not signed:  # residues take limbs with a sign alone
+    if system.is_signed and not signed:  # only residues of signed numbers can use limbs with a sign
         limbs, signed = np.concatenate([limbs, np.zeros_like(limbs[:, :1])], axis=1), True
     words: Array = system.words_of_limbs(limbs, signed, place.flat_index)
     return words.reshape(system.rows, *x.shape[1:])

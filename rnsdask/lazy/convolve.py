@@ -22,12 +22,12 @@ from rnsdask.core.table import Entry
 from rnsdask.core.ways import must
 from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.lazy.chunks import as_lazy, rechunked, without_empty_chunks
+from rnsdask.lazy.chunks import as_lazy, rechunk, without_empty_chunks
 from rnsdask.lazy.elementwise import check_one_kind, entry_of
-from rnsdask.lazy.growing import extends, grown, of_products, of_sums
+from rnsdask.lazy.growing import extend_operands, extends, range_of_products, range_of_sums
 from rnsdask.lazy.integer_operands import are_integers, as_numbers, meta_of
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
-from rnsdask.lazy.map import map_chunks, unified
+from rnsdask.lazy.map import map_chunks, unify_chunks
 from rnsdask.lazy.operands import (
     N,
     Numbers,
@@ -39,8 +39,8 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     is_number_array,
     lazy_column,
-    made_alike,
-    made_like,
+    make_alike,
+    make_like,
     scalar,
     with_axes,
 )
@@ -53,7 +53,7 @@ from rnsdask.typing import Flag, Flagged, Integers, Overflow
 MODES = ("full", "same", "valid", "cyclic", "negacyclic")
 
 Window = tuple[int, int]
-"""Which numbers of the full convolution are wanted: the first, and the one after the last."""
+"""First wanted index of the full convolution, and the index after the last."""
 
 
 @overload
@@ -77,45 +77,44 @@ def convolve(
     *,
     overflow: Overflow | Flag | None = None,
 ) -> N | Flagged[N]:
-    """Convolution along an axis, exact: number k is the sum of all products ``a_i b_j`` with i + j = k.
+    """Convolve along an axis, exactly: number k is the sum of all products ``a_i b_j`` with i + j = k.
 
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray, FieldArray, integers, or int
-        At least one array of numbers; those of the same numbers, on the same processor. The other axes
-        broadcast. A list, or a plain array, of integers stands for an array of the other's system, an
-        integer, which may be lazy, for one of length 1.
+        At least one array of numbers; two must have the same number system and processor. The other axes
+        broadcast. A list or plain array of integers is converted to the other operand's system. An integer,
+        maybe lazy, counts as an array of length 1.
     mode : {"full", "same", "valid", "cyclic", "negacyclic"}
-        Of A and B numbers along the axis, with A >= B: all A + B - 1; the middle A of them; the A - B + 1
-        that take all B numbers of the shorter operand (these three as ``numpy.convolve``). Or, for operands
-        of one length N, number k with number k + N added to it, or subtracted from it.
+        For A and B numbers along the axis, with A >= B: all A + B - 1 results; the middle A of them; or the A
+        - B + 1 that use all B numbers of the shorter operand (these three as ``numpy.convolve``). For
+        operands of one length N: result k plus or minus result k + N.
     axis : int
         The axis, of the shape that the operands broadcast to.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range. By default the mode that :func:`.errstate` set, else
-        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the results count, not partial
-        sums. FieldArrays never overflow and do not take it.
+        What happens to results out of range. The default is the mode set by :func:`.errstate`, else
+        ``"extend"`` for arrays whose range grows and ``"raise"`` for others. Only the results count, not
+        partial sums. FieldArrays never overflow and do not take it.
 
     Returns
     -------
     RNSArray, IntervalRNSArray or FieldArray
-        Lazy if an operand is, with the bound that follows. With ``"flag"`` a pair: the results as those of
-        sums that wrap, and a Boolean array that is true where the exact result is out of range.
+        Lazy if an operand is, with the bound that the operands' bounds imply. With ``"flag"`` a pair of the
+        results modulo M and a Boolean array that is true where the exact result is out of range.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If the operands do not fit one another, one is empty along the axis, or `mode` or `overflow` is none
-        of these; AxisError, a ValueError, if the axis is out of range.
+        If the operands do not fit one another, one is empty along the axis, or `mode` or `overflow` is
+        unknown; AxisError, a ValueError, if the axis is out of range.
 
-    Notes
-    -----
-    On Dask, where the longer operand is in several chunks along the axis, each takes as many numbers of the
-    one before it as the shorter has, less one, and the shorter becomes one chunk. If it is longer than a
-    chunk of the other, or the mode is cyclic, the axis becomes one chunk of both; of elements of a Fermat
-    field it is transformed in chunks of a power of two. Other axes are in any chunks.
+    Notes ----- On Dask, the longer operand may have several chunks along the axis; if the shorter one has B
+    numbers, it becomes one chunk, and each chunk of the longer one is extended by the last B - 1 numbers of
+    its predecessor. If B exceeds a chunk of the longer operand, or the mode is cyclic, the axis becomes one
+    chunk of both, or for elements of a Fermat field is transformed in chunks of a power of two. Other axes
+    may have any chunks.
     """
     if mode not in MODES:
         raise ValueError(must("mode", f"be one of {', '.join(MODES)}, got {brief(mode)}"))
@@ -126,21 +125,21 @@ def convolve(
     x, y = (_as_array(operand, arrays[0]) for operand in (a, b))
     find_lengths(x, y)
     if not extends(overflow, x, y):
-        x, y = made_alike(x, y)
+        x, y = make_alike(x, y)
     how: dict[str, Any] = {"mode": mode, "axis": axis, "overflow": overflow}
     found: N | Flagged[N] = apply_to_arrays("convolve", rows.convolve, x, y, **how)
     return found
 
 
 def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> int:
-    """Most numbers of a convolution that are in memory of one process together, as they wait for others."""
+    """Most numbers of a convolution that one process holds at once because they wait for others."""
     entry = entry_of(rows.convolve, a, b)
     is_known = isinstance(entry, Entry) and entry.waiting is not None
     return entry.waiting(a, b, mode=mode, axis=axis) if is_known else 0
 
 
 def _as_array(operand: Operand, like: Numbers) -> Any:
-    """An operand as an array of the same numbers."""
+    """Convert an operand to an array of the same number system."""
     if is_number_array(operand):
         return operand
     system = like.system
@@ -149,49 +148,49 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
     if ends := ends_of(operand):
         system = system.for_range(min(ends), max(ends))
     if is_lazy_integer(operand):
-        return made_like((like,), lazy_column(operand, system, 1), system.with_bound(None), "raise")
+        return make_like((like,), lazy_column(operand, system, 1), system.with_bound(None), "raise")
     value = scalar(operand)
     words = np.asarray(system.column(value, 1), like=meta_of(like.words))
-    return made_like((like,), words, system.with_bound(abs(value)), "raise")
+    return make_like((like,), words, system.with_bound(abs(value)), "raise")
 
 
 def convolve_prime_fields(
     a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex, overflow: str | None = None
 ) -> Any:
-    """Convolution of elements of prime fields: that of their residues modulo M."""
+    """Convolve elements of prime fields, by residues modulo M."""
     overflow_mode(overflow, a.system)
     x, y = (Residues(v.words, RNS(v.system.moduli)) for v in (a, b))
     found = convolve_residues(x, y, mode=mode, axis=axis, overflow="wrap")
-    return made_like((a,), found.words, a.system, "raise")
+    return make_like((a,), found.words, a.system, "raise")
 
 
 def convolve_fermat_field(
     a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex, overflow: str | None = None
 ) -> Any:
-    """Convolution of elements of a Fermat field, chunk by chunk; of long operands by transforms in chunks."""
+    """Convolve elements of a Fermat field chunk by chunk, or long operands by transforms in chunks."""
     overflow_mode(overflow, a.system)
-    field, (x, y, k, lengths) = a.system, _lined_up(a, b, axis, mode)
+    field, (x, y, k, lengths) = a.system, _line_up(a, b, axis, mode)
     fermat_convolution.check_lengths(field, lengths, mode)
     window = _window(mode, lengths)
     if _goes_in_chunks(x, y, k, mode, field):
-        long, short = (made_like((a,), as_lazy(words), field, "raise") for words in (x, y))
+        long, short = (make_like((a,), as_lazy(words), field, "raise") for words in (x, y))
         return convolve_in_chunks(long, short, k, mode, window)
     options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
     words = _map(_convolve_fermat_block, x, y, window, rows=field.rows, options=options)
-    return made_like((a,), words, field, "raise")
+    return make_like((a,), words, field, "raise")
 
 
 def waiting_in_fermat_field(a: Numbers, b: Numbers, *, mode: str, axis: SupportsIndex) -> int:
-    """Numbers of transforms in chunks: of a transformed operand, and of three arrays of a step."""
-    x, y, k, lengths = _lined_up(a, b, axis, mode)
+    """Count the numbers of transforms in chunks: of a transformed operand, and three arrays of a step."""
+    x, y, k, lengths = _line_up(a, b, axis, mode)
     if not _goes_in_chunks(x, y, k, mode, a.system):
         return 0
     batch = np.broadcast_shapes(*((*v.shape[1 : k + 1], *v.shape[k + 2 :]) for v in (x, y)))
     return 4 * math.prod(batch) * transform_length(a.system, lengths, mode)
 
 
-def _lined_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[Any, Any, int, Window]:
-    """Words with all axes, those of the longer operand first; the axis, and their lengths along it."""
+def _line_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[Any, Any, int, Window]:
+    """Return words with equally many axes, the longer operand first; the axis, and the lengths along it."""
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
@@ -205,12 +204,12 @@ def _goes_in_chunks(x: Any, y: Any, axis: int, mode: str, field: FermatField) ->
 
 
 def convolve_residues(a: Any, b: Any, *, mode: str, axis: SupportsIndex, overflow: str | None = None) -> Any:
-    """Convolution of residues, chunk by chunk."""
+    """Convolve residues chunk by chunk."""
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
     lengths = _checked_lengths(with_axes(a.words, ndim), with_axes(b.words, ndim), k, mode)
     window, terms = _window(mode, lengths), min(lengths)
-    (a, b), overflow = grown(partial(_range_of_sums, terms, mode), overflow, a, b)
+    (a, b), overflow = extend_operands(partial(_range_of_sums, terms, mode), overflow, a, b)
     whole = common_system(a, b)
     overflows = overflow_mode(overflow, whole)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
@@ -218,7 +217,7 @@ def convolve_residues(a: Any, b: Any, *, mode: str, axis: SupportsIndex, overflo
     system = systems[0]
     reach = terms * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(system, reach) and (mode != "negacyclic" or system.signed)
-    # Results out of range raise an error, so the bound holds for every result that remains.
+    # Results out of range raise an error, so the bound holds for all returned results.
     is_known = reach < system.greatest_magnitude and (overflows == "raise" or is_safe)
     if x.shape[k + 1] < y.shape[k + 1]:
         x, y, systems = y, x, systems[::-1]
@@ -230,16 +229,16 @@ def convolve_residues(a: Any, b: Any, *, mode: str, axis: SupportsIndex, overflo
     }
     count = system.rows + (overflows == "flag")
     words = _map(_convolve_block, x, y, window, rows=count, options=options)
-    return made_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
+    return make_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
 
 
 def _range_of_sums(terms: int, mode: str, a: Range, b: Range) -> Range:
-    low, high = of_sums(of_products(a, b), terms)
+    low, high = range_of_sums(range_of_products(a, b), terms)
     return (-max(-low, high), max(-low, high)) if mode == "negacyclic" else (low, high)
 
 
 def _checked_lengths(x: Any, y: Any, axis: int, mode: str) -> Window:
-    """Lengths along the axis."""
+    """Return the lengths along the axis, checked for the mode."""
     shapes = [tuple(map(int, words.shape[1:])) for words in (x, y)]
     broadcast_shape([(*shape[:axis], 1, *shape[axis + 1 :]) for shape in shapes])
     lengths = shapes[0][axis], shapes[1][axis]
@@ -266,7 +265,7 @@ def _window(mode: str, lengths: Window) -> Window:
 def _map(
     function: Callable[..., Array], x: Any, y: Any, window: Window, rows: int, options: dict[str, Any]
 ) -> Any:
-    """A function of chunks of words of which `x` is the longer, mapped over them."""
+    """Map a function over chunks of words, `x` being the longer operand."""
     k, overlap = options["axis"], 0
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         x, y = (without_empty_chunks(as_lazy(words)) for words in (x, y))
@@ -276,7 +275,7 @@ def _map(
     located: dict[str, Any] = {}
     if isinstance(x, da.Array):
         axes = tuple(range(x.ndim))
-        (x, y), _ = unified((x, y), (axes, axes))
+        (x, y), _ = unify_chunks((x, y), (axes, axes))
         places = map(Grid.of(x.chunks[k + 1 : k + 2]).place, np.ndindex(x.numblocks[k + 1]))
         windows = [_window_of(window, overlap, place, 0) for place in places]
         chunks = [c if sum(c) != 1 else d for c, d in zip(x.chunks[1:], y.chunks[1:], strict=True)]
@@ -289,7 +288,7 @@ def _map(
 
 
 def _is_long(x: Any, y: Any, axis: int, mode: str) -> bool:
-    """Whether operands in several chunks along the axis do not go together chunk by chunk."""
+    """Whether operands in several chunks along the axis cannot be convolved chunk by chunk."""
     cut, other = (
         words.chunks[axis + 1] if isinstance(words, da.Array) else words.shape[axis + 1 : axis + 2]
         for words in (x, y)
@@ -298,10 +297,10 @@ def _is_long(x: Any, y: Any, axis: int, mode: str) -> bool:
 
 
 def _with_chunks(x: da.Array, y: da.Array, axis: int, mode: str) -> tuple[da.Array, da.Array, int]:
-    """Words in chunks that go together, and how many numbers of the one before chunks of `x` begin with."""
-    y, is_long = rechunked(y, {axis + 1: -1}), _is_long(x, y, axis, mode)
+    """Return words in matching chunks, and how many numbers of its predecessor a chunk of `x` begins with."""
+    y, is_long = rechunk(y, {axis + 1: -1}), _is_long(x, y, axis, mode)
     if x.numblocks[axis + 1] == 1 or is_long:
-        return rechunked(x, {axis + 1: -1}), y, 0
+        return rechunk(x, {axis + 1: -1}), y, 0
     overlap = int(y.shape[axis + 1]) - 1
     if overlap:
         depth = {axis + 1: (overlap, 0)}
@@ -310,14 +309,14 @@ def _with_chunks(x: da.Array, y: da.Array, axis: int, mode: str) -> tuple[da.Arr
 
 
 def _window_of(window: Window, overlap: int, place: Place, axis: int) -> Window:
-    """The numbers wanted that a chunk along the axis gives, counted from its start.
+    """Wanted numbers that a chunk yields along the axis, counted from its start.
 
-    Those are where its own numbers are; of the last chunk all that come after too.
+    A chunk yields numbers at the positions of its own; the last chunk also yields all later ones.
     """
     if not place.index:
         return window
     k, (start, stop) = place.index[axis], place.location[axis]
-    begin = start - k * overlap  # in the operand without the repeated numbers
+    begin = start - k * overlap  # without the repeated numbers
     first = max(window[0], begin + overlap if k else begin)
     end = window[1] if stop == place.shape[axis] else min(window[1], begin + stop - start)
     return first - begin, max(first, end) - begin
@@ -336,7 +335,7 @@ def _convolve_block(
     place: Place,
     grid: Grid | None = None,
 ) -> Array:
-    """Residues of one chunk, with an axis of length 1 after the axis, and with ``"flag"`` the mask."""
+    """Convolve a chunk of residues; adds an axis of length 1 after the axis, and with ``"flag"`` the mask."""
     k = axis + 1
     x, y = _operands_of(x, y, k)
     index = place.index[: axis + 1] + place.index[axis + 2 :]
@@ -372,7 +371,7 @@ def _convolve_fermat_block(
     place: Place,
     grid: Grid | None = None,  # noqa: ARG001  (no error names an index)
 ) -> Array:
-    """Digits of one chunk, with an axis of length 1 after the axis."""
+    """Convolve one chunk of digits; adds an axis of length 1 after the axis."""
     x, y = (np.moveaxis(words, axis + 1, -1) for words in _operands_of(x, y, axis + 1))
     if mode.endswith("cyclic"):
         found = fermat_convolution.convolve_cyclic(x, y, system, mode == "negacyclic")
@@ -382,15 +381,15 @@ def _convolve_fermat_block(
 
 
 def _operands_of(x: Array, y: Array, axis: int) -> tuple[Array, Array]:
-    """Chunks without the axis that the other operand has, on one processor."""
-    # One number may be NumPy's on each processor.
+    """Remove from each chunk the other operand's axis, and move both to one processor."""
+    # A single number may be a NumPy array on either processor.
     like = next((block for block in (x, y) if backend_name(block) == "cuda"), x)
     x, y = (np.asarray(block, like=like) for block in (x, y))
     return x[(slice(None),) * (axis + 1) + (0,)], y[(slice(None),) * axis + (0,)]
 
 
 def _multiply(x: Array, y: Array, moduli: ModuliSet, mode: str, axis: int, window: Window | None) -> Array:
-    """Convolutions modulo M along an axis of the numbers."""
+    """Convolve modulo M along an axis of the numbers."""
     x, y = np.moveaxis(x, axis + 1, -1), np.moveaxis(y, axis + 1, -1)
     if window is None:
         found = convolution.convolve_cyclic(x, y, moduli, mode == "negacyclic")

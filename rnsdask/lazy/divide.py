@@ -13,8 +13,8 @@ from rnsdask.core.rows import Part, Row
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.core.ways import Message, Way, must
 from rnsdask.lazy import plan
-from rnsdask.lazy.elementwise import align, apply, entry_of, finish, has, mapped, plan_operation
-from rnsdask.lazy.growing import check_shift, extends, grown, grows
+from rnsdask.lazy.elementwise import align, apply, entry_of, finish, has, map_entry, plan_operation
+from rnsdask.lazy.growing import check_shift, extend_operands, extends, grows
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import (
@@ -24,7 +24,7 @@ from rnsdask.lazy.operands import (
     integer_of,
     is_lazy_integer,
     is_number_array,
-    made_like,
+    make_like,
     scalar,
     with_machine_integers,
 )
@@ -35,17 +35,17 @@ _NAMES: dict[tuple[Part, ...], str] = {("quotient",): "floor_divide", ("remainde
 _RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}
 
 
-def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "") -> Any:
+def floor_divide(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: str = "") -> Any:
     """Divide an array by any integer or an array, or an integer by an array, rounding down: each of `parts`.
 
-    ZeroDivisionError if the divisor is the integer 0. One among an array's, and a lazy one, is found when the
-    result is computed; its index is the first in its chunk.
+    ZeroDivisionError if the divisor is the integer 0. A 0 in an array, or a lazy 0, is found when the result
+    is computed; the error names the first index in its chunk.
     """
     dividend, divisor = with_arrays(dividend, divisor)
     by_array, name = is_number_array(divisor), name or _NAMES.get(parts, "divmod")
     row = rows.floor_divide if by_array else rows.floor_divide_by
     if grows(*filter(is_number_array, (dividend, divisor))):
-        dividend, divisor = _extended(dividend, divisor, parts)
+        dividend, divisor = _extend(dividend, divisor, parts)
     values = (dividend, divisor) if by_array else (dividend,)
     found = plan_operation(row, values, "raise", name)
     options: dict[str, Any] = {"parts": parts}
@@ -56,30 +56,30 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], name: 
     elif found.entry.ranged:
         options["ranges"] = known
     system = found.system
-    words, n = mapped(row, align(found, values), system, count=len(parts), **options), system.rows
+    words, n = map_entry(row, align(found, values), system, count=len(parts), **options), system.rows
     systems = [plan.result_system(found.meeting, _RESULTS[part], known) for part in parts]
     return [finish(found, values, words[i * n : (i + 1) * n], made) for i, made in enumerate(systems)]
 
 
-def _extended(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tuple[Operand, Operand]:
-    """Operands that have moduli, and a sign, for the quotients and remainders; an integer needs none."""
+def _extend(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> tuple[Operand, Operand]:
+    """Extend operands by the moduli, and a sign, that quotients and remainders need; an integer stays."""
 
     def results(x: Range, y: Range) -> Range:
         found = [_RESULTS[part](x, y) for part in parts]
         return min(0, *(low for low, _ in found)), max(0, *(high for _, high in found))
 
     if is_number_array(divisor):
-        (dividend, divisor), _ = grown(results, None, dividend, divisor)
+        (dividend, divisor), _ = extend_operands(results, None, dividend, divisor)
         return dividend, divisor
     y = _range_of_divisor(divisor, dividend.system)
-    (dividend,), _ = grown(lambda x: results(x, y), None, dividend)
+    (dividend,), _ = extend_operands(lambda x: results(x, y), None, dividend)
     if y[1] < 0 and not dividend.system.signed:
-        (dividend,), _ = grown(lambda x: (-1, x[1]), None, dividend)
+        (dividend,), _ = extend_operands(lambda x: (-1, x[1]), None, dividend)
     return dividend, divisor
 
 
 def _range_of_divisor(divisor: Operand, system: NumberSystem) -> Range:
-    """Range of an integer that may lie outside the system's range, also of a lazy one."""
+    """Range of an integer, maybe lazy, which may lie outside the system's range."""
     if not is_lazy_integer(divisor):
         return (scalar(divisor),) * 2
     beyond = 4 * max(map(abs, system.value_range))
@@ -87,16 +87,16 @@ def _range_of_divisor(divisor: Operand, system: NumberSystem) -> Range:
 
 
 def divide(a: Operand, b: Operand) -> Any:
-    """Quotient ``a / b`` in each field; ZeroDivisionError if one is divided by what is 0 in one."""
+    """Quotient ``a / b`` in each field; ZeroDivisionError if an element of `b` is 0 in a field."""
     a, b = with_arrays(a, b)
     entry_of(rows.divide_by, a, b, name="divide")
-    if is_number_array(a) and 0 in a.words.shape[1:]:  # nothing is divided, so that b may be 0
+    if is_number_array(a) and 0 in a.words.shape[1:]:  # there is nothing to divide, so b may be 0
         return apply(rows.multiply, a, b)
     if is_number_array(b):
         return apply(rows.multiply, a, apply(rows.inverse, b))
     if is_lazy_integer(b):
-        words = mapped(rows.divide_by, (a.words,), a.system, integer=("divisor", b))
-        return made_like((a,), words, a.system, "raise")
+        words = map_entry(rows.divide_by, (a.words,), a.system, integer=("divisor", b))
+        return make_like((a,), words, a.system, "raise")
     return apply(rows.divide_by, a, divisor=scalar(b))
 
 
@@ -104,12 +104,12 @@ def divide(a: Operand, b: Operand) -> Any:
 
 
 def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
-    """Products with powers of two, as :func:`.functions.left_shift` says."""
+    """Multiply by powers of two, as :func:`.functions.left_shift`."""
     check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) <<")
     if has(rows.left_shift, x) and is_number_array(x):
-        return _shifted(rows.left_shift, x, bits, overflow)
+        return _apply_shift(rows.left_shift, x, bits, overflow)
     _check_shifts(rows.left_shift, x)
-    # A product of residues with a power of two, which must be in the range itself.
+    # For residues, a product with a power of two, which must itself be in range.
     if not is_lazy_integer(bits):
         bits = _shift(bits)
     if extends(overflow, x):
@@ -122,23 +122,23 @@ def left_shift(x: Operand, bits: Any, overflow: str | None) -> Any:
 
 
 def right_shift(x: Operand, bits: Any) -> Any:
-    """Quotients by powers of two, rounded down, as :func:`.functions.right_shift` says."""
+    """Divide by powers of two, rounding down, as :func:`.functions.right_shift`."""
     check_machine_integers(bits, "numbers of bits", "rd.from_ints(a, rd.Positional(bits)) >>")
     if has(rows.right_shift, x) and is_number_array(x):
-        return _shifted(rows.right_shift, x, bits, "raise")
+        return _apply_shift(rows.right_shift, x, bits, "raise")
     _check_shifts(rows.right_shift, x)
-    # No number is longer than the range, so that all further shifts give the same.
+    # No number is longer than the range, so longer shifts have the same result.
     most = max(end.bit_length() for end in x.system.value_range)
-    return divided(x, _power_of_two(bits, most), ("quotient",), "right_shift")[0]
+    return floor_divide(x, _power_of_two(bits, most), ("quotient",), "right_shift")[0]
 
 
 def _check_shifts(row: Row[..., Any], x: Operand) -> None:
-    """Raise TypeError unless residues can be shifted, by products or quotients."""
+    """Raise TypeError unless the system can shift, by products or quotients."""
     if not has(rows.floor_divide_by, x) or not is_number_array(x):
         entry_of(row, x)
 
 
-def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:
+def _apply_shift(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) -> Any:
     found, integer = plan_operation(row, (x,), overflow), None
     blocks: tuple[Any, ...] = (x.words,)
     if is_lazy_integer(bits):
@@ -150,11 +150,11 @@ def _shifted(row: Row[..., Any], x: Numbers, bits: Any, overflow: str | None) ->
         blocks = (x.words, np.full((1,) * x.words.ndim, min(value, LONGEST_SHIFT), dtype=np.int64))
     else:
         blocks = with_machine_integers(x, bits, "numbers of bits")
-    return finish(found, (x,), mapped(row, blocks, found.system, mode=found.mode, integer=integer))
+    return finish(found, (x,), map_entry(row, blocks, found.system, mode=found.mode, integer=integer))
 
 
 def _shift(bits: Any) -> int:
-    """Return the integer by which residues are shifted."""
+    """Convert a number of bits to a Python int, for shifts of residues."""
     if getattr(bits, "ndim", 0) or isinstance(bits, list | tuple):
         raise TypeError(
             Message(
@@ -167,7 +167,7 @@ def _shift(bits: Any) -> int:
 
 
 def _power_of_two(bits: Any, most: int) -> Any:
-    """``2**bits``, or ``2**most`` for more bits than that; lazy if `bits` are."""
+    """Return ``2**bits``, or ``2**most`` if `bits` is greater; lazy if `bits` is."""
     if is_lazy_integer(bits):
         return map_values(_lazy_power_of_two, bits, most=most, dtype=object)
     count = _shift(bits)

@@ -1,4 +1,4 @@
-"""Numbers as doubles: rounded, and their logarithms, by their leading limbs; lazy on Dask."""
+"""Rounding to doubles, and logarithms, by the numbers' leading limbs; lazy on Dask."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rnsdask.lazy.operands import Numbers
 from rnsdask.rns.evaluation import leading_limbs
 from rnsdask.typing import PlainArray
 
-# Words of numbers whose limbs are in memory at one time.
+# Words of the numbers whose limbs are in memory at one time.
 BLOCK_WORDS = 2**22
 
 
 def limb_blocks(block: Array, system: NumberSystem) -> Iterator[tuple[slice, Array]]:
     """Yield limbs (N, L) of the numbers of a chunk (rows, *shape), in order, with their flat positions.
 
-    In two's complement if the system is signed. For residues with a bound, only the moduli that distinguish
-    such numbers are read.
+    Limbs are in two's complement if the system is signed. For residues with a bound, only as many moduli are
+    read as the bound needs.
     """
     matrix = as_matrix(block)
     system, matrix = system.sufficient(matrix)
@@ -42,14 +42,14 @@ _LIMB_BITS = 32
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 _KEPT_BITS = 63
-"""Leading bits of a number that are kept. The last one also says whether a later bit is 1."""
+"""Leading bits of a number that are kept. The last bit is also set if a later bit is 1."""
 
 
 def to_floats(x: Numbers, dtype: np.dtype[Any]) -> Any:
-    """Round each number to the nearest float of a type, of two to the one whose last bit is 0.
+    """Round each number to the nearest float of a type, ties to even.
 
-    OverflowError if a number is beyond the greatest float, naming its flat index; for a lazy array when it is
-    computed.
+    OverflowError if a number is beyond the greatest float. It names the number's flat index; for a lazy array
+    when it is computed.
     """
     if dtype not in _FLOATS:
         raise TypeError(f"astype rounds to float32 or float64, got {dtype}")
@@ -58,11 +58,11 @@ def to_floats(x: Numbers, dtype: np.dtype[Any]) -> Any:
 
 
 def _round_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], place: Place) -> Array:
-    """Floats (1, *shape) of the numbers of a chunk."""
+    """Convert a chunk to floats (1, *shape)."""
     matrix = as_matrix(block)
     out = np.empty_like(matrix, shape=(matrix.shape[1],), dtype=kind, order="C")
     for part, limbs in limb_blocks(block, system):
-        out[part] = _rounded(limbs, system.is_signed, kind)
+        out[part] = _round(limbs, system.is_signed, kind)
     (lost,) = np.isinf(out).nonzero()
     if lost.size:
         index = int(lost[0])
@@ -74,16 +74,16 @@ def _round_block(block: Array, *, system: NumberSystem, kind: np.dtype[Any], pla
     return out.reshape(1, *block.shape[1:])
 
 
-def _rounded(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
-    """Nearest floats of numbers of (N, L) limbs, in two's complement if `signed`, or infinities.
+def _round(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
+    """Round numbers of limbs (N, L), in two's complement if `signed`, to floats or infinities.
 
-    The conversion of a 64-bit integer rounds to nearest, ties to even, and nothing else rounds: the bits that
-    the integer lacks can only break a tie, which its last bit does for them.
+    Only the conversion of a 64-bit integer rounds, to nearest, ties to even. The bits that the integer lacks
+    could only break a tie; its last bit does so for them.
     """
     count, length = limbs.shape
     negative = limbs[:, -1] >> np.uint32(_LIMB_BITS - 1) if signed else np.zeros_like(limbs[:, 0])
     flip, carry = np.uint32(0) - negative, negative.astype(np.uint64)
-    sizes = np.zeros_like(limbs, shape=(count, length + 2), order="C")  # with two limbs of 0 below
+    sizes = np.zeros_like(limbs, shape=(count, length + 2), order="C")  # with two limbs of 0 at the low end
     top, lowest = (np.full_like(carry, k, dtype=np.int64) for k in (2, length + 2))
     for k in range(2, length + 2):
         total = (limbs[:, k - 2] ^ flip) + carry
@@ -108,7 +108,7 @@ def _rounded(limbs: Array, signed: bool, kind: np.dtype[Any]) -> Array:
 
 
 def log2(x: Numbers) -> PlainArray[np.float64]:
-    """Logarithm to the base 2 of each number, as ``numpy.log2``, also of numbers beyond the range of doubles.
+    """Logarithm to the base 2 of each number, as ``numpy.log2``, even beyond the range of doubles.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ def log2(x: Numbers) -> PlainArray[np.float64]:
     Returns
     -------
     array of float64, shape of `x`
-        NumPy or CuPy; lazy on Dask. The relative error is below ``2**-50``, and a power of two has its exact
-        logarithm. It is -inf for 0 and nan for a negative number, with NumPy's warnings (``numpy.errstate``).
+        NumPy or CuPy; lazy on Dask. The relative error is below ``2**-50``, and logarithms of powers of two
+        are exact. It is -inf for 0 and nan for a negative number, with NumPy's warnings (``numpy.errstate``).
 
     Raises
     ------
     TypeError
-        If `x` is not an array of numbers that have a size.
+        If `x` is not an array of integers.
     """
     entry_of(rows.bit_length, x, name="log2")
     found: PlainArray[np.float64] = map_chunks(_log2_block, x.words, dtype=np.float64, system=x.system)
@@ -132,13 +132,13 @@ def log2(x: Numbers) -> PlainArray[np.float64]:
 
 
 def _log2_block(block: Array, *, system: NumberSystem) -> Array:
-    """Logarithms of the numbers of a chunk (rows, *shape): float64 (1, *shape)."""
+    """Logarithms of a chunk (rows, *shape): float64 (1, *shape)."""
     matrix = as_matrix(block)
     out = np.empty_like(matrix, shape=(matrix.shape[1],), dtype=np.float64, order="C")
     for part, limbs in limb_blocks(block, system):
         sizes, exponents = leading_limbs(limbs, system.is_signed)
-        # A mantissa of 0 or below 0 has the logarithm, and the warning, that it has in NumPy. The two rounded
-        # steps of a mantissa are below 1.5 * 2**-53, those of its logarithm and of the sum 2**-52 and 2**-53.
+        # For a mantissa of 0 or below, NumPy returns the logarithm and warns. Errors: the two roundings of a
+        # mantissa are below 1.5 * 2**-53; its logarithm and the sum add 2**-52 and 2**-53.
         mantissas, shifts = np.frexp(sizes)
         out[part] = np.log2(mantissas) + (shifts + exponents)
     return out.reshape(1, *block.shape[1:])

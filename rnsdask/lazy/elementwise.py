@@ -1,4 +1,4 @@
-"""Element-wise operations of any number system: an entry of its table, mapped over chunks by a plan."""
+"""Element-wise operations of any number system: a table's entry, mapped over chunks by a plan."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -9,7 +9,7 @@ import numpy as np
 from rnsdask.backend import Array
 from rnsdask.core import ranges, rows
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.overflow import overflow_mode, set_overflow
+from rnsdask.core.overflow import get_overflow, overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry
@@ -21,29 +21,29 @@ from rnsdask.lazy.operands import (
     Numbers,
     Operand,
     blocks_of,
-    brought,
-    filled_like,
+    bring_to_system,
+    fill_like,
     integer_of,
     is_lazy_integer,
     is_number_array,
     is_number_type,
     known_of,
-    made_like,
+    make_like,
     prepare,
     scalar,
 )
 from rnsdask.lazy.plan import Plan
-from rnsdask.lazy.promotion import fitted
+from rnsdask.lazy.promotion import fit
 from rnsdask.rns.compare import RELATIONS, choose
 
 # ---- tables -----------------------------------------------------------------------------------------------
 
 
 def entry_of(row: Row[..., Any], *operands: Operand, name: str | None = None) -> Any:
-    """Return what the table of the number system that the arrays among some operands are in has for a row.
+    """Return the entry for a row in the table of the operands' number system.
 
-    An error calls the operation `name`, or else as the row: TypeError if there is no array, arrays are of
-    several systems, or the table of theirs has no such row.
+    Errors call the operation `name`, by default the row's. TypeError if there is no array, arrays are of
+    several systems, or their table lacks the row.
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
@@ -55,17 +55,17 @@ def entry_of(row: Row[..., Any], *operands: Operand, name: str | None = None) ->
 
 
 def has(row: Row[..., Any], *operands: Operand) -> bool:
-    """Whether the table of the number system of all arrays among some operands has a row."""
+    """Whether the table of the operands' number system has a row."""
     return all(row.name in operand.system.table for operand in operands if is_number_array(operand))
 
 
 def refuse(name: str, x: Numbers, row: Row[..., Any]) -> NoReturn:
-    """Raise the TypeError of an operation that a number system lacks, for its table has no such row."""
+    """Raise TypeError for an operation whose row the number system's table lacks."""
     plan.refuse(name, x.system, row)
 
 
 def check_one_kind(first: Numbers, *others: Numbers, row: Row[..., Any] | None = None) -> None:
-    """Raise TypeError if arrays are of several kinds of number systems; the way out is one that has a row."""
+    """Raise TypeError for arrays of several kinds of systems; the way out leads to one that has the row."""
     plan.check_one_kind([array.system for array in (first, *others)], row)
 
 
@@ -80,7 +80,7 @@ def run_entry(
     integer: str | None = None,
     **options: Any,
 ) -> Array:
-    """Apply an entry to a chunk; with `integer`, the last block is the integer of the option of that name."""
+    """Apply an entry to a chunk; `integer` names an option whose value is the last block."""
     entry: Entry = system.table[operation]
     if integer is not None:
         *words, last = blocks
@@ -113,7 +113,7 @@ def _relate_integer(a: Array, integer: Any, *, relation: str, operation: str, sy
 # ---- arrays -----------------------------------------------------------------------------------------------
 
 
-def mapped(
+def map_entry(
     row: Row[..., Any],
     blocks: Sequence[Any],
     system: NumberSystem,
@@ -124,11 +124,11 @@ def mapped(
     result: NumberSystem | None = None,
     **options: Any,
 ) -> Any:
-    """Map an entry of a system's table over chunks of operands that fit one another.
+    """Map an entry of a system's table over matching chunks of operands.
 
-    `mode` is for results out of range, if the entry has such; `integer` is an option that is not computed
-    yet; the function gives `count` numbers for each, of the system `result`, if it is another one. Return
-    words (rows, *shape), with ``"flag"`` and a row of flags; or plain values (*shape).
+    `mode` is for results out of range, if the entry takes it. `integer` is an option that is not computed
+    yet. The function returns `count` numbers for each, in the system `result` if it is given. Return words
+    (rows, *shape), with a row of flags for ``"flag"``, or plain values (*shape).
     """
     entry: Entry = system.table[row.name]
     if entry.overflows:
@@ -138,7 +138,7 @@ def mapped(
         blocks = (*map(as_lazy, blocks), lazy)
     elif entry.check is not None:
         entry.check(system, **options)
-    if not any(isinstance(block, da.Array) for block in blocks):  # there are no tasks
+    if not any(isinstance(block, da.Array) for block in blocks):  # without tasks
         if entry.located:
             options["locate"] = ALONE.flat_index
         return entry.call(*blocks, system=system, **options)
@@ -156,10 +156,10 @@ def mapped(
 
 
 def apply(row: Row[..., Any], *values: Operand, overflow: str | None = None, **options: Any) -> Any:
-    """Apply an operation to arrays of numbers and integers, as :func:`.functions.add` says of a sum.
+    """Apply an operation to arrays of numbers and integers, as :func:`.functions.add` does for sums.
 
-    The operands are extended for all results where their systems are to grow. What is known of their sizes
-    may show that no result is out of range, and gives the result its bound.
+    If their systems grow, the operands are extended so that they hold all results. Known ranges of the
+    operands may prove all results in range, and determine the result's bound.
     """
     if not all(kind is int or is_number_type(kind) for kind in map(type, values)):
         values = with_arrays(*values)
@@ -167,16 +167,16 @@ def apply(row: Row[..., Any], *values: Operand, overflow: str | None = None, **o
 
 
 def apply_exactly(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None) -> Any:
-    """Sums, differences or products in as many bits as hold each: arrays may differ in bits and signs."""
+    """Compute sums, differences or products without overflow, of arrays that may differ in bits and signs."""
     values = with_arrays(a, b)
     return apply_plan(plan_operation(row, values, overflow, make=plan.plan_exactly), values)
 
 
 def apply_plan(found: Plan, values: Sequence[Operand], **options: Any) -> Any:
-    """Apply an operation by its plan to the operands of which that knows."""
+    """Apply an operation by its plan, made for these operands."""
     row, entry = found.row, found.entry
     if entry.plan is not None:
-        found = found.by_options(options)
+        found = found.with_options(options)
     blocks = align(found, values)
     if found.may_measure:
         found = measure(found, values)
@@ -184,21 +184,21 @@ def apply_plan(found: Plan, values: Sequence[Operand], **options: Any) -> Any:
         options["ranges"] = found.ranges
     if found.given is not None:
         options["given"] = found.given
-    words = mapped(row, blocks, found.system, mode=found.mode, **options)
+    words = map_entry(row, blocks, found.system, mode=found.mode, **options)
     return words if row.gives is not None else finish(found, values, words)
 
 
 def finish(found: Plan, values: Sequence[Operand], words: Any, system: Any = None) -> Any:
-    """Make the array of a result's words, in another system than the plan's if one is given.
+    """Make the array of a result's words, in the plan's system by default.
 
-    With the mode ``"flag"`` it is a pair of the array and the flags.
+    With the mode ``"flag"`` return a pair of the array and the flags.
     """
     overflows, is_flagged = found.entry.overflows, found.wanted == "flag"
     mode = "flag" if is_flagged and overflows else "raise"
-    result = made_like(values, words, found.result if system is None else system, mode)
+    result = make_like(values, words, found.result if system is None else system, mode)
     if is_flagged:
-        return result if overflows else (result, filled_like(words, 0, np.bool_))
-    return fitted(result) if found.is_fitted else result
+        return result if overflows else (result, fill_like(words, 0, np.bool_))
+    return fit(result) if found.is_fitted else result
 
 
 def plan_operation(
@@ -208,43 +208,43 @@ def plan_operation(
     name: str | None = None,
     make: Callable[..., Plan] = plan.plan_of,
 ) -> Plan:
-    """Plan an operation on operands; errors call it `name`, or else as the row."""
+    """Plan an operation on operands; errors call it `name`, by default the row's."""
     try:
         known = tuple([value.system if is_number_type(type(value)) else known_of(value) for value in values])
     except TypeError:
-        entry_of(row, *values, name=name)  # whose errors come first
+        entry_of(row, *values, name=name)  # its errors come first
         raise
     if not any(map(is_number_type, map(type, values))):
         entry_of(row, *values, name=name)
-    return make(row, known, overflow, set_overflow(), name)
+    return make(row, known, overflow, get_overflow(), name)
 
 
 def measure(found: Plan, values: Sequence[Operand]) -> Plan:
-    """Return the plan by what arrays in memory without a bound turn out to hold; they are measured once."""
+    """Refine a plan by the measured ranges of arrays in memory without a bound; each is measured once."""
     if not found.ranges:
         return found
     pairs = zip(values, found.ranges, strict=True)
-    return found.beside(
+    return found.with_ranges(
         tuple([v._measured_system().known_range if is_number_type(type(v)) else own for v, own in pairs])
     )
 
 
 def align(found: Plan, values: Sequence[Operand]) -> tuple[Any, ...]:
     """Return the blocks of a plan's operands."""
-    return blocks_of(values if found.is_alike else brought(values, found.meeting), found.meeting)
+    return blocks_of(values if found.is_alike else bring_to_system(values, found.meeting), found.meeting)
 
 
 def absolute(x: Operand, overflow: str | None) -> Any:
-    """Absolute value of each number, as :func:`.functions.absolute` says."""
+    """Absolute value of each number, as :func:`.functions.absolute`."""
     entry_of(rows.compare, x, name="absolute")
     if x.system.is_signed:
         return apply(rows.absolute, x, overflow=overflow)
-    mode, result = overflow_mode(overflow, x.system), made_like((x,), x.words, x.system, "raise")
-    return (result, filled_like(x.words, 0, np.bool_)) if mode == "flag" else result
+    mode, result = overflow_mode(overflow, x.system), make_like((x,), x.words, x.system, "raise")
+    return (result, fill_like(x.words, 0, np.bool_)) if mode == "flag" else result
 
 
 def choose_greater(name: str, a: Operand, b: Operand) -> Any:
-    """The greater of two numbers at each place for the name ``"maximum"``, for ``"minimum"`` the lesser."""
+    """Element-wise greater numbers for the name ``"maximum"``, lesser ones for ``"minimum"``."""
     values = with_arrays(a, b)
     found = plan_operation(rows.compare, values, name=name)
     sign, result = (1, ranges.maximum) if name == "maximum" else (-1, ranges.minimum)
@@ -254,14 +254,14 @@ def choose_greater(name: str, a: Operand, b: Operand) -> Any:
 
 
 def choose_by(condition: Any, a: Operand, b: Operand) -> Any:
-    """The number of `a` where a condition holds, elsewhere that of `b`."""
+    """Choose the numbers of `a` where a condition holds, elsewhere those of `b`."""
     values = with_arrays(a, b)
     if arrays := list(filter(is_number_array, values)):
         check_one_kind(*arrays)
     blocks, system = prepare(*values, masks=(condition,))
     words = map_chunks(choose, *blocks, rows=system.rows, dtype=system.word_dtype)
     known = plan.ranges_of(tuple(map(known_of, values)), system)
-    return made_like(values, words, plan.result_system(system, ranges.hull, known), "raise")
+    return make_like(values, words, plan.result_system(system, ranges.hull, known), "raise")
 
 
 def relate(a: Numbers, relation: str, b: Operand) -> Any:
@@ -273,7 +273,7 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
         if is_lazy_integer(b):
             return map_chunks(_relate_integer, as_lazy(a.words), b, system=a.system, **how)
         if side := _side_of(scalar(b), a.system):
-            return filled_like(a.words, RELATIONS[relation](0, side), np.bool_)
+            return fill_like(a.words, RELATIONS[relation](0, side), np.bool_)
     values = (a, b)
     found = plan_operation(row, values, name=relation)
     system = found.system if is_equality else measure(found, values).system
@@ -281,17 +281,17 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
 
 
 def compare(a: Numbers, b: Operand, name: str = "compare") -> Any:
-    """Order of the numbers of an array and an array or any integer: int8 of -1, 0 and +1."""
+    """Compare an array's numbers with an array or any integer: int8 of -1, 0 and +1."""
     if not is_number_array(b) and not is_lazy_integer(b):
         entry_of(rows.compare, a, name=name)
         if side := _side_of(scalar(b), a.system):
-            return filled_like(a.words, -side, np.int8)
+            return fill_like(a.words, -side, np.int8)
     values = (a, b)
     found = plan_operation(rows.compare, values, name=name)
-    return mapped(rows.compare, align(found, values), measure(found, values).system)
+    return map_entry(rows.compare, align(found, values), measure(found, values).system)
 
 
 def _side_of(value: int, system: NumberSystem) -> int:
-    """-1 or +1 if an integer is below or above all that an array may hold, else 0."""
+    """Return -1 or +1 if an integer is below or above all that an array may hold, else 0."""
     lowest, highest = system.known_range
     return int(value > highest) - int(value < lowest)

@@ -11,7 +11,14 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.fields import echelon, elimination, polynomial_determinants
-from rnsdask.lazy.matrices import checked, common_rank, joined_words, map_matrices, numbers_like, square
+from rnsdask.lazy.matrices import (
+    check_matrices,
+    check_square,
+    common_rank,
+    joined_words,
+    map_matrices,
+    numbers_like,
+)
 from rnsdask.typing import PlainArray
 
 if TYPE_CHECKING:
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LU(NamedTuple):
-    """Factors of matrices ``A = P @ L @ U``, as ``scipy.linalg.lu`` names them."""
+    """Factors of matrices ``A = P @ L @ U``, with the names of ``scipy.linalg.lu``."""
 
     P: FieldArray
     L: FieldArray
@@ -34,8 +41,8 @@ class RREF(NamedTuple):
 
 
 def det(x: Any, *, variables: int = 0) -> Any:
-    """Determinants of square matrices, of one matrix an integer; or of matrices of polynomials."""
-    words, options = square("det", x, of_polynomials=variables == 1), {"moduli": x.system.moduli}
+    """Determinants of square matrices, an integer for one matrix, or of matrices of polynomials."""
+    words, options = check_square("det", x, of_polynomials=variables == 1), {"moduli": x.system.moduli}
     if not variables:
         return numbers_like(
             x, map_matrices("det", elimination.determinants, words, (1, 1), **options)[..., 0, 0]
@@ -51,12 +58,12 @@ def det(x: Any, *, variables: int = 0) -> Any:
 def rank(x: Any) -> Any:
     """Ranks (n, ...) modulo each prime, int64."""
     options = {"moduli": x.system.moduli, "dtype": np.int64}
-    return map_matrices("rank", elimination.ranks, checked("rank", x), (1, 1), **options)[..., 0, 0]
+    return map_matrices("rank", elimination.ranks, check_matrices("rank", x), (1, 1), **options)[..., 0, 0]
 
 
 def lu(x: Any) -> LU:
-    """Factors of matrices with exchanges of rows."""
-    words = checked("lu", x)
+    """Factor matrices with row exchanges."""
+    words = check_matrices("lu", x)
     rows, columns = words.shape[-2:]
     least = min(rows, columns)
     if not isinstance(words, da.Array):
@@ -86,13 +93,13 @@ def solve(a: Any, b: Any, *, unique: bool = True) -> Any:
 
 def inv(x: Any) -> Any:
     """Inverses of square matrices."""
-    words, options = square("inv", x), {"moduli": x.system.moduli, "located": True}
+    words, options = check_square("inv", x), {"moduli": x.system.moduli, "located": True}
     return numbers_like(x, map_matrices("inv", elimination.inverses, words, words.shape[-2:], **options))
 
 
 def charpoly(x: Any) -> Any:
     """Characteristic polynomials, coefficients ascending."""
-    words, function = square("charpoly", x), elimination.characteristic_polynomials
+    words, function = check_square("charpoly", x), elimination.characteristic_polynomials
     shape = (1, words.shape[-1] + 1)
     return numbers_like(
         x, map_matrices("charpoly", function, words, shape, moduli=x.system.moduli)[..., 0, :]
@@ -101,7 +108,7 @@ def charpoly(x: Any) -> Any:
 
 def rref(x: Any) -> RREF:
     """Reduced row echelon forms in each field."""
-    words = checked("rref", x)
+    words = check_matrices("rref", x)
     rows, columns = words.shape[-2:]
     packed = map_matrices("rref", echelon.forms, words, (rows, columns + 1), moduli=x.system.moduli)
     pivots = packed[..., : min(rows, columns), columns].astype(np.int32).astype(np.int64)
@@ -109,8 +116,8 @@ def rref(x: Any) -> RREF:
 
 
 def nullspace(x: Any) -> Any:
-    """Bases of the solutions of ``A @ v == 0``, in each field, as the columns of matrices."""
-    words, moduli = checked("nullspace", x), x.system.moduli
+    """Bases of the solutions of ``A @ v == 0`` in each field, as columns of matrices."""
+    words, moduli = check_matrices("nullspace", x), x.system.moduli
     found = common_rank(rank(x), [f" modulo {p}" for p in moduli])
     shape = (words.shape[-1], words.shape[-1] - found)
     return numbers_like(

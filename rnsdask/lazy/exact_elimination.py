@@ -1,7 +1,7 @@
 """Exact linear algebra of matrices of integers, lazy on Dask.
 
 Chunks are computed by :mod:`rnsdask.fields.exact_elimination`, `exact_solutions` and `echelon`. Results are
-Python ints; with `moduli`, residues of them.
+Python ints or, with `moduli`, their residues.
 """
 
 from __future__ import annotations
@@ -26,16 +26,23 @@ from rnsdask.fields.exact_elimination import (
     results_of_parts,
 )
 from rnsdask.fields.exact_solutions import ranks, solutions
-from rnsdask.lazy.lazy_ints import exact, number
+from rnsdask.lazy.lazy_ints import as_exact, number
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.matrices import checked, common_rank, joined_words, map_matrices, map_to_integers, square
+from rnsdask.lazy.matrices import (
+    check_matrices,
+    check_square,
+    common_rank,
+    joined_words,
+    map_matrices,
+    map_to_integers,
+)
 from rnsdask.lazy.pieces import join_blocks, kept_blocks
 from rnsdask.lazy.promotion import common_bound
 from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.system import RNS
 from rnsdask.typing import PlainArray
 
-# Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
+# Least number of elimination steps of a task, where one matrix is several tasks: about a second.
 STEPS = {"cpu": 2**31, "cuda": 2**37}
 
 
@@ -49,7 +56,7 @@ class RationalRREF(NamedTuple):
 
 def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:
     """Determinants of square matrices, or of matrices of polynomials, coefficients ascending."""
-    words, system = square("det", x, of_polynomials=variables == 1), x.system
+    words, system = check_square("det", x, of_polynomials=variables == 1), x.system
     if variables:
         lengths = 1, 1, polynomial_determinants.length_of(*words.shape[-2:])
         function = polynomial_determinants.integers
@@ -59,22 +66,24 @@ def det(x: Any, *, variables: int = 0, moduli: RNS | None = None) -> Any:
         if found is None:
             found = map_to_integers("det", determinants, words, (1, 1), system)
         found = number(found[..., 0, 0])
-    return _under(moduli, found, words)
+    return _reduce_under(moduli, found, words)
 
 
 def rank(x: Any) -> Any:
     """Ranks over the rationals, int64."""
     options: dict[str, Any] = {"system": x.system, "dtype": np.int64, "rows": None}
-    return number(kept_blocks(map_matrices("rank", ranks, checked("rank", x), (1, 1), **options))[..., 0, 0])
+    return number(
+        kept_blocks(map_matrices("rank", ranks, check_matrices("rank", x), (1, 1), **options))[..., 0, 0]
+    )
 
 
 def charpoly(x: Any, *, moduli: RNS | None = None) -> Any:
     """Characteristic polynomials, coefficients ascending."""
-    words = square("charpoly", x)
+    words = check_square("charpoly", x)
     found = _by_groups_of_primes("charpoly", words, x.system)
     if found is None:
         found = map_to_integers("charpoly", polynomials, words, (1, words.shape[-1] + 1), x.system)
-    return _under(moduli, found[..., 0, :], words)
+    return _reduce_under(moduli, found[..., 0, :], words)
 
 
 def solve(
@@ -86,7 +95,7 @@ def solve(
     if modulo is not None:
         lengths, options = (columns, width), {"factors": modulo, "located": True}
         found = map_to_integers("solve", modular_elimination.solutions, joined, lengths, system, **options)
-        return _under(moduli, found[..., 0] if is_vector else found, joined)
+        return _reduce_under(moduli, found[..., 0] if is_vector else found, joined)
     if unique:
         packed = _solutions("solve", joined, system, width)
     else:
@@ -94,12 +103,12 @@ def solve(
         packed = map_to_integers("solve", echelon.rational_solutions, joined, lengths, system, **options)
     numerators = packed[..., :columns, :width]
     found = numerators[..., 0] if is_vector else numerators, number(packed[..., columns, 0])
-    return _under(moduli, found, joined)
+    return _reduce_under(moduli, found, joined)
 
 
 def inv(x: Any, *, modulo: tuple[int, ...] | None = None, moduli: RNS | None = None) -> Any:
     """Inverses: numerators and denominators, or modulo a product of coprime factors."""
-    words, system = square("inv", x), x.system
+    words, system = check_square("inv", x), x.system
     if modulo is not None:
         options: dict[str, Any] = {"factors": modulo, "located": True, "of_identity": True}
         lengths = words.shape[-2:]
@@ -108,12 +117,12 @@ def inv(x: Any, *, modulo: tuple[int, ...] | None = None, moduli: RNS | None = N
         length = words.shape[-1]
         packed = _solutions("inv", words, system, length)
         found = packed[..., :length, :length], number(packed[..., length, 0])
-    return _under(moduli, found, words)
+    return _reduce_under(moduli, found, words)
 
 
 def rref(x: Any) -> RationalRREF:
     """Reduced row echelon forms over the rationals."""
-    words = checked("rref", x)
+    words = check_matrices("rref", x)
     rows, columns = words.shape[-2:]
     packed = map_to_integers("rref", echelon.rational_forms, words, (rows + 1, columns + 1), x.system)
     pivots = packed[..., : min(rows, columns), columns].astype(np.int64)
@@ -121,16 +130,18 @@ def rref(x: Any) -> RationalRREF:
 
 
 def nullspace(x: Any, *, moduli: RNS | None = None) -> Any:
-    """Bases of the rational solutions of ``A @ v == 0``, of integers without a common factor."""
-    words, found = checked("nullspace", x), rank(x)
+    """Bases of the rational solutions of ``A @ v == 0``, as primitive integer vectors."""
+    words, found = check_matrices("nullspace", x), rank(x)
     own = common_rank((np.asarray(found) if isinstance(found, int) else found)[None], [""])
     lengths = words.shape[-1], words.shape[-1] - own
     function = echelon.rational_nullspaces
-    return _under(moduli, map_to_integers("nullspace", function, words, lengths, x.system, rank=own), words)
+    return _reduce_under(
+        moduli, map_to_integers("nullspace", function, words, lengths, x.system, rank=own), words
+    )
 
 
 def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
-    """Numerators and denominators (*batch, N + 1, max(columns, 1)) of systems of equations."""
+    """Numerators and denominators (*batch, N + 1, max(columns, 1)) of solutions of equations."""
     found = _by_groups_of_primes(name, words, system, columns)
     if found is not None:
         return found
@@ -140,9 +151,9 @@ def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
 
 
 def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -> Any:
-    """Results of chunks that take long, a task for each group of primes; None if one a chunk is better.
+    """Results of slow chunks, with a task for each group of primes; None if one task per chunk is faster.
 
-    What groups say is joined in a tree.
+    A tree joins the groups' results.
     """
     if not isinstance(words, da.Array) or 0 in words.shape:
         return None
@@ -163,7 +174,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     parts = kept_blocks(da.concatenate(list(blocks)), groups)
     joined = combine_tree(parts, join_blocks, (0,), f"matrix-{name}-parts")
     chunks = *joined.chunks[1:-1], (lengths[1],)
-    return exact(
+    return as_exact(
         map_chunks(
             results_of_parts,
             joined,
@@ -180,7 +191,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
 def groups_of_chunks(
     name: str, words: da.Array, columns: int, magnitude: int, matrices: int
 ) -> list[tuple[int, int]]:
-    """Groups of primes for chunks of a number of matrices, a task each: :func:`.prime_groups`."""
+    """Groups of primes for chunks of a number of matrices, one task each: :func:`.prime_groups`."""
     return prime_groups(
         name, words.shape[-2], columns, magnitude, matrices, STEPS[backend_name(meta_from_array(words))]
     )
@@ -189,20 +200,20 @@ def groups_of_chunks(
 # ---- under moduli -----------------------------------------------------------------------------------------
 
 
-def _under(system: RNS | None, results: Any, like: Any) -> Any:
-    """Results, or with a system arrays of their residues, of each of a tuple, on the processor of words.
+def _reduce_under(system: RNS | None, results: Any, like: Any) -> Any:
+    """Return results, or with a system their residues as arrays (each of a tuple), on the words' processor.
 
-    Of a single integer an array of shape (1,).
+    A single integer becomes an array of shape (1,).
 
     Raises
     ------
     RNSOverflowError
-        If one is out of range, naming its index; of a lazy array when it is computed.
+        If a result is out of range; it names the index. For a lazy array when it is computed.
     """
     if system is None:
         return results
     if isinstance(results, tuple):
-        return tuple(_under(system, values, like) for values in results)
+        return tuple(_reduce_under(system, values, like) for values in results)
     return system.array_type(_residues_of(results, system, like), system.with_bound(None))
 
 
@@ -210,20 +221,20 @@ def _residues_of(values: Any, system: RNS, like: Any) -> Any:
     if isinstance(values, int):
         values = np.array([values], dtype=object)
     elif values.ndim == 0:
-        # Not by an index, for the chunk of a lazy number may be a Python int.
+        # Indexing would fail: the chunk of a lazy number may be a Python int.
         values = values.map_blocks(
             _in_array, new_axis=0, chunks=((1,),), dtype=object, meta=np.empty(0, object)
         )
     meta = meta_from_array(like)
     options: dict[str, Any] = {"system": system, "processor": backend_beside(meta)}
-    return map_chunks(_encoded, values[None], rows=system.rows, located=True, like=meta, **options)
+    return map_chunks(_encode, values[None], rows=system.rows, located=True, like=meta, **options)
 
 
 def _in_array(number: Any) -> Any:
     return np.array([int(number)], dtype=object)
 
 
-def _encoded(block: Any, *, system: RNS, processor: str, place: Place) -> Array:
+def _encode(block: Any, *, system: RNS, processor: str, place: Place) -> Array:
     lowest, highest = system.value_range
     for i, value in enumerate(block.reshape(-1).tolist()):
         if not lowest <= value <= highest:

@@ -1,4 +1,4 @@
-"""Numbers in the forms of other programs, lazy on Dask: residues under wide moduli, limbs, bytes."""
+"""Other programs' forms of numbers, lazy on Dask: residues under wide moduli, limbs, bytes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
 from rnsdask.fields.ntt import interleaved, separated
 from rnsdask.lazy.check import as_declared
-from rnsdask.lazy.chunks import rechunked
-from rnsdask.lazy.inputs import ReadBySlices, of_any_library, readable
+from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.inputs import ReadBySlices, convert_any, make_readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.rns import foreign
@@ -35,8 +35,8 @@ Words: TypeAlias = "NDArray[np.uint32 | np.uint64] | da.Array | PlainArray[np.ui
 _LIMB_TYPES = {32: np.uint32, 64: np.uint64}
 
 
-def encoded(block: Any, *, system: NumberSystem) -> Any:
-    """Words of a chunk of integers (1, *shape), or of their text."""
+def encode_chunk(block: Any, *, system: NumberSystem) -> Any:
+    """Encode a chunk of integers (1, *shape), or of their text, as words."""
     flat, shape = flat_integers(block[0])
     words = system.encode(flat)
     return words.reshape(len(words), *shape)
@@ -45,21 +45,20 @@ def encoded(block: Any, *, system: NumberSystem) -> Any:
 # ---- residues ---------------------------------------------------------------------------------------------
 
 
-def residues_first(
+def move_residues_first(
     residues: Any, moduli: ModuliSet | WideModuli, axis: SupportsIndex, chunks: Any = None
 ) -> Any:
-    """An array of residues of any integer type with its axis of residues in front, (n, *shape).
+    """Move the axis of residues, of any integer type, to the front: (n, *shape).
 
-    An array that is read by slices makes a lazy one, as a NumPy file that is mapped into memory does if there
-    are `chunks`.
+    An array that is read by slices becomes lazy, as does a memory-mapped NumPy file if `chunks` are given.
     """
     check_dense(residues, "residues")
-    residues = of_any_library(residues)
+    residues = convert_any(residues)
     _check_array(residues, "residues", "iuO", "integers")
     axis = _checked_axis(residues, axis, len(moduli), "residue")
     if isinstance(residues, np.memmap) and chunks is not None:
         residues = _lazy_file(residues, axis, len(moduli), chunks)
-    return _in_front(readable(residues, axis), axis)
+    return _move_to_front(make_readable(residues, axis), axis)
 
 
 def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
@@ -68,14 +67,14 @@ def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
     shape = tuple(lengths)
     lengths = list(normalize_chunks(chunks, shape, rows))
     lengths.insert(axis, -1)
-    # Dask would copy all of a file that it takes for an array.
+    # Dask would copy the whole file if it took it for an array.
     mapped = ReadBySlices(residues, residues.dtype)
     lazy: da.Array = da.from_array(mapped, chunks=tuple(lengths), name=False)
     return lazy
 
 
 def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS, trusted: bool) -> Any:
-    """Words of numbers from residues (n, *shape) of any integer type: :func:`.foreign.words_of_residues`."""
+    """Convert residues (n, *shape) of any integer type to words: :func:`.foreign.words_of_residues`."""
     options: dict[str, Any] = {"moduli": moduli, "system": system, "trusted": trusted}
     residues = as_declared(residues)
     return map_chunks(foreign.words_of_residues, residues, rows=system.rows, located=True, **options)
@@ -89,7 +88,7 @@ def to_residues(
     dtype: DTypeLike | None = None,
     overflow: Literal["raise", "wrap"] = "raise",
 ) -> PlainArray[np.generic]:
-    """Residues of the numbers under any moduli up to 2**64, as :func:`.from_residues` reads them.
+    """Compute residues under any moduli up to 2**64, as :func:`.from_residues` reads them.
 
     Parameters
     ----------
@@ -98,22 +97,22 @@ def to_residues(
     axis : int
         The axis of residues in the result: 0 for ``(k, *shape)``, -1 for ``(*shape, k)``.
     dtype : integer type, optional
-        Without it uint32 if no modulus is greater than 2**32, else uint64.
+        By default uint32 if no modulus is greater than 2**32, else uint64.
     overflow : {"raise", "wrap"}
-        Numbers must be in the range of these moduli, the symmetric one if this array may have negative
-        numbers: they can be read back from no other. With ``"wrap"`` they need not be.
+        With ``"raise"``, numbers must be in the range of these moduli, the symmetric one if this array may
+        have negative numbers, so that they can be read back. With ``"wrap"`` they need not be.
 
     Returns
     -------
     NumPy, CuPy or Dask array
-        Lazy if this array is. Residues of negative numbers are not negative, as Python's remainders.
+        Lazy if this array is. Residues are never negative, like Python's remainders.
 
     Raises
     ------
     TypeError, ValueError
         If an argument is wrong.
     ValueError
-        If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
+        If a number is out of range. It names the first one's flat index, the first in its chunk; for a Dask
         array when it is computed.
     """
     others = moduli_of_residues(moduli)
@@ -128,7 +127,7 @@ def to_residues(
     how: dict[str, Any] = {"rows": len(others), "dtype": wanted, "located": True}
     place = _axis_of(x, axis)
     first: PlainArray[np.generic] = map_chunks(_residues_block, x.words, **how, **options, wanted=wanted)
-    return _placed(first, place)
+    return _move_first_axis(first, place)
 
 
 def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any:
@@ -139,27 +138,27 @@ def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any
 
 
 def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) -> Any:
-    """Words of numbers of limbs of 32 or 64 bits, or bytes, along an axis, the least significant first."""
-    limbs = _in_front(as_declared(readable(limbs, axis)), axis)
+    """Convert limbs of 32 or 64 bits, or bytes, along an axis, least significant first, to words."""
+    limbs = _move_to_front(as_declared(make_readable(limbs, axis)), axis)
     options: dict[str, Any] = {"system": system, "signed": signed}
     return map_chunks(foreign.words_of_limbs, limbs, rows=system.rows, located=True, **options)
 
 
 def checked_limbs(limbs: Any, axis: SupportsIndex) -> tuple[Any, int]:
-    """Check an array of limbs, of any library; returns it with their axis."""
+    """Check an array of limbs from any library; return it with its axis of limbs."""
     check_dense(limbs, "limbs")
-    limbs = of_any_library(limbs)
+    limbs = convert_any(limbs)
     _check_array(limbs, "limbs", "u", "uint32 or uint64", (4, 8))
     return limbs, _checked_axis(limbs, axis, None, "limb")
 
 
 def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
-    """An array of bytes (*shape, length), the least significant first, of such an array or a buffer."""
+    """Return an array of bytes (*shape, length), least significant first, from such an array or a buffer."""
     little = _is_little(byteorder)
     if isinstance(data, bytes | bytearray | memoryview):
         if length is None:
             raise TypeError("a buffer needs the length of each number in bytes, as length=")
-        width = _positive(length, "length")
+        width = _as_positive(length, "length")
         octets = np.frombuffer(data, dtype=np.uint8)
         if octets.size % width:
             raise ValueError(
@@ -167,26 +166,26 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
                 f"{octets.size % width} bytes remain after the last whole number"
             )
         data = octets.reshape(-1, width)
-    data = of_any_library(data)
+    data = convert_any(data)
     _check_array(data, "bytes", "u", "uint8", (1,))
-    data = readable(data, -1)
-    _checked_axis(data, -1, None if length is None else _positive(length, "length"), "byte")
+    data = make_readable(data, -1)
+    _checked_axis(data, -1, None if length is None else _as_positive(length, "length"), "byte")
     return data if little else data[..., ::-1]
 
 
 def to_limbs(
     x: Numbers, bits: int = 32, *, count: int | None = None, axis: SupportsIndex = -1
 ) -> PlainArray[np.uint32 | np.uint64]:
-    """The numbers as machine words, the least significant first, as :func:`.from_limbs` reads them.
+    """Convert to machine words, least significant first, as :func:`.from_limbs` reads them.
 
-    In two's complement if the range has negative numbers.
+    They are in two's complement if the range has negative numbers.
 
     Parameters
     ----------
     bits : {32, 64}
         Bits of a limb, of uint32 or uint64.
     count : int, optional
-        Limbs of a number; without it as many as hold the whole range.
+        Limbs of a number; by default as many as the whole range needs.
     axis : int
         The axis of limbs in the result.
 
@@ -198,28 +197,28 @@ def to_limbs(
     Raises
     ------
     ValueError
-        If a number does not fit, naming the first one's flat index, the first in its chunk; for a Dask
+        If a number does not fit. It names the first one's flat index, the first in its chunk; for a Dask
         array when it is computed.
     """
     if bits not in _LIMB_TYPES:
         raise ValueError(must("bits", f"be 32 or 64, got {brief(bits)}"))
     dtype = np.dtype(_LIMB_TYPES[bits])
     axis = _axis_of(x, axis)
-    found: PlainArray[np.uint32 | np.uint64] = _placed(
+    found: PlainArray[np.uint32 | np.uint64] = _move_first_axis(
         _limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis
     )
     return found
 
 
 def to_bytes(x: Numbers, length: int | None = None, byteorder: str = "little") -> PlainArray[np.uint8]:
-    """The numbers as bytes, uint8 of shape (*shape, length), as :func:`.from_bytes` reads them.
+    """Convert to bytes, uint8 of shape (*shape, length), as :func:`.from_bytes` reads them.
 
-    In two's complement if the range has negative numbers. ``x.to_bytes(8).tobytes()`` is a buffer.
+    They are in two's complement if the range has negative numbers. ``x.to_bytes(8).tobytes()`` is a buffer.
 
     Parameters
     ----------
     length : int, optional
-        Bytes of a number; without it as many as hold the whole range.
+        Bytes of a number; by default as many as the whole range needs.
     byteorder : {"little", "big"}
         Which byte comes first.
 
@@ -229,7 +228,7 @@ def to_bytes(x: Numbers, length: int | None = None, byteorder: str = "little") -
         As :meth:`to_limbs`.
     """
     reverse = not _is_little(byteorder)
-    found: PlainArray[np.uint8] = _placed(
+    found: PlainArray[np.uint8] = _move_first_axis(
         _limbs(x, _count(x, length, 8, "length"), np.dtype(np.uint8), reverse=reverse), x.words.ndim - 1
     )
     return found
@@ -245,15 +244,15 @@ def _limbs_block(block: Any, *, limb_type: np.dtype[Any], **options: Any) -> Any
 
 
 def _count(x: Numbers, count: int | None, bits: int, name: str) -> int:
-    """How many limbs; without a count as many as hold the range of the system."""
+    """Return the number of limbs, by default as many as the system's range needs."""
     if count is not None:
-        return _positive(count, name)
+        return _as_positive(count, name)
     lowest, highest = x.system.value_range
     needed: int = max(1, -(-(max(highest, ~lowest if lowest < 0 else 0).bit_length() + (lowest < 0)) // bits))
     return needed
 
 
-# ---- what all of them share -------------------------------------------------------------------------------
+# ---- shared helpers ---------------------------------------------------------------------------------------
 
 
 def _is_little(byteorder: str | None) -> bool:
@@ -262,7 +261,7 @@ def _is_little(byteorder: str | None) -> bool:
     return byteorder == "little"
 
 
-def _positive(value: Any, name: str) -> int:
+def _as_positive(value: Any, name: str) -> int:
     number = as_integer(value, name)
     if number < 1:
         raise ValueError(must(name, f"be at least 1, got {abbreviate(number)}"))
@@ -280,7 +279,7 @@ def _check_array(array: Any, what: str, kinds: str, wanted: str, sizes: tuple[in
 
 
 def _checked_axis(array: Any, axis: SupportsIndex, length: int | None, what: str) -> int:
-    """Check that an array has an axis of residues, limbs or bytes, and one of numbers; returns the former."""
+    """Check that an array has an axis of residues, limbs or bytes and one of numbers; return the former."""
     if array.ndim < 2:
         raise ValueError(
             f"the array must have a {what} axis and at least one axis of numbers, got shape {array.shape}"
@@ -295,20 +294,20 @@ def _checked_axis(array: Any, axis: SupportsIndex, length: int | None, what: str
     return axis
 
 
-def _in_front(array: Any, axis: int) -> Any:
-    """An array with one axis moved to the front, where Dask has it in one chunk."""
+def _move_to_front(array: Any, axis: int) -> Any:
+    """Move one axis to the front, in one chunk on Dask."""
     if not isinstance(array, da.Array):
         return np.moveaxis(array, axis, 0)
-    return rechunked(da.moveaxis(array, axis, 0), {0: -1})
+    return rechunk(da.moveaxis(array, axis, 0), {0: -1})
 
 
 def _axis_of(x: Numbers, axis: SupportsIndex) -> int:
-    """Check the place of a new axis among those of the numbers."""
+    """Check the position of a new axis among the axes of the numbers."""
     return axis_index(axis, x.words.ndim)
 
 
-def _placed(array: PlainArray[Kind], axis: int) -> PlainArray[Kind]:
-    """An array with its first axis moved to another place."""
+def _move_first_axis(array: PlainArray[Kind], axis: int) -> PlainArray[Kind]:
+    """Move the first axis to another position."""
     given: Any = array
     move = da.moveaxis if isinstance(given, da.Array) else np.moveaxis
     placed: PlainArray[Kind] = given if axis == 0 else move(given, 0, axis)
@@ -316,13 +315,13 @@ def _placed(array: PlainArray[Kind], axis: int) -> PlainArray[Kind]:
 
 
 def to_interleaved(numbers: Words) -> PlainArray[np.uint32 | np.uint64]:
-    """Words of numbers, each number's side by side, as arrays of numbers here hold them: word by word.
+    """Transpose words from number by number to word by word, the layout of arrays of numbers.
 
     Parameters
     ----------
     numbers : array of uint32 or uint64, shape (*shape, k)
-        NumPy, CuPy or Dask: the k digits, residues or limbs of each number. For N numbers these are the
-        rows of a matrix, and the result is the stride permutation that transposes it.
+        NumPy, CuPy or Dask: the k digits, residues or limbs of each number. For N numbers they form an N x k
+        matrix, which is transposed (a stride permutation).
 
     Returns
     -------
@@ -332,28 +331,28 @@ def to_interleaved(numbers: Words) -> PlainArray[np.uint32 | np.uint64]:
     Raises
     ------
     TypeError
-        If it is no array of these types.
+        If it is not an array of these types.
     ValueError
-        If it has not an axis of numbers and one of words.
+        If it lacks an axis of numbers or an axis of words.
     """
-    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+    found: PlainArray[np.uint32 | np.uint64] = _permute(
         "to_interleaved", interleaved, numbers, numbers_first=True
     )
     return found
 
 
 def from_interleaved(words: Words) -> PlainArray[np.uint32 | np.uint64]:
-    """Words (k, *shape), such as those of an array of numbers, as (*shape, k).
+    """Transpose words (k, *shape), such as ``x.words``, to (*shape, k).
 
-    The inverse of :func:`to_interleaved`; arguments, results and errors are like its.
+    The inverse of :func:`to_interleaved`, with the same types and errors.
     """
-    found: PlainArray[np.uint32 | np.uint64] = _permuted(
+    found: PlainArray[np.uint32 | np.uint64] = _permute(
         "from_interleaved", separated, words, numbers_first=False
     )
     return found
 
 
-def _permuted(name: str, function: Callable[[Any], Any], array: Any, *, numbers_first: bool) -> Any:
+def _permute(name: str, function: Callable[[Any], Any], array: Any, *, numbers_first: bool) -> Any:
     dtype = getattr(array, "dtype", None)
     if dtype not in (np.uint32, np.uint64) or not hasattr(array, "ndim"):
         found = type(array).__name__ if dtype is None else f"dtype {dtype}"
@@ -364,7 +363,7 @@ def _permuted(name: str, function: Callable[[Any], Any], array: Any, *, numbers_
         return function(array)
     axes = tuple(range(array.ndim))
     given, made = ((*axes[1:], 0), axes) if numbers_first else (axes, (*axes[1:], 0))
-    array = rechunked(array, {given.index(0): -1})
+    array = rechunk(array, {given.index(0): -1})
     meta = meta_from_array(array).reshape((0,) * array.ndim)
     permuted: da.Array = da.blockwise(
         function, made, array, given, dtype=array.dtype, meta=meta, token=f"field-{name}"

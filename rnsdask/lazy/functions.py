@@ -1,4 +1,4 @@
-"""The element-wise functions of arrays of numbers, whatever their number system."""
+"""Element-wise functions of arrays of numbers, for every number system."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rnsdask.lazy import elementwise
 from rnsdask.lazy.elementwise import apply, entry_of, has
 from rnsdask.lazy.integer_operands import are_integers, sides_of, with_arrays
 from rnsdask.lazy.operands import N, Numbers, Operand, ends_of, is_lazy_integer, is_number_array
-from rnsdask.lazy.promotion import fitted
+from rnsdask.lazy.promotion import fit
 from rnsdask.rns.compare import RELATIONS
 from rnsdask.typing import Condition, Flag, Flagged, Integers, Overflow, PlainArray
 
 
 def _of_bits(row: Row[..., Any], a: Operand, b: Operand, overflow: str | None, bits: str | None) -> Any:
-    """Apply an operation whose result may have bits of its own."""
+    """Apply an operation whose result may have its own number of bits."""
     if bits is None:
         return apply(row, a, b, overflow=overflow)
     systems = [operand.system for operand in (a, b) if is_number_array(operand)]
@@ -61,25 +61,25 @@ def add(
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray, int, or integers
-        At least one array of numbers. Arrays must have the same moduli set, or bits, and range, or meet in a
-        common one (:func:`.result_system`), and be on the same processor. Shapes broadcast as NumPy's do. An
-        integer must be in the range too, unless that grows. It may be lazy, such as ``x.max()`` of a Dask
-        array, and is then checked when it is computed. Nested lists of integers, and arrays of an integer
-        type or of objects of NumPy, CuPy or Dask, stand for arrays of the other operand's system, which must
+        At least one array of numbers. Arrays must have the same moduli set, or bits, and range, or a common
+        number system (:func:`.result_system`), and be on the same processor. Shapes broadcast as in NumPy. An
+        integer must be in the range too, unless the range grows. It may be lazy, such as ``x.max()`` of a
+        Dask array, and is then checked when it is computed. Nested lists of integers, and arrays of NumPy,
+        CuPy or Dask of an integer type or of objects, are converted to the other operand's system, which must
         hold them.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range. By default the mode that :func:`.errstate` set, else
-        ``"extend"`` for arrays whose range grows, ``"raise"`` for others.
+        What happens to results out of range. The default is the mode set by :func:`.errstate`, else
+        ``"extend"`` for arrays whose range grows and ``"raise"`` for others.
     bits : "exact", optional
-        Only for PositionalArrays, which may then differ in bits or sign: the result has as many bits as every
+        Only for PositionalArrays, which may then differ in bits or sign: the result has as many bits as any
         sum needs, one more than the operands, so that nothing overflows.
 
     Returns
     -------
     RNSArray, IntervalRNSArray, PositionalArray or FieldArray
-        Lazy if an operand is. With ``"wrap"``, a result out of range is taken modulo M; in IntervalRNSArrays
-        it keeps its sign, and its magnitude is taken modulo M. With ``"flag"`` a pair: the same, and a
-        Boolean array that is true where results are out of range.
+        Lazy if an operand is. With ``"wrap"``, a result out of range is reduced modulo M; in
+        IntervalRNSArrays it keeps its sign, and its magnitude is reduced modulo M. With ``"flag"`` a pair of
+        this result and a Boolean array that is true where results are out of range.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def subtract(
     overflow: Overflow | Flag | None = None,
     bits: Literal["exact"] | None = None,
 ) -> N | Flagged[N]:
-    """Difference ``a - b``, as :func:`add`; of unsigned arrays a result below 0 is an overflow.
+    """Difference ``a - b``, as :func:`add`; in unsigned arrays a result below 0 is an overflow.
 
     With ``bits="exact"`` the result is signed.
     """
@@ -139,7 +139,7 @@ def multiply(
     overflow: Overflow | Flag | None = None,
     bits: Literal["exact"] | None = None,
 ) -> N | Flagged[N]:
-    """Product ``a * b``, as :func:`add`; with ``bits="exact"`` in the sum of the operands' bits."""
+    """Product ``a * b``, as :func:`add`; with ``bits="exact"`` it has the sum of the operands' bits."""
     found: N | Flagged[N] = _of_bits(rows.multiply, a, b, overflow, bits)
     return found
 
@@ -149,7 +149,7 @@ def negative(a: N, *, overflow: Overflow | None = None) -> N: ...
 @overload
 def negative(a: N, *, overflow: Flag) -> Flagged[N]: ...
 def negative(a: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Opposite number ``-a``, as :func:`add`; in an unsigned array only 0 has one."""
+    """Opposite number ``-a``, as :func:`add`; in an unsigned array only 0 does not overflow."""
     found: N | Flagged[N]
     if has(rows.negative, a):
         found = apply(rows.negative, a, overflow=overflow)
@@ -174,21 +174,21 @@ def absolute(x: N, *, overflow: Overflow | None = None) -> N: ...
 @overload
 def absolute(x: N, *, overflow: Flag) -> Flagged[N]: ...
 def absolute(x: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Absolute value ``abs(x)``, as :func:`add`; only the lowest signed number's can be out of range."""
+    """Absolute value ``abs(x)``, as :func:`add`; it overflows only for the lowest signed number."""
     found: N | Flagged[N] = elementwise.absolute(x, overflow)
     return found
 
 
 def clip(x: N, min: N | Integers | None = None, max: N | Integers | None = None) -> N:  # noqa: A002
-    """The numbers of an array limited to the interval from `min` to `max`, as ``numpy.clip``.
+    """Limit the numbers of an array to the interval from `min` to `max`, as ``numpy.clip``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The array.
     min, max : array like `x`, int or None
-        The ends; None for no limit. Shapes broadcast. Where `min` is above `max`, the result is `max`. An
-        integer that no number of `x` can pass may be of any size.
+        The ends; None for no limit. Shapes broadcast. Where `min` is above `max`, the result is `max`. A
+        limit that no number of `x` can exceed may be an integer of any size.
 
     Returns
     -------
@@ -211,16 +211,17 @@ def clip(x: N, min: N | Integers | None = None, max: N | Integers | None = None)
             continue
         ends = _range_of(end, numbers.system)
         after = farther(low, ends[0]), farther(high, ends[1])
-        # Only an integer is passed over: an array may be of a greater shape, and its calculation may fail.
+        # Only an integer may be left out: an array may broadcast to a greater shape, or raise when it is
+        # computed.
         if is_number_array(end) or is_lazy_integer(end) or after != (low, high):
             numbers = elementwise.choose_greater(name, numbers, end)
         low, high = after
-    limited: N = fitted(type(numbers)(numbers.words, numbers.system.holding((low, high))))
+    limited: N = fit(type(numbers)(numbers.words, numbers.system.holding((low, high))))
     return limited
 
 
 def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
-    """The least and the greatest number that an operand may be, which may be beyond the range."""
+    """Return the least and the greatest value of an operand, maybe beyond the range."""
     if is_number_array(operand):
         known: tuple[int, int] = operand.system.known_range
         return known
@@ -288,7 +289,7 @@ def sign(x: Numbers) -> PlainArray[np.int8]:
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
-        An array.
+        The numbers.
 
     Returns
     -------
@@ -310,8 +311,8 @@ def maximum(a: N | Integers, b: N | Integers) -> N:
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray, int, or integers
-        At least one an array of numbers, both of one kind; shapes broadcast; integers, and lists and plain
-        arrays of them, are in the array's range.
+        At least one array of numbers; two must be of one kind. Shapes broadcast. Integers, and lists and
+        plain arrays of them, must be in the array's range.
 
     Returns
     -------
@@ -334,15 +335,15 @@ def minimum(a: N | Integers, b: N | Integers) -> N:
 
 
 def where(condition: Condition, a: N | Integers, b: N | Integers) -> N:
-    """The number of `a` where a condition holds, elsewhere that of `b`.
+    """Choose the numbers of `a` where a condition holds, elsewhere those of `b`.
 
     Parameters
     ----------
     condition : Boolean NumPy, CuPy or Dask array
         For instance a comparison of arrays of numbers.
     a, b : RNSArray, IntervalRNSArray, FieldArray, int, or integers
-        At least one an array of numbers, both of one kind; all shapes broadcast. Lists and plain arrays of
-        integers are taken as :func:`add` does.
+        At least one array of numbers; two must be of one kind. All shapes broadcast. Lists and plain arrays
+        of integers are as in :func:`add`.
 
     Returns
     -------
@@ -359,30 +360,30 @@ def where(condition: Condition, a: N | Integers, b: N | Integers) -> N:
 
 
 def divide(a: N | Integers, b: N | Integers) -> N:
-    """Quotient ``a / b`` of arrays of field elements, and integers as :func:`add` takes them."""
+    """Quotient ``a / b`` of arrays of field elements, or integers as in :func:`add`."""
     found: N = division.divide(a, b)
     return found
 
 
 def relate(a: Any, relation: str, b: Operand) -> PlainArray[np.bool_]:
-    """Compare by a relation such as ``"<"``: a Boolean array of where it holds, lazy if an operand is.
+    """Compare by a relation such as ``"<"``: a Boolean array, lazy if an operand is.
 
-    Integers, also those of lists and of arrays in memory, may be of any size.
+    Integers, including those in lists and arrays in memory, may be of any size.
     """
     found: PlainArray[np.bool_]
     sides = sides_of(b, a) if are_integers(b) and has(rows.compare, a) else None
     if sides is None:
         a, b = with_arrays(a, b)
         found = elementwise.relate(a, relation, b)
-    else:  # integers out of range decide by their side of it
+    else:  # for integers out of range, the side decides
         within, side = sides
         found = (relate(a, relation, within) & (side == 0)) | ((side != 0) & RELATIONS[relation](0, side))
     return found
 
 
-def divided(dividend: N | Integers, divisor: N | Integers, *parts: Part) -> list[N]:
-    """The `parts` of floor division, each an array: ``"quotient"`` and ``"remainder"``."""
-    results: list[Any] = division.divided(dividend, divisor, parts)
+def floor_divide(dividend: N | Integers, divisor: N | Integers, *parts: Part) -> list[N]:
+    """Apply floor division, and return the `parts` as arrays: ``"quotient"`` and ``"remainder"``."""
+    results: list[Any] = division.floor_divide(dividend, divisor, parts)
     return results
 
 
@@ -390,14 +391,14 @@ def divided(dividend: N | Integers, divisor: N | Integers, *parts: Part) -> list
 
 
 def bitwise_and(a: N | Integers, b: N | Integers) -> N:
-    """Bits that are 1 in both numbers, element by element, as Python's and NumPy's ``&``.
+    """Bits that are 1 in both numbers, element by element, as ``&`` in Python and NumPy.
 
     Parameters
     ----------
     a, b : PositionalArray, int, or integers
-        At least one array of numbers; those of the same bits and range, on the same processor. Shapes
-        broadcast. Integers must be in the range too, and lists and plain arrays of them are taken as
-        :func:`add` does. Negative numbers have infinitely many ones above their sign.
+        At least one array of numbers; two must have the same bits and range, on the same processor. Shapes
+        broadcast. Integers must be in the range too; lists and plain arrays of them are as in :func:`add`.
+        Negative numbers have infinitely many leading ones.
 
     Returns
     -------
@@ -414,28 +415,28 @@ def bitwise_and(a: N | Integers, b: N | Integers) -> N:
 
 
 def bitwise_or(a: N | Integers, b: N | Integers) -> N:
-    """Bits that are 1 in one of two numbers or both, as :func:`bitwise_and`."""
+    """Bits that are 1 in either of two numbers, as :func:`bitwise_and`."""
     found: N = apply(rows.bitwise_or, a, b)
     return found
 
 
 def bitwise_xor(a: N | Integers, b: N | Integers) -> N:
-    """Bits that are 1 in one of two numbers alone, as :func:`bitwise_and`."""
+    """Bits that are 1 in exactly one of two numbers, as :func:`bitwise_and`."""
     found: N = apply(rows.bitwise_xor, a, b)
     return found
 
 
 def invert(x: N) -> N:
-    """All bits of each number of a PositionalArray inverted: ``-1 - x``; ``2**bits - 1 - x`` if unsigned.
+    """Invert all bits of a PositionalArray's numbers: ``-1 - x``, or ``2**bits - 1 - x`` if unsigned.
 
-    Returns an array like `x`. Raises TypeError if `x` is no PositionalArray.
+    Returns an array like `x`. Raises TypeError if `x` is not a PositionalArray.
     """
     found: N = apply(rows.invert, x)
     return found
 
 
 def bitwise_count(x: Numbers) -> PlainArray[np.int64]:
-    """How many bits of each magnitude are 1, as ``numpy.bitwise_count``, of a PositionalArray.
+    """Count the 1 bits of each magnitude in a PositionalArray, as ``numpy.bitwise_count``.
 
     Returns
     -------
@@ -445,7 +446,7 @@ def bitwise_count(x: Numbers) -> PlainArray[np.int64]:
     Raises
     ------
     TypeError
-        If `x` is no PositionalArray.
+        If `x` is not a PositionalArray.
     """
     found: PlainArray[np.int64] = apply(rows.bitwise_count, x)
     return found
@@ -463,8 +464,8 @@ def left_shift(x: N, bits: Integers, *, overflow: Overflow | Flag | None = None)
     x : RNSArray, IntervalRNSArray or PositionalArray
         The numbers.
     bits : int or array of machine integers
-        Not negative, of any size: one number of bits for all, which may be lazy; for a PositionalArray also
-        an array that broadcasts with the numbers. For residues, ``2**bits`` must itself be in the range.
+        Not negative, of any size: one shift for all numbers, which may be lazy; for a PositionalArray also an
+        array that broadcasts with the numbers. For residues, ``2**bits`` must itself be in the range.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
         As in :func:`add`.
 
@@ -478,7 +479,7 @@ def left_shift(x: N, bits: Integers, *, overflow: Overflow | Flag | None = None)
     RNSOverflowError
         With ``"raise"``, if a product is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If an argument is not of these types, or a number of bits is negative, naming the index of the first.
+        If an argument is not of these types, or a shift is negative; it names the index of the first.
     """
     found: N | Flagged[N] = division.left_shift(x, bits, overflow)
     return found

@@ -1,7 +1,7 @@
-"""Operands extended before an operation, so that no result is out of range (``overflow="extend"``).
+"""Extension of operands before an operation, so that all results are in range (``overflow="extend"``).
 
 Bounds alone decide: the range of the results follows from the known ranges of the operands, in Python ints.
-The operands take the fewest moduli that hold it, and the operation then has nothing to check.
+The operands take the fewest moduli that hold it, so that the operation needs no checks.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ranges import Range
 from rnsdask.lazy import plan
-from rnsdask.lazy.inputs import is_on_disk, of_any_library
-from rnsdask.lazy.operands import Numbers, Operand, brought, is_lazy_integer, known_of
+from rnsdask.lazy.inputs import convert_any, is_on_disk
+from rnsdask.lazy.operands import Numbers, Operand, bring_to_system, is_lazy_integer, known_of
 from rnsdask.rns.system import check_length
 
 
-def grown(
+def extend_operands(
     result: Callable[..., Range], overflow: str | None, *operands: Operand
 ) -> tuple[tuple[Any, ...], str | None]:
-    """Operands of an operation, and its mode of overflow; where results extend, both as it then takes them.
+    """Return an operation's operands, extended if results extend, and its mode of overflow.
 
-    `result` tells the range of the results from those of the operands. RNSOverflowError if they may be longer
-    than any moduli set holds.
+    `result` computes the range of the results from the operands' ranges. RNSOverflowError if results may be
+    too long for any moduli set.
     """
-    system, mode = plan.extended(result, overflow, tuple(map(known_of, operands)))
-    return operands if system is None else brought(operands, system), mode
+    system, mode = plan.extend(result, overflow, tuple(map(known_of, operands)))
+    return operands if system is None else bring_to_system(operands, system), mode
 
 
 def extends(overflow: str | None, *arrays: Any) -> bool:
-    """Whether results of an operation on arrays of numbers take more moduli where they need them."""
+    """Whether results of an operation on arrays of numbers take more moduli as needed."""
     return plan.extends(overflow, *(array.system for array in arrays))
 
 
 def grows(*arrays: Any) -> bool:
-    """Whether results of an operation that takes no mode of overflow take more moduli: those of all grow."""
-    return plan.grow(*(array.system for array in arrays))
+    """Whether results of an operation without a mode of overflow take more moduli: if all systems grow."""
+    return plan.all_grow(*(array.system for array in arrays))
 
 
 # ---- ranges of results ------------------------------------------------------------------------------------
 
 
-def of_products(a: Range, b: Range) -> Range:
-    """Range of products, of bounded length."""
+def range_of_products(a: Range, b: Range) -> Range:
+    """Range of products, limited in length."""
     check_length(max(_bits(a) + _bits(b) - 1, 1))
     return ranges.multiply(a, b)
 
 
-def of_sums(a: Range, terms: int) -> Range:
-    """Range of sums of up to a number of terms."""
+def range_of_sums(a: Range, terms: int) -> Range:
+    """Range of sums of up to `terms` numbers."""
     return min(0, a[0] * terms), max(0, a[1] * terms)
 
 
-def of_powers(base: Range, most: int) -> Range:
-    """Range of powers by exponents from 0 to the greatest."""
+def range_of_powers(base: Range, most: int) -> Range:
+    """Range of powers by exponents from 0 to `most`."""
     magnitude = max(map(abs, base))
     if magnitude < 2 or most < 1:
         return min(base[0], 0), 1
@@ -68,8 +68,8 @@ def of_powers(base: Range, most: int) -> Range:
     return (-highest if base[0] < 0 else 0), highest
 
 
-def of_power(base: Range, exponent: int) -> Range:
-    """Range of powers by one exponent, of bounded length."""
+def range_of_power(base: Range, exponent: int) -> Range:
+    """Range of powers by one exponent, limited in length."""
     magnitude = max(map(abs, base))
     if magnitude > 1:
         check_length(exponent * (magnitude.bit_length() - 1) + 1)
@@ -77,8 +77,8 @@ def of_power(base: Range, exponent: int) -> Range:
 
 
 def greatest_exponent(exponents: Any) -> int:
-    """The greatest of an array of exponents, which must be in memory; 0 of none."""
-    exponents = of_any_library(exponents)
+    """Return the greatest of an array of exponents, which must be in memory; 0 if it is empty."""
+    exponents = convert_any(exponents)
     array = exponents if hasattr(exponents, "dtype") else np.asarray(exponents)
     if array.dtype.kind not in "iu":
         raise TypeError(f"exponents must be integers of a machine type, got {array.dtype}")
@@ -91,7 +91,7 @@ def greatest_exponent(exponents: Any) -> int:
 
 
 def check_shift(bits: Any) -> None:
-    """Check a number of bits by which results are to be shifted to the left."""
+    """Check a number of bits for shifts to the left."""
     if is_lazy_integer(bits):
         raise ValueError(
             "a shift by bits that are not computed yet has no bound to extend by; compute() them first, or "
@@ -108,31 +108,31 @@ def _bits(a: Range) -> int:
 
 
 def result_system(*operands: Numbers | NumberSystem | SupportsIndex) -> NumberSystem:
-    """The number system in which operands meet, as ``numpy.result_type`` tells a common type.
+    """Common number system of operands, as ``numpy.result_type`` finds a common type.
 
     Parameters
     ----------
     *operands : array of numbers, number system, or int
-        At least one is an array or a system. An integer may be lazy, such as ``y.max()`` of a lazy array.
+        At least one array or system. An integer may be lazy, such as ``y.max()`` of a lazy array.
 
     Returns
     -------
     NumberSystem
-        Without a bound. It has the operands' numbers and the integers themselves; results of operations may
+        Without a bound. It holds the operands' numbers and the integers themselves; results of operations may
         extend it (docs/growing.md).
 
-        - Systems that grow meet in the fewest moduli that hold what is known of their numbers and the
-          integers, at least as many as the longest set has; signed if one is, or an integer is negative.
-        - Where one does not grow, it is the result: operands that grow are brought to its moduli, and a
-          number that does not fit is an RNSOverflowError.
-        - Several that do not grow have the same moduli. If one is signed and another not, the signed one is
-          the result, provided that bounds show that it holds the numbers of the others.
-        - Other systems are the result if all are the same.
+        - If all systems grow, it has the fewest moduli that hold the known ranges of their numbers and the
+        integers, at least as many as the longest set. It is signed if a system is or an integer is negative.
+        - If one does not grow, it is the result: operands that grow are converted to its moduli, and a number
+        that does not fit is an RNSOverflowError.
+        - If several do not grow, they must have the same moduli. If some are signed, a signed one is the
+        result, provided that bounds prove that it holds the others' numbers.
+        - Systems of other kinds must all be the same.
 
     Raises
     ------
     TypeError
-        If no operand is an array or a system, they are of several kinds, or one is anything else.
+        If no operand is an array or a system, systems are of several kinds, or an operand is anything else.
     ValueError
         If there is no such system, or an integer is out of the range of one that does not grow.
     """
@@ -145,6 +145,6 @@ def result_system(*operands: Numbers | NumberSystem | SupportsIndex) -> NumberSy
         raise TypeError(f"numbers of {' and '.join(kinds)} do not mix")
     found: NumberSystem = plan.common_system(known).with_bound(None)
     for integer in known:
-        if isinstance(integer, int):  # one that is lazy is checked when it is computed
+        if isinstance(integer, int):  # a lazy integer is checked when it is computed
             found.column(integer)
     return found

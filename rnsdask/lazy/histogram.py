@@ -21,7 +21,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ways import must
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.lazy_ints import exact
+from rnsdask.lazy.lazy_ints import as_exact
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import Numbers, integer_of
 from rnsdask.lazy.ranks import places
@@ -30,7 +30,7 @@ from rnsdask.rns.convert import flat_values
 from rnsdask.typing import PlainArray
 
 _BIN_BYTES = 64
-"""Bytes that each bin takes, at least: an edge as a Python int, and a count."""
+"""Least bytes of each bin: an edge as a Python int, and a count."""
 
 
 def histogram(
@@ -40,37 +40,37 @@ def histogram(
     density: Literal[False] | None = None,
     weights: None = None,
 ) -> tuple[PlainArray[np.int64], PlainArray[np.object_]]:
-    """How many numbers are in each bin, as ``numpy.histogram``, with edges that are integers of any size.
+    """Count the numbers in each bin, as ``numpy.histogram``, with edges that are integers of any size.
 
-    A bin has its left edge and not its right one, but the last bin has both.
+    A bin includes its left edge but not its right one; the last bin includes both.
 
     Parameters
     ----------
     a : RNSArray, IntervalRNSArray or PositionalArray
         The numbers, of any shape.
     bins : int or sequence of int
-        The edges, which do not decrease; or into how many bins of equal width the range is cut. Their edges
-        are rounded up to integers, which leaves the counts as they are.
+        The edges, in non-decreasing order, or a number of bins of equal width. Their edges are rounded up to
+        integers, which does not change the counts.
     range : (int, int), optional
-        With a number of bins: the first and the last edge; without it the exact minimum and maximum. Numbers
-        outside are not counted. As in NumPy, a range of one number is a half wider on both sides. In one or
-        two bins that number is the last edge too. In more, the last edge is the next integer, which is in no
-        bin.
+        With a number of bins: the first and the last edge, by default the exact minimum and maximum. Numbers
+        outside are not counted. As in NumPy, a range of one number is extended by a half on both sides. With
+        one or two bins, that number is the last edge. With more, the last edge is the next integer, which is
+        not in any bin.
     density, weights
-        There for NumPy: None.
+        Must be None; NumPy has them.
 
     Returns
     -------
     counts, edges : int64 array (n,), array (n + 1,) of Python ints
-        Of a lazy array lazy counts, and lazy edges where minimum and maximum say them: they are computed
-        together by ``dask.compute(counts, edges)``.
+        For a lazy array the counts are lazy, and so are edges that depend on its minimum and maximum: compute
+        both together by ``dask.compute(counts, edges)``.
 
     Raises
     ------
     TypeError
-        If `a` has no numbers with an order, an edge is no integer, or `density` or `weights` are given.
+        If the numbers of `a` have no order, an edge is not an integer, or `density` or `weights` are given.
     ValueError
-        If there is no bin, or edges decrease.
+        If there are no bins, or edges decrease.
     """
     entry_of(rows.ordering, a, name="histogram")
     for name, value in (("density", density), ("weights", weights)):
@@ -90,7 +90,7 @@ def histogram(
     if range is not None:
         low, high = _ends(range)
         edges = even_edges(low, high, count)
-        if low == high and count <= 2:  # the number is in the last bin, which has its right edge
+        if low == high and count <= 2:  # the last bin includes its right edge, the number
             edges[-1] = high
         return _counts(words, system, edges, closed=edges[-1] == high), _as_array(edges)
     if isinstance(words, da.Array) and 0 not in words.shape:
@@ -104,7 +104,7 @@ def histogram(
 
 
 def even_edges(lowest: int, highest: int, count: int) -> list[int]:
-    """Edges of bins of equal width, rounded up: between rounded edges are the same integers.
+    """Edges of bins of equal width, rounded up, which does not change the integers between them.
 
     As in NumPy, a range of one number is widened by a half on both sides.
     """
@@ -147,19 +147,19 @@ def _as_array(edges: list[int]) -> Any:
 
 
 def _counts(words: Any, system: NumberSystem, edges: list[int], closed: bool = True) -> Any:
-    """How many numbers are in each bin between known edges; the last is in the last bin if it is `closed`."""
+    """Count the numbers in each bin between known edges; the last bin includes its right edge if `closed`."""
     options: dict[str, Any] = {"system": system, "starts": (*edges[:-1], edges[-1] + closed)}
-    return _summed(words, len(edges) - 1, **options)
+    return _sum_counts(words, len(edges) - 1, **options)
 
 
 def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[Any, Any]:
-    """Counts and edges of so many bins from the minimum to the maximum."""
+    """Counts and edges of `count` bins from the minimum to the maximum."""
     ends = [tree_reduce(words, system, name, field="value") for name in ("min", "max")]
     found = da.from_delayed(
         delayed(_edges_between, pure=True)(*ends, count), shape=(), meta=np.empty((), dtype=object)
     )
     edges = map_values(_edges_block, found[None], dtype=object, chunks=((count + 1,),))
-    return _summed(words, count, found, system=system), exact(edges)
+    return _sum_counts(words, count, found, system=system), as_exact(edges)
 
 
 def _edges_between(lowest: Any, highest: Any, count: int) -> Any:
@@ -172,8 +172,8 @@ def _edges_block(box: Any) -> Any:
     return _as_array(list(box.item()))
 
 
-def _summed(words: Any, bins: int, *edges: Any, **options: Any) -> Any:
-    """The counts of all chunks, added up."""
+def _sum_counts(words: Any, bins: int, *edges: Any, **options: Any) -> Any:
+    """Add up the counts of all chunks."""
     if not isinstance(words, da.Array):
         return _counts_block(words, **options).reshape(bins)
     chunks = [(1,) * count for count in words.numblocks[1:]]
@@ -185,10 +185,10 @@ def _summed(words: Any, bins: int, *edges: Any, **options: Any) -> Any:
 def _counts_block(
     block: Array, lazy_edges: Any = None, *, system: NumberSystem, starts: tuple[int, ...] = ()
 ) -> NDArray[np.int64]:
-    """How many numbers of a chunk are in each bin: int64 (bins, 1, ..., 1) on the host."""
+    """Count the numbers of a chunk in each bin: int64 (bins, 1, ..., 1) on the host."""
     if not starts:
         edges = lazy_edges.item()
-        # Of integers, the last bin with its right edge is one without the next integer.
+        # The last bin includes its right edge: for integers, it excludes the next one.
         starts = (*edges[:-1], edges[-1] + 1)
     lowest, highest = system.known_range
     below = sum(edge < lowest for edge in starts)

@@ -1,8 +1,8 @@
-"""Indices of arrays of numbers: checked as NumPy does, and applied behind the axis of the words.
+"""Indices of arrays of numbers: checked as NumPy does, and applied after the axis of the words.
 
-The words of an array of numbers are (rows, *shape); an index is one of `shape`. NumPy itself says what is
-wrong with an index, and so counts the user's axes. For Dask, whose own rules differ from NumPy's (bounds of
-slices, small integers, several arrays, axes that move), an index is first brought to what both read alike.
+The words of an array of numbers are (rows, *shape); an index refers to `shape`. NumPy itself reports errors
+of an index, and so counts the user's axes. Dask's rules differ from NumPy's (bounds of slices, small
+integers, several arrays, axes that move), so that an index is first converted to a form that both read alike.
 """
 
 import math
@@ -22,35 +22,35 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy, by_tasks
 from rnsdask.lazy.map import map_values
-from rnsdask.lazy.operands import is_number_array, of_known_lengths
+from rnsdask.lazy.operands import compute_lengths, is_number_array
 
 _WHOLE = slice(None)
 
-# No axis is as long.
+# Greater than the length of any axis.
 _BEYOND = 2**62
 
 
 class UnknownLengthError(ValueError):
-    """An index needs the length of an axis that is not known, as after selecting by a condition."""
+    """An index that needs the length of an axis of unknown length, as after selecting by a condition."""
 
 
 def select(words: Any, key: Any) -> Any:
     """Select the words (rows, *selected) of the numbers that NumPy's indexing by `key` would select.
 
-    A key is whatever NumPy takes, and Dask arrays of integers or Booleans. The result is lazy if the words or
-    the key are; a view where NumPy's would be one. Errors are those of NumPy; for a Dask index some when the
-    result is computed. UnknownLengthError if an axis is cut whose length is unknown.
+    A key is as in NumPy, or a Dask array of integers or Booleans. The result is lazy if the words or the key
+    are, and a view if NumPy's would be. Errors are as in NumPy; for a Dask index some are raised when the
+    result is computed. UnknownLengthError for a slice of an axis of unknown length.
     """
     items = [_item(k) for k in (key if isinstance(key, tuple) else (key,))]
     is_lazy = any(isinstance(item, da.Array) for item in items)
     if isinstance(words, da.Array) or is_lazy:
         lazy = as_lazy(words)
-        return _select_lazily(lazy, _expanded(items, lazy.shape[1:]))
+        return _select_lazily(lazy, _expand(items, lazy.shape[1:]))
     return _select_now(words, items)
 
 
 def _item(k: Any) -> Any:
-    """One part of an index as it is, an integer as int, any sequence as an array."""
+    """Normalize a part of an index: an integer to int, any sequence to an array."""
     if k is None or k is Ellipsis or isinstance(k, bool | np.bool_ | str):
         return k
     if isinstance(k, slice):
@@ -60,11 +60,11 @@ def _item(k: Any) -> Any:
         return as_declared(k)
     if is_number_array(k):
         raise IndexError(f"{with_article(type(k))} is no index; to_ints() gives integers that are")
-    if getattr(k, "ndim", 0):  # CuPy's stay where they are
+    if getattr(k, "ndim", 0):  # CuPy arrays stay on their GPU
         _check_unsigned(k)
         return as_declared(k)
     try:
-        place = operator.index(k)  # also of an array of no axes
+        place = operator.index(k)  # accepts arrays without axes too
     except TypeError:
         pass
     else:
@@ -78,7 +78,7 @@ def _item(k: Any) -> Any:
 
 
 def _check_ends(item: slice) -> None:
-    """Raise TypeError for a slice with a float, such as ``dask.array.repeat`` makes."""
+    """Raise TypeError for a slice with a float, as ``dask.array.repeat`` makes."""
     for end in (item.start, item.stop, item.step):
         if isinstance(end, float | np.floating):
             raise TypeError(f"a slice of an array of numbers takes integers, got {end} of type float")
@@ -91,13 +91,13 @@ def _check_unsigned(array: Any) -> None:
 
 
 def _check_length(place: int) -> None:
-    """Raise IndexError for an index that no axis has, for NumPy overflows on those of more than 64 bits."""
+    """Raise IndexError for an index beyond any axis: NumPy overflows beyond 64 bits."""
     if not -(2**63) <= place < 2**63:
         raise IndexError(f"index {abbreviate(place)} is out of bounds: arrays are shorter than 2**63")
 
 
 def _is_place(item: Any) -> bool:
-    """Whether a part of an index is what NumPy calls an advanced one, if another is an array."""
+    """Whether a part of an index counts as NumPy's advanced indexing if another part is an array."""
     return not (item is None or item is Ellipsis or isinstance(item, slice))
 
 
@@ -112,12 +112,12 @@ def _are_adjacent(items: Sequence[Any]) -> bool:
 def _select_now(words: Any, items: list[Any]) -> Any:
     if backend_name(words) == "cuda":
         if any(getattr(getattr(item, "dtype", None), "kind", "") in ("i", "u") for item in items):
-            _check(items, words.shape[1:])  # CuPy takes indices that are out of bounds modulo the length
+            _check(items, words.shape[1:])  # CuPy wraps indices out of bounds
         items = [_for_cupy(item, words) for item in items]
     try:
         if _are_adjacent(items) or all(type(item) is int or not _is_place(item) for item in items):
             return words[(_WHOLE, *items)]
-        # Of arrays apart from one another NumPy puts the axes first: the words go last meanwhile.
+        # If arrays are separated, NumPy puts their axes first: move the words last meanwhile.
         _check(items, words.shape[1:])
         rest = () if any(item is Ellipsis for item in items) else (Ellipsis,)
         last = np.moveaxis(words, 0, -1)[(*items, *rest, _WHOLE)]
@@ -128,7 +128,7 @@ def _select_now(words: Any, items: list[Any]) -> Any:
 
 
 def _for_cupy(item: Any, words: Any) -> Any:
-    """A part of an index as CuPy takes it: arrays of its own, and slices whose ends fit machine integers."""
+    """Convert a part of an index for CuPy: to its arrays, and to slices whose ends are machine integers."""
     if isinstance(item, np.ndarray):
         return np.asarray(item, like=words)
     if not isinstance(item, slice):
@@ -138,7 +138,7 @@ def _for_cupy(item: Any, words: Any) -> Any:
 
 
 def _check(items: Sequence[Any], shape: tuple[int, ...]) -> None:
-    """Raise what NumPy raises for an index of an array of this shape."""
+    """Raise NumPy's errors for an index of an array of this shape."""
     on_host = [item.get() if hasattr(item, "get") else item for item in items]
     np.broadcast_to(np.int8(0), shape)[tuple(on_host)]
 
@@ -148,14 +148,14 @@ def _check(items: Sequence[Any], shape: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of an index, and the axes that it consumes."""
+    """Part of an index, and the axes that it consumes."""
 
     item: Any
     axes: tuple[int, ...]
 
 
-def _expanded(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
-    """The parts of an index, one or more for each axis, checked as far as sizes are known."""
+def _expand(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
+    """Return the parts of an index, at least one for each axis, checked as far as sizes are known."""
     consumed = sum(map(_consumes, items))
     ellipses = sum(item is Ellipsis for item in items)
     if ellipses > 1:
@@ -166,14 +166,14 @@ def _expanded(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
         )
     whole = [_WHOLE] * (len(shape) - consumed)
     where = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
-    # An Ellipsis of no axes separates arrays too, as in NumPy: it stays, as a part of no axes.
+    # An Ellipsis without axes separates arrays too, as in NumPy, so it stays a part.
     middle = [*whole, Ellipsis] if ellipses else whole
     parts, axis = [], 0
     for item in (*items[:where], *middle, *items[where + ellipses :]):
         count = _consumes(item)
         axes = tuple(range(axis, axis + count))
         if _is_lazy_mask(item) and not any(np.isnan(shape[k]) for k in axes):
-            item = of_known_lengths(item)
+            item = compute_lengths(item)
         parts.append(_Part(item, axes))
         axis += count
     for part in parts:
@@ -183,7 +183,7 @@ def _expanded(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
 
 
 def _consumes(item: Any) -> int:
-    """How many axes a part of an index takes."""
+    """Return the number of axes that a part of an index consumes."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
     is_mask = getattr(item, "dtype", None) == np.bool_
@@ -191,9 +191,9 @@ def _consumes(item: Any) -> int:
 
 
 def _check_known(part: _Part, shape: tuple[int, ...]) -> None:
-    """Raise UnknownLengthError if an axis of unknown length is cut."""
+    """Raise UnknownLengthError for a slice of an axis of unknown length."""
     item = part.item
-    # The axes of a mask of several become one, in the order of the whole array.
+    # The axes of a mask of several axes become one, in the order of the whole array.
     is_like = _is_lazy_mask(item) and item.ndim == 1 and bool(np.isnan(item.shape[0]))
     is_blockwise = item == _WHOLE if isinstance(item, slice) else is_like
     if not is_blockwise and any(np.isnan(shape[axis]) for axis in part.axes):
@@ -204,7 +204,7 @@ def _check_known(part: _Part, shape: tuple[int, ...]) -> None:
 
 
 def _check_small(parts: list[_Part], shape: tuple[int, ...]) -> None:
-    """Let NumPy check all but Dask arrays, of slices no more than one number."""
+    """Let NumPy check all but Dask arrays, with slices cut to one number at most."""
     small: list[Any] = []
     for part in parts:
         if isinstance(part.item, slice):
@@ -238,37 +238,37 @@ def _is_lazy_mask(item: Any) -> bool:
 
 
 def _select_lazily(words: da.Array, parts: list[_Part]) -> da.Array:
-    """Slices, new axes and integers first, then arrays, together."""
+    """Apply slices, new axes and integers first, then all arrays together."""
     shape = words.shape[1:]
     lazy = [part for part in parts if isinstance(part.item, da.Array)]
     arrays = [part for part in parts if _is_array(part.item)]
     are_numbers = bool(lazy) and all(_is_number(part.item) for part in arrays)
-    basic, axes, position = _basic(parts, shape)
+    basic, axes, position = _basic_index(parts, shape)
     words = words[basic]
     if are_numbers:
         for part, axis in zip(reversed(arrays), reversed(axes), strict=True):
-            words, _ = _taken_lazily(words, part, [axis])
+            words, _ = _take_lazily(words, part, [axis])
         return words
     if not arrays:
         return words
     if not _are_adjacent([part.item for part in parts]):
         position = 1
     if not lazy:
-        taken, ndim = _taken(words, arrays, axes, shape)
+        taken, ndim = _take(words, arrays, axes, shape)
     elif len(arrays) > 1:
-        taken, ndim = _taken_jointly(words, arrays, axes, shape)
+        taken, ndim = _take_jointly(words, arrays, axes, shape)
     else:
-        taken, ndim = _taken_lazily(words, lazy[0], axes)
-    # The new axes lie behind that of the words.
+        taken, ndim = _take_lazily(words, lazy[0], axes)
+    # New axes come after the axis of the words.
     placed: da.Array = da.moveaxis(taken, list(range(1, 1 + ndim)), list(range(position, position + ndim)))
     return placed
 
 
-def _basic(parts: list[_Part], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[int], int]:
-    """An index of the words that leaves the axes of arrays whole: slices, integers and None.
+def _basic_index(parts: list[_Part], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[int], int]:
+    """Return an index of the words that keeps the axes of arrays whole: slices, integers and None.
 
-    Besides, where the axes that arrays choose from lie behind it, and the axis at the first integer or array,
-    where NumPy puts the axes of an array's shape.
+    Return also the positions after it of the axes that arrays select from, and the axis of the first integer
+    or array, where NumPy puts the axes of an array's shape.
     """
     index: list[Any] = [_WHOLE]
     axes: list[int] = []
@@ -312,16 +312,16 @@ def _normal_slice(item: slice, length: int) -> slice:
     return slice(start, last - 1 if last else None, step)
 
 
-def _taken(
+def _take(
     words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
 ) -> tuple[da.Array, int]:
-    """Select by arrays in memory, as new first axes of the numbers; return also how many."""
+    """Select by arrays in memory, which become the first axes of the numbers; return also how many."""
     indices: list[NDArray[Any]] = []
     places: list[int | None] = []
     for part in arrays:
-        item = _on_host(part.item)
+        item = _move_to_host(part.item)
         if item.dtype == np.bool_:
-            # Of no axes, it adds one of length 1 or 0.
+            # A mask without axes adds one of length 1 or 0.
             found = item.nonzero() if item.ndim else (np.zeros(int(item), np.intp),)
             indices += found
             places += part.axes or (None,)
@@ -330,7 +330,7 @@ def _taken(
             places += part.axes
     common = np.broadcast_shapes(*(index.shape for index in indices))
     flat = [
-        np.broadcast_to(_positive(index, shape[axis]), common).reshape(-1)
+        np.broadcast_to(_make_positive(index, shape[axis]), common).reshape(-1)
         for index, axis in zip(indices, places, strict=True)
         if axis is not None
     ]
@@ -339,7 +339,7 @@ def _taken(
     elif len(flat) == 1:
         with by_tasks(words):
             taken = da.moveaxis(da.take(words, flat[0], axis=axes[0]), axes[0], 1)
-    elif not flat[0].size:  # Dask's vindex fails where an axis is empty too
+    elif not flat[0].size:  # Dask's vindex also fails if an axis is empty
         rest = [length for axis, length in enumerate(words.shape) if axis and axis not in axes]
         taken = da.zeros_like(words, shape=(words.shape[0], 0, *rest))
     else:
@@ -350,38 +350,38 @@ def _taken(
             taken = da.moveaxis(words.vindex[tuple(key)], 0, 1)
     if len(common) != 1:
         new = (taken.shape[0], *common, *taken.shape[2:])
-        taken = _reshaped(taken, new)
+        taken = _reshape(taken, new)
     return taken, len(common)
 
 
-def _positive(index: NDArray[Any], length: int) -> NDArray[np.intp]:
-    """Indices from 0 on; in the type of small integers, a length might not fit."""
+def _make_positive(index: NDArray[Any], length: int) -> NDArray[np.intp]:
+    """Make indices nonnegative; a type of small integers might not hold the length."""
     wide = index.astype(np.intp)
     return np.where(wide < 0, wide + int(length), wide)
 
 
-def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Array, int]:
-    """Select numbers by a lazy array, as :func:`_taken`."""
+def _take_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Array, int]:
+    """Select numbers by a lazy array, as :func:`_take`."""
     index = part.item
     words = da.moveaxis(words, axes, list(range(1, 1 + len(axes))))
     if index.dtype == np.bool_:
-        if index.ndim != 1:  # of no axes, it adds one of length 1 or 0
-            words = _merged(words, index.size, index.ndim)
-            index = _merged(index[None], index.size, index.ndim)[0]
+        if index.ndim != 1:  # without axes, it adds one of length 1 or 0
+            words = _merge_axes(words, index.size, index.ndim)
+            index = _merge_axes(index[None], index.size, index.ndim)[0]
         with by_tasks(words, index):
             return words[:, index], 1
     length, axis = int(words.shape[1]), part.axes[0]
     checked = map_values(_checked_positions, index, length=length, axis=axis, dtype=np.int64)
-    return _taken_at(words, checked), index.ndim
+    return _take_at(words, checked), index.ndim
 
 
-def _merged(words: da.Array, count: int, axes: int) -> da.Array:
-    """Words with the first axes of the numbers merged to one of a length; with none, a new one."""
-    return _reshaped(words, (words.shape[0], count, *words.shape[1 + axes :]))
+def _merge_axes(words: da.Array, count: int, axes: int) -> da.Array:
+    """Merge the first `count` axes of the numbers into one; for 0 insert a new one."""
+    return _reshape(words, (words.shape[0], count, *words.shape[1 + axes :]))
 
 
-def _reshaped(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
-    """Words in another shape; Dask's own way fails where there are no numbers."""
+def _reshape(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
+    """Reshape words; Dask's own function fails for arrays without numbers."""
     if not words.size:
         nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
         return nothing
@@ -390,16 +390,16 @@ def _reshaped(words: da.Array, shape: tuple[Any, ...]) -> da.Array:
     return made
 
 
-def _taken_at(words: da.Array, index: da.Array) -> da.Array:
-    """Select from the first axis of the numbers by a lazy array of positions from 0 on."""
-    if words.shape[1] == 0 and of_known_lengths(index).size:
+def _take_at(words: da.Array, index: da.Array) -> da.Array:
+    """Select from the first axis of the numbers by a lazy array of nonnegative positions."""
+    if words.shape[1] == 0 and compute_lengths(index).size:
         raise IndexError("an index is out of bounds: there are no numbers along its axis")
-    if 0 in (words.shape[1], index.size):  # where Dask's indexing fails
-        shape = (words.shape[0], *of_known_lengths(index).shape, *words.shape[2:])
+    if 0 in (words.shape[1], index.size):  # Dask's indexing fails here
+        shape = (words.shape[0], *compute_lengths(index).shape, *words.shape[2:])
         nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
         return nothing
-    is_line = index.ndim == 1  # whose length may be unknown
-    taken = _taken_from_chunks(words, index if is_line else index.reshape(-1))
+    is_line = index.ndim == 1  # its length may be unknown
+    taken = _take_from_chunks(words, index if is_line else index.reshape(-1))
     if is_line:
         return taken
     with by_tasks(words):
@@ -407,18 +407,18 @@ def _taken_at(words: da.Array, index: da.Array) -> da.Array:
     return shaped
 
 
-def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
-    """Select from the first axis of the numbers by positions along one axis, which are NumPy's.
+def _take_from_chunks(words: da.Array, index: da.Array) -> da.Array:
+    """Select from the first axis of the numbers by positions of NumPy, along one axis.
 
-    Dask's own way subtracts NumPy's offsets from positions in CuPy, where its ``meta`` does not say that
-    chunks are CuPy's. Axes: r of words, i of chunks that are chosen from, j of positions.
+    Dask's own function subtracts NumPy's offsets from CuPy positions if its ``meta`` does not say that chunks
+    are CuPy's. Axes: r of words, i of chunks to select from, j of positions.
     """
     lengths = words.chunks[1]
     r, i, j, *others = 0, 1, -1, *range(2, words.ndim)
     starts = da.from_array(np.cumsum((0, *lengths[:-1])), chunks=1)
     how: dict[str, Any] = {"dtype": words.dtype, "align_arrays": False}
     chosen = da.blockwise(
-        _chosen_of_chunk,
+        _take_of_chunk,
         (r, i, j, *others),
         *(words, (r, i, *others)),
         *(index, (j,)),
@@ -428,9 +428,9 @@ def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
         **how,
     )
     taken: da.Array = da.blockwise(
-        _in_order_of_positions,
+        _restore_order,
         (r, j, *others),
-        *(index, (j,)),  # the first, whose lengths those of the result are
+        *(index, (j,)),  # first, because the result has its lengths
         *(chosen, (r, i, j, *others)),
         ends=np.cumsum(lengths),
         concatenate=True,
@@ -440,36 +440,36 @@ def _taken_from_chunks(words: da.Array, index: da.Array) -> da.Array:
     return taken
 
 
-def _chosen_of_chunk(words: Any, index: NDArray[np.int64], start: NDArray[np.int64]) -> Any:
-    """Words (rows, k, 1, ...) of the positions that lie in a chunk, in their order."""
+def _take_of_chunk(words: Any, index: NDArray[np.int64], start: NDArray[np.int64]) -> Any:
+    """Return the words (rows, k, 1, ...) at the positions within a chunk, in their order."""
     places = index - start
     return words[:, places[(places >= 0) & (places < words.shape[1])]][:, :, None]
 
 
-def _in_order_of_positions(index: NDArray[np.int64], chosen: Any, *, ends: NDArray[np.int64]) -> Any:
-    """Words (rows, positions, ...) of those that were chosen from one chunk after the other."""
+def _restore_order(index: NDArray[np.int64], chosen: Any, *, ends: NDArray[np.int64]) -> Any:
+    """Reorder words (rows, positions, ...) that were selected chunk by chunk."""
     places = np.empty_like(index)
     places[ends.searchsorted(index, side="right").argsort(kind="stable")] = np.arange(len(index))
     return chosen[:, :, 0][:, places]
 
 
-def _taken_jointly(
+def _take_jointly(
     words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
 ) -> tuple[da.Array, int]:
-    """Select by several arrays together, some of them lazy, as :func:`_taken`.
+    """Select by several arrays together, some of them lazy, as :func:`_take`.
 
-    Their axes are merged to one, in which the arrays' positions are counted. Lengths of lazy arrays that are
-    unknown, as those of masks are, are computed.
+    Their axes are merged into one, to which the positions then refer. Unknown lengths of lazy arrays, such as
+    masks, are computed.
     """
     positions: list[tuple[da.Array, int | None]] = []
     for part in arrays:
-        item = part.item if isinstance(part.item, da.Array) else da.asarray(_on_host(part.item))
+        item = part.item if isinstance(part.item, da.Array) else da.asarray(_move_to_host(part.item))
         places = part.axes or (None,)
         if item.dtype == np.bool_:
             found = nonzero(item if item.ndim else item.reshape(1))
-            positions += zip(map(of_known_lengths, found), places, strict=True)
+            positions += zip(map(compute_lengths, found), places, strict=True)
         else:
-            positions.append((of_known_lengths(item), *places))
+            positions.append((compute_lengths(item), *places))
     try:
         common = np.broadcast_shapes(*(index.shape for index, _ in positions))
     except ValueError:
@@ -485,30 +485,30 @@ def _taken_jointly(
             length = int(shape[axis])
             checked = map_values(_checked_positions, index, length=length, axis=axis, dtype=np.int64)
             flat = flat * length + checked
-    words = _merged(words, count, len(axes))
-    return _taken_at(words, flat), len(common)
+    words = _merge_axes(words, count, len(axes))
+    return _take_at(words, flat), len(common)
 
 
 def nonzero(mask: Any) -> tuple[Any, ...]:
-    """Indices where a mask holds, one array for each axis; those of a lazy mask in NumPy."""
+    """Return the indices where a mask holds, one array for each axis; a lazy mask's are NumPy's."""
     if isinstance(mask, da.Array) and backend_beside(meta_from_array(mask)) != "cpu":
-        mask = map_values(_on_host, mask, dtype=np.bool_)  # Dask would choose from NumPy's indices by it
-    if isinstance(mask, da.Array) and not mask.size:  # where Dask's fails
+        mask = map_values(_move_to_host, mask, dtype=np.bool_)  # Dask would index NumPy's by it
+    if isinstance(mask, da.Array) and not mask.size:  # Dask's nonzero fails here
         return tuple(da.zeros(0, dtype=np.int64) for _ in range(mask.ndim))
     found: tuple[Any, ...] = mask.nonzero()
     return found
 
 
-def _on_host(array: Any) -> NDArray[Any]:
+def _move_to_host(array: Any) -> NDArray[Any]:
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 def _checked_positions(index: Any, length: int, axis: int) -> NDArray[np.int64]:
     values = np.asarray(to_backend(index, "cpu"))
-    if values.dtype.kind not in "iu":  # of one lazy integer, an object
+    if values.dtype.kind not in "iu":  # one lazy integer has dtype object
         values = np.asarray(as_integer(values.item(), "an index"))
     outside = values[(values < -length) | (values >= length)]
     if outside.size:
         first = abbreviate(int(outside.reshape(-1)[0]))
         raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
-    return _positive(values, length)
+    return _make_positive(values, length)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries as those of NumPy, CuPy or Dask: in memory, or read by slices."""
+"""Arrays of other libraries, converted to NumPy, CuPy or Dask: in memory, or read by slices."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name
 
-# An attribute of arrays in memory, of any library, that arrays on disk lack.
+# An attribute of every library's arrays in memory, which arrays on disk lack.
 _IN_MEMORY = ("__array_interface__", "__array_namespace__", "__dlpack__")
 
 
 class ReadBySlices:
-    """An array on disk for Dask, with a type of NumPy's, which gives parts that nobody else writes to."""
+    """An array on disk for Dask, with a NumPy type; its parts are not shared with anyone else."""
 
     def __init__(self, array: Any, dtype: np.dtype[Any], chunks: tuple[int, ...] | None = None) -> None:
         self._array, self.dtype, self.chunks = array, dtype, chunks
@@ -23,10 +23,10 @@ class ReadBySlices:
         return np.array(self._array[key])
 
 
-def of_any_library(values: Any) -> Any:
-    """An array of another library that is in memory as NumPy's; one on disk with a type of NumPy's.
+def convert_any(values: Any) -> Any:
+    """Convert other libraries' arrays in memory to NumPy; arrays on disk get a NumPy type.
 
-    All else stays as it is: arrays of NumPy, CuPy and Dask, and what is no array.
+    All else is returned unchanged: arrays of NumPy, CuPy and Dask, and values that are not arrays.
     """
     if isinstance(values, np.ndarray | da.Array) or backend_name(values) == "cuda":
         return values
@@ -34,7 +34,7 @@ def of_any_library(values: Any) -> Any:
         return values
     library = type(values).__module__.partition(".")[0]
     if library == "xarray":
-        return of_any_library(values.data)
+        return convert_any(values.data)
     if library != "pandas" and any(hasattr(values, name) for name in _IN_MEMORY):
         return np.asarray(values)
     if library == "tensorstore":
@@ -42,7 +42,7 @@ def of_any_library(values: Any) -> Any:
         chunks = None if layout is None else layout.read_chunk.shape
         if not chunks or not all(chunks):
             chunks = None
-        # Its first index may be any.
+        # Its first index may be of any kind.
         array = values.translate_to[(0,) * values.ndim]
         return ReadBySlices(array, np.dtype(values.dtype.numpy_dtype), chunks)
     return values
@@ -57,10 +57,10 @@ def is_on_disk(values: Any) -> bool:
     return isinstance(values, ReadBySlices) or (is_array and getattr(values, "chunks", None) is not None)
 
 
-def readable(values: Any, axis: int | None = None) -> Any:
-    """An array of NumPy, CuPy or Dask: a lazy one of any other kind, which is read by slices.
+def make_readable(values: Any, axis: int | None = None) -> Any:
+    """Return an array of NumPy, CuPy or Dask; an array that is read by slices becomes lazy.
 
-    Of the latter, `axis` is not cut into chunks, such as the one that runs over a number's residues.
+    In the latter, `axis` is kept in one chunk, such as the axis of a number's residues.
     """
     if isinstance(values, np.ndarray):
         return np.asarray(values)
@@ -71,5 +71,5 @@ def readable(values: Any, axis: int | None = None) -> Any:
     chunks = list(getattr(values, "chunks", None) or ("auto",) * values.ndim)
     if axis is not None:
         chunks[axis] = -1
-    # A new name, for Dask's would be the file's, even after its contents have changed.
+    # A new name: Dask would name it by the file, even after its contents have changed.
     return da.from_array(values, chunks=tuple(chunks), name=False)

@@ -1,4 +1,4 @@
-"""Integers as operands: lists, plain arrays and arrays of small integers, as arrays of numbers."""
+"""Conversion of integer operands, such as lists, plain arrays and small integers, to arrays of numbers."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,13 +16,13 @@ from rnsdask.core.ways import Message, with_ways
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, Operand, is_number_array, made_like
+from rnsdask.lazy.operands import Numbers, Operand, is_number_array, make_like
 from rnsdask.lazy.plan import with_integers
 from rnsdask.rns.convert import as_python_ints, flat_values
 
 
 def are_integers(operand: Operand) -> bool:
-    """Whether an operand is a list, or a plain array with axes of NumPy, CuPy or Dask."""
+    """Whether an operand is a list, or a plain array of NumPy, CuPy or Dask with axes."""
     if isinstance(operand, list | tuple):
         return True
     is_plain = isinstance(operand, np.ndarray | da.Array) or type(operand).__module__.startswith("cupy")
@@ -30,7 +30,7 @@ def are_integers(operand: Operand) -> bool:
 
 
 def with_arrays(*operands: Operand) -> tuple[Any, ...]:
-    """Return operands, with lists and plain arrays as arrays of numbers if an array of numbers is among them.
+    """Convert lists and plain arrays to arrays of numbers if one of the operands is an array of numbers.
 
     Raises
     ------
@@ -46,15 +46,15 @@ def with_arrays(*operands: Operand) -> tuple[Any, ...]:
 
 
 def as_numbers(values: Any, like: Numbers) -> Any:
-    """Make an array of numbers of a list, or of a plain array, as an operand beside an array of numbers.
+    """Convert a list or a plain array to an array of numbers like the other operand.
 
-    Values are an array of NumPy, CuPy or Dask, which is encoded chunk by chunk, or nested lists. `like` tells
-    the number system, which is extended for the values if it grows, and the processor unless they are on a
-    GPU. If it is lazy, the result has its chunks along the axes that have its lengths.
+    Values are nested lists, or an array of NumPy, CuPy or Dask, which is encoded chunk by chunk. `like` has
+    the number system, which is extended for the values if it grows, and the processor, unless values are on a
+    GPU. If `like` is lazy, the result has its chunks along axes of equal length.
 
-    TypeError if a value is no integer, as floats and Booleans are none; ValueError if it is out of the
-    system's range, naming its position, of a Dask array when it is computed; or if lists are ragged, or
-    values masked.
+    TypeError if a value is not an integer, such as a float or a Boolean. ValueError if a value is out of the
+    system's range (it names the position; for a Dask array when it is computed), if lists are ragged, or if
+    values are masked.
     """
     system, meta = like.system, meta_of(like.words)
     _check_kind(values)
@@ -64,21 +64,21 @@ def as_numbers(values: Any, like: Numbers) -> Any:
             system = system.for_range(ends.min, ends.max)
         options: dict[str, Any] = {"rows": system.rows, "like": meta, "backend": backend_beside(meta)}
         words = map_chunks(_encoded_block, as_declared(values)[None], system=system, **options)
-        return made_like((like,), words, system.with_bound(None), "raise")
+        return make_like((like,), words, system.with_bound(None), "raise")
     system = with_integers(system, partial(_integers, values))
-    words = np.asarray(_encoded(values, system), like=values if backend_name(values) == "cuda" else meta)
+    words = np.asarray(_encode(values, system), like=values if backend_name(values) == "cuda" else meta)
     if isinstance(like.words, da.Array) and words.size > system.rows:
         if isinstance(words, np.ndarray):
-            words.flags.writeable = False  # so that it need not be copied
+            words.flags.writeable = False  # so that it is not copied
         words = as_lazy(words, (system.rows, *_chunks_like(words.shape[1:], like.words)))
-    return made_like((like,), words, system, "raise")
+    return make_like((like,), words, system, "raise")
 
 
 def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
-    """Values of which some are out of the range of an array's system, as those inside and their sides.
+    """Split values into those within the range of an array's system, and the sides of the others.
 
-    The former is an object array with 0 in the place of those out of range; the latter an int8 array, on the
-    array's processor, of -1 for those below the range, 1 for those above, else 0. None if all are inside.
+    The former is an object array, with 0 for values out of range. The latter is an int8 array on the array's
+    processor: -1 for values below the range, 1 for values above, else 0. None if all values are in range.
     """
     if isinstance(values, da.Array):
         return None
@@ -97,7 +97,7 @@ def sides_of(values: Any, x: Numbers) -> tuple[Any, Any] | None:
 
 
 def _check_kind(values: Any) -> None:
-    """Raise TypeError for what is no list or array of integers, in words that say what it may be."""
+    """Raise TypeError unless values are a list or array of integers; it says what is allowed."""
     what, kind = "an operand beside an array of numbers", type(values).__name__
     if isinstance(values, np.matrix):
         raise TypeError(
@@ -115,18 +115,18 @@ def _check_kind(values: Any) -> None:
 
 
 def meta_of(words: Any) -> Any:
-    """Empty array of the library of words; words in memory as they are."""
+    """Return an empty array of the library of lazy words; words in memory unchanged."""
     return meta_from_array(words) if isinstance(words, da.Array) else words
 
 
 def _integers(values: Any) -> Any:
-    """Integers of a list or an array as :func:`.greatest_magnitude` takes them."""
+    """Return the integers of a list or an array for :func:`.greatest_magnitude`."""
     flat, shape = flat_values(values)
     return as_python_ints(flat, shape) if isinstance(flat, list) else flat
 
 
-def _encoded(values: Any, system: NumberSystem) -> Any:
-    """Words of a list or an array; the error of a value out of range says what to do."""
+def _encode(values: Any, system: NumberSystem) -> Any:
+    """Encode a list or an array; errors of values out of range name the way out."""
     try:
         return system.encode(values)
     except NumberError as error:
@@ -136,27 +136,27 @@ def _encoded(values: Any, system: NumberSystem) -> Any:
 
 
 def _encoded_block(block: Any, *, system: NumberSystem, backend: str) -> Array:
-    return to_backend(_encoded(block[0], system), backend)
+    return to_backend(_encode(block[0], system), backend)
 
 
 def _chunks_like(shape: Sequence[int], words: da.Array) -> list[Any]:
-    """Chunks along axes of numbers: those of an array where it has the same length, else one."""
+    """Chunks for axes of numbers: an array's chunks along axes of equal length, else one chunk."""
     ends = words.chunks[1:][-len(shape) :] if len(shape) < words.ndim else words.chunks[1:]
     ends = ((),) * (len(shape) - len(ends)) + tuple(ends)
     return [along if sum(along) == length else (length,) for length, along in zip(shape, ends, strict=True)]
 
 
 def numbers_of(small: Any, like: Numbers) -> Any:
-    """An array of the integers of an array of an integer dtype, with the bound that this gives.
+    """Convert an array of an integer dtype to an array of numbers, with the bound that the dtype implies.
 
-    It has the kind, moduli set and range of `like`; one that grows has moduli and a sign for the dtype.
+    It has the kind, moduli set and range of `like`; a growing range gets moduli and a sign for the dtype.
     RNSOverflowError if an integer is out of range; for a Dask array when it is computed.
     """
     ends = np.iinfo(small.dtype)
     system = like.system.for_range(int(ends.min), int(ends.max), signed=False)
     words = map_chunks(_encode_block, small[None], rows=system.rows, located=True, system=system)
     bound = max(-int(ends.min), int(ends.max))
-    return made_like((like,), words, system.with_bound(bound), "raise")
+    return make_like((like,), words, system.with_bound(bound), "raise")
 
 
 def _encode_block(block: Array, *, system: NumberSystem, place: Place) -> Array:

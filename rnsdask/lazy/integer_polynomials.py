@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rnsdask.fields import integer_polynomials
-from rnsdask.lazy.lazy_ints import exact, number
+from rnsdask.lazy.lazy_ints import as_exact, number
 from rnsdask.lazy.pieces import kept_blocks
 from rnsdask.lazy.polynomials import map_each, map_pairs, point_count
 from rnsdask.lazy.promotion import common_bound
@@ -15,7 +15,7 @@ from rnsdask.lazy.promotion import common_bound
 Function = Callable[..., Any]
 
 
-def divided(f: Any, g: Any) -> tuple[Any, Any]:
+def divide(f: Any, g: Any) -> tuple[Any, Any]:
     """Quotients and remainders by polynomials with the leading coefficient 1 or -1."""
     first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
     packed = _of_pairs(integer_polynomials.divided, f, g, first + second)
@@ -23,13 +23,13 @@ def divided(f: Any, g: Any) -> tuple[Any, Any]:
 
 
 def common_divisor(f: Any, g: Any) -> Any:
-    """Greatest common divisors over the integers."""
+    """Greatest common divisors of polynomials over the integers."""
     length = max(f.words.shape[-1], g.words.shape[-1])
     return _of_pairs(integer_polynomials.common_divisors, f, g, length, False)
 
 
 def evaluate(f: Any, points: Any) -> Any:
-    """Values of polynomials at integers."""
+    """Values of polynomials at points."""
     return _of_pairs(integer_polynomials.values_at, f, points, points.words.shape[-1], False)
 
 
@@ -72,18 +72,18 @@ def exp_series(f: Any, *, length: int) -> tuple[Any, Any]:
 
 
 def _of_pairs(function: Function, f: Any, g: Any, length: int, located: bool = True, **options: Any) -> Any:
-    """Python ints (*batch, length) that a function gives of two arrays' chunks, as :func:`map_pairs`."""
+    """Apply a function to the chunks of two arrays, as :func:`map_pairs`: Python ints (*batch, length)."""
     system = common_bound(f, g)
     found = map_pairs(function, f, g, length, None, located, system=system, dtype=object, **options)
-    return exact(kept_blocks(found))
+    return as_exact(kept_blocks(found))
 
 
 def _of_series(name: str, function: Function, f: Any, length: int, **options: Any) -> Any:
-    """Python ints (*batch, length) that a function gives of the chunks of series."""
+    """Apply a function to the chunks of series: Python ints (*batch, length)."""
     how: dict[str, Any] = {"system": f.system, "dtype": object, "located": True, "token": f"poly-{name}"}
-    return exact(kept_blocks(map_each(function, f, length, None, **{**how, **options})))
+    return as_exact(kept_blocks(map_each(function, f, length, None, **{**how, **options})))
 
 
 def _rationals(packed: Any) -> tuple[Any, Any]:
-    """Numerators (*batch, length) and denominators (*batch), which are last in packed ones."""
+    """Split packed results into numerators (*batch, length) and denominators (*batch), which are last."""
     return packed[..., :-1], number(packed[..., -1])

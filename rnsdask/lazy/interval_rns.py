@@ -1,4 +1,4 @@
-"""Numbers with intervals read as other things, and made of residues: lazy on Dask."""
+"""Conversions of numbers with intervals, from and to residues, lazy on Dask."""
 
 from typing import Any
 
@@ -13,25 +13,25 @@ from rnsdask.rns.system import RNS
 
 
 def part(x: Numbers, name: str) -> Any:
-    """A part of the numbers' headers, one of :data:`.layout.PART_DTYPES`."""
+    """Part of the numbers' headers, one of :data:`.layout.PART_DTYPES`."""
     options: dict[str, Any] = {"dtype": layout.PART_DTYPES[name], "moduli": x.system.moduli}
     return map_chunks(_part_block, x.words, part=name, **options)
 
 
 def columns_of(x: Numbers) -> Any:
-    """Columns of the numbers of an RNSArray."""
+    """Convert an RNSArray to columns."""
     count = layout.rows_of(x.system.moduli)
     return map_chunks(convert.columns_of_residues, x.words, rows=count, system=x.system)
 
 
 def change_moduli(x: Numbers, targets: ModuliSet) -> Any:
-    """Columns of the numbers under other moduli, which are checked to hold them."""
+    """Return the numbers' columns under other moduli, which are checked to hold them."""
     options: dict[str, Any] = {"system": IntervalRNS(targets), "moduli": x.system.moduli}
     return map_chunks(_change_block, x.words, rows=layout.rows_of(targets), located=True, **options)
 
 
 def residues_of(x: Numbers, system: RNS) -> Any:
-    """Residues of the numbers in another system, which is checked to hold them."""
+    """Return the numbers' residues in another system, which is checked to hold them."""
     return map_chunks(_residues_block, x.words, rows=system.rows, located=True, system=system)
 
 

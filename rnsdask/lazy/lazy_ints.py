@@ -15,33 +15,31 @@ from rnsdask.lazy.map import array_of_tasks, map_values
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.lazy.planning import PLANS_QUERIES, elemwise
 
-# Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
+# Greatest length that Python writes in decimal: 4300 digits, or 14285 bits.
 _LONG_BITS = 10_000
 
-# NumPy's functions that fail for Python ints in Dask's try on zeros.
+# NumPy's functions that fail for Python ints when Dask tries them on zeros.
 _DIVIDING = (np.floor_divide, np.true_divide, np.remainder)
 
 
 class LazyInts(da.Array):
-    """A Dask array of dtype object whose elements are Python ints, such as a maximum not yet computed.
+    """A Dask array of dtype object whose elements are Python ints or fractions, such as a lazy maximum.
 
-    Or they are fractions of such, as a mean is.
-
-    Dask finds out the dtype of a result by a try on zeros, and so refuses to divide Python ints; and it
-    converts to a Python number only what has NumPy's ``item``. This one does both. Its arithmetic gives its
-    like again; whatever else of Dask is applied to it gives a plain Dask array.
+    Dask determines the dtype of a result by a trial on zeros, and so refuses to divide Python ints; and it
+    converts only objects with NumPy's ``item`` to Python numbers. This class supports both. Its arithmetic
+    returns LazyInts; other functions of Dask return a plain Dask array.
     """
 
-    __array_priority__ = 11  # as Dask's
+    __array_priority__ = 11  # the priority of Dask's arrays
 
     known_range: tuple[int, int] | None = None
-    """The lowest and the highest integer that the elements may be, if that is known."""
+    """The lowest and the highest value of the elements, if known."""
 
     @classmethod
     def of(cls, array: da.Array, known_range: tuple[int, int] | None = None) -> "LazyInts":
-        """Make one of a Dask array whose elements stay exact in Dask, as those of `ScalarInt` do.
+        """Convert a Dask array whose elements stay exact in Dask, as ScalarInts do.
 
-        `known_range` is that of the least and the greatest of them, if it is known.
+        `known_range` holds the least and the greatest possible element, if known.
         """
         kind: Any = cls
         made_of: Any = array
@@ -55,11 +53,11 @@ class LazyInts(da.Array):
 
     @classmethod
     def of_ints(cls, array: da.Array) -> "LazyInts":
-        """Make one of a Dask array, of one axis or more, of Python ints."""
+        """Convert a Dask array of Python ints, of at least one axis."""
         return cls.of(map_values(as_scalars, array, dtype=object))
 
     def __dask_postcompute__(self) -> Any:
-        # An integer is what its one task returns; by what Delayed gives too, Dask knows to add none.
+        # An integer is its single task's result; Delayed has the form that makes Dask add no further task.
         return super().__dask_postcompute__() if self.ndim else (single_key, ())  # type: ignore[no-untyped-call]
 
     def __getitem__(self, index: Any) -> Any:
@@ -68,18 +66,18 @@ class LazyInts(da.Array):
     def __array_ufunc__(self, numpy_ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
         if any(map(is_number_array, inputs)):
             return NotImplemented
-        inputs = tuple(map(_nameable, inputs))
+        inputs = tuple(map(_wrap_nameable, inputs))
         if method == "__call__" and numpy_ufunc in _DIVIDING and not kwargs:
             return self.of(elemwise(numpy_ufunc, *inputs, dtype=object))
         return super().__array_ufunc__(numpy_ufunc, method, *inputs, **kwargs)  # type: ignore[no-untyped-call]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        named = {key: _nameable(value) for key, value in kwargs.items()}
-        return super().__array_function__(func, types, tuple(map(_nameable, args)), named)  # type: ignore[no-untyped-call]
+        named = {key: _wrap_nameable(value) for key, value in kwargs.items()}
+        return super().__array_function__(func, types, tuple(map(_wrap_nameable, args)), named)  # type: ignore[no-untyped-call]
 
     def clip(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002  (Dask's names)
-        """Limit the integers to a range, as Dask's method."""
-        return super().clip(_nameable(min), _nameable(max))  # type: ignore[no-untyped-call]
+        """Limit the integers to a range, as Dask's method does."""
+        return super().clip(_wrap_nameable(min), _wrap_nameable(max))  # type: ignore[no-untyped-call]
 
     __hash__ = da.Array.__hash__
 
@@ -111,28 +109,30 @@ class _ExactResults(LazyInts):
 
     def __dask_postcompute__(self) -> Any:
         finish = super().__dask_postcompute__()
-        return (_plain, finish) if self.ndim else finish
+        return (_finish_plain, finish) if self.ndim else finish
 
 
-def _plain(results: Any, finish: Callable[..., Any], arguments: tuple[Any, ...]) -> NDArray[np.object_]:
+def _finish_plain(
+    results: Any, finish: Callable[..., Any], arguments: tuple[Any, ...]
+) -> NDArray[np.object_]:
     found: NDArray[np.object_] = finish(results, *arguments)
     made = np.empty(found.shape, dtype=object)
     made.ravel()[:] = list(map(int, found.ravel()))
     return made
 
 
-def exact(found: Any) -> Any:
-    """Python ints that a function gave, in an array; lazy ones with their arithmetic."""
+def as_exact(found: Any) -> Any:
+    """Return Python ints from a function as an array, a lazy one with their arithmetic."""
     return _ExactResults.of_ints(found) if isinstance(found, da.Array) else found
 
 
 def number(found: Any) -> Any:
-    """An array, or the only number of one without axes, which stays lazy."""
+    """Return an array, or for one without axes its number, which may be lazy."""
     return found if found.ndim or isinstance(found, da.Array) else found.item()
 
 
-def _nameable(operand: Any) -> Any:
-    """Wrap a Python int that is too long for Dask's names in an array that has a name."""
+def _wrap_nameable(operand: Any) -> Any:
+    """Wrap a Python int that is too long for Dask's names in an array with a name of its own."""
     if type(operand) is not int or operand.bit_length() < _LONG_BITS:
         return operand
     name = f"int-{tokenize(hex(operand))}"
@@ -143,24 +143,24 @@ def _keep(integer: ScalarInt) -> ScalarInt:
     return integer
 
 
-def _same(name: str) -> Callable[..., Any]:
-    """Dask's method, whose result is of this kind again if it is of integers."""
+def _wrap_method(name: str) -> Callable[..., Any]:
+    """Wrap Dask's method, so that integer results are LazyInts again."""
     of_dask = getattr(da.Array, name)
 
     def method(self: LazyInts, *others: Any) -> Any:
-        result = of_dask(self, *map(_nameable, others))
+        result = of_dask(self, *map(_wrap_nameable, others))
         return self.of(result) if isinstance(result, da.Array) and result.dtype == object else result
 
     return method
 
 
 def _quotient(function: Function, is_reflected: bool) -> Callable[..., Any]:
-    """A method that divides, without Dask's try on zeros."""
+    """Make a method that divides, without Dask's trial on zeros."""
 
     def method(self: LazyInts, other: Any) -> Any:
-        if is_number_array(other):  # which divides itself
+        if is_number_array(other):  # its own operator divides
             return NotImplemented
-        other = _nameable(other)
+        other = _wrap_nameable(other)
         pair = (other, self) if is_reflected else (self, other)
         if function is divmod:
             return pair[0] // pair[1], pair[0] % pair[1]
@@ -170,6 +170,6 @@ def _quotient(function: Function, is_reflected: bool) -> Callable[..., Any]:
 
 
 for _name in (*UNARY, *COMPARISONS, *ARITHMETIC):
-    setattr(LazyInts, _name, _same(_name))
+    setattr(LazyInts, _name, _wrap_method(_name))
 for _name, _how in DIVISIONS.items():
     setattr(LazyInts, _name, _quotient(*_how))

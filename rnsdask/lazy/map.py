@@ -1,7 +1,7 @@
-"""How chunks are mapped: a function of chunks of words, called at once, or lazily if an array is Dask's.
+"""Mapping over chunks: a function of chunks of words, called at once, or lazily if an array is of Dask.
 
-A function learns where its chunk lies by Dask's index of the chunk and a brief table of all chunks: Dask's
-own ``block_info`` makes tasks large.
+A function learns the place of its chunk from Dask's index of the chunk and a compact table of all chunks:
+Dask's own ``block_info`` makes tasks large.
 """
 
 import math
@@ -25,16 +25,16 @@ from rnsdask.backend import Array, WorkersArray, backend_name, empty_like_chunks
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
-from rnsdask.lazy.chunks import as_lazy, rechunked
+from rnsdask.lazy.chunks import as_lazy, rechunk
 from rnsdask.lazy.planning import PLANS_QUERIES
 
-# Python refuses to write longer integers in decimal, as Dask does for its tokens.
+# Dask's tokens would be decimal, which Python refuses for longer integers.
 _SHORT_BITS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A function with its options, which may hold integers of any size, and the chunks' grid if it asks."""
+    """A function with its options, which may hold integers of any size, and the grid of chunks if needed."""
 
     function: Callable[..., Any]
     options: dict[str, Any]
@@ -42,15 +42,15 @@ class Call:
     has_index: bool = False
 
     def __call__(self, *blocks: Any) -> Any:
-        """Call the function with the chunks, and where they lie if it asks."""
+        """Call the function with the chunks, and with their place if it asks for it."""
         options = self.options
         if self.has_index:
             index, blocks = blocks[0], blocks[1:]
         if self.grid is not None:
-            rows = len(index) - len(self.grid.lengths)  # the axis of words, if there is one, has no place
+            rows = len(index) - len(self.grid.lengths)  # the axis of words, if any, is not part of the place
             options = {**options, "place": self.grid.place(index[rows:])}
         on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
-        # Each of these has its own kernels.
+        # Each number of rows has its own kernels.
         kind = type(options.get("system")).__name__, options.get("operation"), options.get("mode")
         with first_alone(self.function, *kind) if on_gpu else nullcontext():
             return self.function(*blocks, **options)
@@ -60,7 +60,7 @@ class Call:
 
 
 def nameable(value: Any) -> Any:
-    """Return the same options with long integers as text, which Dask can write into a token."""
+    """Return the options with long integers as text, which Dask can write into a token."""
     if type(value) is int and value.bit_length() > _SHORT_BITS:
         return "int", hex(value)
     if isinstance(value, dict):
@@ -86,27 +86,28 @@ def map_chunks(
     Parameters
     ----------
     function : callable
-        Called with a chunk of each block, and `options`; a function of a module, for Dask sends it to
+        Called with a chunk of each block, and `options`; defined in a module, because Dask sends it to
         workers. It returns an array (rows, *shape), or (1, *shape) without `rows`.
     *blocks : arrays (n, *shape)
-        NumPy, CuPy or Dask, with as many axes, each of the common length or 1. A Dask array of no axes goes
-        to every chunk. Without any, the result is a Dask array.
+        NumPy, CuPy or Dask, with equal numbers of axes, each of the common length or 1. A Dask array without
+        axes goes to every chunk. Without blocks the result is a Dask array.
     rows : int, optional
-        Rows of what the function returns. Without it, that is one value for each number, and the result has
-        the shape of the numbers.
+        Rows of the function's result. Without it, there is one value for each number, and the result has the
+        shape of the numbers.
     chunks : lengths of chunks along each axis of the numbers, optional
-        Those of the result, if not those of the blocks.
+        Chunks of the result, if they differ from those of the blocks.
     dtype
-        Type of what it returns; without it that of the words of the number system that is among the options,
-        or uint32.
+        Type of the function's result; by default the word type of the number system among the options, or
+        uint32.
     located : bool
-        Whether it is also called with ``place=``, the :class:`.Place` of its chunk of the blocks.
+        Whether the function is also called with ``place=``, the :class:`.Place` of its chunk.
     matched : bool
-        Whether chunks go together one by one, whatever their lengths; the result has the first block's.
+        Whether chunks match one by one, whatever their lengths; the result has the first block's.
     like : array, optional
-        Of the library whose arrays it returns, if not the blocks'. Objects are always in NumPy.
+        An array of the library of the function's results, if it is not the blocks'. Objects are always in
+        NumPy.
     token, name : str, optional
-        How the names of tasks begin, or the array's whole name.
+        Prefix of the names of tasks, or the array's whole name.
 
     Returns
     -------
@@ -118,24 +119,24 @@ def map_chunks(
         result = function(*blocks, **options)
         return result if rows is not None else result[0]
     dtype = np.dtype(_type_of_words(options) if dtype is None else dtype)
-    lengths, pairs = _aligned(blocks, matched)
+    lengths, pairs = _align(blocks, matched)
     ends = tuple(map(tuple, lengths[1:] if chunks is None else chunks))
     out = ((1 if rows is None else rows,), *ends)
     grid = Grid.of(lengths[1:] or ends) if located else None
     if like is None:
         like = np.empty(0) if dtype.hasobject else _prototype(blocks)
     meta = empty_like_chunks(like, len(out), dtype)
-    # The index of its chunk alone gives the result of arguments without axes its chunks.
+    # If all arguments lack axes, the index of the chunk alone gives the result its chunks.
     call = Call(function, options, grid, has_index=located or not lengths)
     mapped = _blockwise(call, name or _name_of(call, token, out, dtype, pairs), out, pairs, meta)
-    # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
+    # Dask's own way to drop an axis copies every chunk; an axis of length 1 is free.
     return mapped if rows is not None else mapped[0]
 
 
 def _blockwise(
     call: Call, name: str, chunks: Sequence[Sequence[int]], pairs: Sequence[tuple[Any, Any]], meta: Any
 ) -> da.Array:
-    """Make a Dask array of the results of a call, which has these chunks, for chunks that go together."""
+    """Make a Dask array of the results of a call, with the given chunks, from matching chunks."""
     axes = tuple(range(len(chunks)))
     if call.has_index:
         pairs = [(ArrayBlockIdDep(tuple(map(tuple, chunks))), axes), *pairs]
@@ -148,15 +149,15 @@ def _blockwise(
         concatenate=True,
         dtype=meta.dtype,
         meta=meta,
-        **named(name),
+        **name_option(name),
     )
     return made
 
 
-def named(name: str) -> dict[str, str]:
-    """The option that names what ``da.blockwise`` makes.
+def name_option(name: str) -> dict[str, str]:
+    """Return the option of ``da.blockwise`` that names the result.
 
-    An expression must have another name once Dask has rewritten it: there the name only begins so.
+    A rewritten expression must have another name, so that for expressions this is only a prefix.
     """
     return {"token": name} if PLANS_QUERIES else {"name": name}
 
@@ -168,17 +169,17 @@ def array_of_tasks(
     meta: Any,
     *sources: da.Array,
 ) -> da.Array:
-    """Make a Dask array of one task for each chunk, which may name chunks of other arrays by their keys.
+    """Make a Dask array of one task for each chunk; tasks may refer to other arrays' chunks by their keys.
 
-    `tasks` are, by the index of a chunk, in C order, tuples of a function and its arguments; `sources` are
-    all arrays whose chunks they name. `name` tells the array from all others.
+    `tasks` are tuples of a function and its arguments, by the index of a chunk, in C order; `sources` are all
+    arrays whose chunks they refer to. `name` identifies the array.
     """
     if not PLANS_QUERIES:
         layer: dict[Any, Any] = {(name, *index): task for index, task in tasks.items()}
         collections: list[Any] = list(sources)
         graph = HighLevelGraph.from_collections(name, layer, dependencies=collections)
         return da.Array(graph, name, tuple(map(tuple, chunks)), meta=meta)
-    # An array of the same chunks says how Dask makes one of a graph.
+    # An array with the same chunks provides Dask's way to make an array from a graph.
     like = _blockwise(Call(_no_chunk, {}, has_index=True), name, chunks, [], meta)
     rebuild, arguments = like.__dask_postpersist__()
     own = dict(zip(flatten(like.__dask_keys__()), tasks.values(), strict=True))
@@ -192,14 +193,14 @@ def _no_chunk() -> None:
 
 
 def keys_of(array: da.Array) -> list[Any]:
-    """The keys of an array's chunks in C order, as tasks of :func:`array_of_tasks` name them."""
+    """Return the keys of an array's chunks in C order, as tasks of :func:`array_of_tasks` need them."""
     return list(flatten(array.__dask_keys__()))
 
 
 def _name_of(
     call: Call, token: str | None, chunks: tuple[Any, ...], dtype: np.dtype[Any], pairs: list[Any]
 ) -> str:
-    """The name of what a call makes of arguments, which begins with a token or the function's name."""
+    """Name the result of a call by its arguments, with a token or the function's name as the prefix."""
     named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
     system, operation = call.options.get("system"), call.options.get("operation")
     if token is None and isinstance(system, NumberSystem) and operation is not None:
@@ -213,16 +214,16 @@ def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
     return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
 
 
-def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:
-    """The lengths of the common chunks along all axes, and the blocks with their axes as Dask takes them."""
+def _align(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:
+    """Return the lengths of the common chunks along all axes, and the blocks with their axes for Dask."""
     ndim = max((block.ndim for block in blocks), default=0)
     axes = tuple(range(ndim))
     arrays = [_lazy_or_single(block) for block in blocks]
     words = [array for array in arrays if isinstance(array, da.Array) and array.ndim]
     lengths: Sequence[Any] = words[0].chunks if words else ()
     if len(words) > 1 and not matched:
-        # Rows are never cut, and arrays may have different ones.
-        words, found = unified(words, [(("rows", i), *axes[1:]) for i in range(len(words))])
+        # Rows are never cut, and may differ between arrays.
+        words, found = unify_chunks(words, [(("rows", i), *axes[1:]) for i in range(len(words))])
         lengths = [words[0].chunks[0], *(found[axis] for axis in axes[1:])]
     remaining = iter(words)
     pairs: list[tuple[Any, Any]] = []
@@ -234,7 +235,7 @@ def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[
     return lengths, pairs
 
 
-def unified(
+def unify_chunks(
     arrays: Sequence[da.Array], labels: Sequence[Sequence[Any]]
 ) -> tuple[list[da.Array], dict[Any, tuple[int, ...]]]:
     """Give arrays common chunks along axes of the same label; return these chunks by label too."""
@@ -246,18 +247,18 @@ def unified(
     for array, along in zip(arrays, labels, strict=True):
         axes = zip(along, array.shape, array.chunks, strict=True)
         chunks = tuple([own if n == 1 or math.isnan(sum(own)) else common[label] for label, n, own in axes])
-        made.append(array if chunks == array.chunks else rechunked(array, chunks))
+        made.append(array if chunks == array.chunks else rechunk(array, chunks))
     return made, common
 
 
 def _lazy_or_single(block: Any) -> Any:
-    """A Dask array; or words of one number, which go to the tasks as they are."""
+    """Return a Dask array, or the words of one number, which are passed to the tasks unchanged."""
     is_single = not isinstance(block, da.Array) and block.size == block.shape[0]
     return block if is_single else as_lazy(block)
 
 
 def _prototype(blocks: Sequence[Any]) -> Array:
-    """An array of the processor that blocks are on: a column of one number is NumPy's on each."""
+    """Return an empty array of the blocks' processor: a single number is a NumPy array on either one."""
     metas = [meta_from_array(block) for block in blocks if block.ndim]
     on_gpus = [meta for meta in metas if backend_name(meta) == "cuda"]
     of_workers = [meta for meta in metas if isinstance(meta, WorkersArray)]
@@ -267,9 +268,9 @@ def _prototype(blocks: Sequence[Any]) -> Array:
 def reduce_chunks(
     function: Callable[..., Any], words: da.Array, axes: Sequence[int] | None = None, /, **options: Any
 ) -> da.Array:
-    """Map each chunk of words to one item along axes of the numbers, or all, by :func:`map_chunks`.
+    """Reduce each chunk of words to one item along some or all axes of the numbers, by :func:`map_chunks`.
 
-    Without other options, the function gives boxes: object arrays (1, ..., 1).
+    By default the function returns boxes: object arrays (1, ..., 1).
     """
     chunks = [(1,) * len(c) if axes is None or axis in axes else c for axis, c in enumerate(words.chunks[1:])]
     mapped: da.Array = map_chunks(
@@ -290,7 +291,7 @@ def map_values(
 ) -> da.Array:
     """Apply a function to each chunk of a Dask array of plain values, such as a lazy integer.
 
-    All else is as of :func:`map_chunks`, but that results are NumPy's without `like`.
+    Otherwise as :func:`map_chunks`, but without `like` results are of NumPy.
     """
     call = Call(function, options, Grid.of(values.chunks) if located else None, has_index=located)
     pairs: list[tuple[Any, Any]] = [(values, tuple(range(values.ndim)))]

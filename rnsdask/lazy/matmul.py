@@ -16,32 +16,32 @@ from rnsdask.core.place import Grid, Place
 from rnsdask.core.ways import Kind, Message
 from rnsdask.lazy.chunks import as_lazy
 from rnsdask.lazy.elementwise import entry_of
-from rnsdask.lazy.growing import grown, of_products, of_sums
+from rnsdask.lazy.growing import extend_operands, range_of_products, range_of_sums
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.map import map_chunks, unified
+from rnsdask.lazy.map import map_chunks, unify_chunks
 from rnsdask.lazy.operands import (
     N,
     Numbers,
     common_system,
     find_lengths,
     is_number_array,
-    made_alike,
-    made_like,
+    make_alike,
+    make_like,
     with_axes,
 )
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.tree import check_sizes, combine_tree, put_in_box
 from rnsdask.lazy.widening import apply_to_arrays
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.typing import Flag, Flagged, Integers, Overflow
 
 Systems: TypeAlias = tuple[Any, Any]
-"""The systems of two operands, both RNS, which differ by their bounds alone, or both the same fields."""
+"""Systems of two operands: RNS that differ in bounds only, or the same fields."""
 
 Add: TypeAlias = Callable[[Sequence[Product], Any], Product]
-"""A function of parts of a product and their system, which gives their sum."""
+"""Function that adds parts of a product, given them and their system."""
 
-# Parts of a product that are added at a time: each is as large as a chunk of the result.
+# Parts of a product that are added at a time: each has the size of a chunk of the result.
 _SPLIT_EVERY = 4
 
 
@@ -50,31 +50,30 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None
 @overload
 def matmul(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
 def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Product ``a @ b`` of matrices or vectors, or of stacks of matrices, as NumPy's.
+    """Multiply matrices or vectors, or stacks of matrices, ``a @ b``, as NumPy.
 
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
-        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast. One
-        of them may be a nested list, or a plain array, of integers that the other's system holds.
+        Arrays of the same moduli set and range, on the same processor. The leading axes broadcast. One
+        operand may be a nested list or a plain array, of integers in the other's range.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range. By default the mode that :func:`.errstate` set, else
-        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the results count, not partial
-        sums.
+        What happens to results out of range. The default is the mode set by :func:`.errstate`, else
+        ``"extend"`` for arrays whose range grows and ``"raise"`` for others. Only the results count, not
+        partial sums.
 
     Returns
     -------
     RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, J), (*batch, I) or (*batch, J), or int
-        Of two vectors a Python int. Lazy if an operand is. With ``"flag"`` a pair: the results as those of a
-        sum that wraps, and a Boolean array (of two vectors a bool) that is true where the exact result is
-        out of range.
+        A Python int for two vectors. Lazy if an operand is. With ``"flag"`` a pair of the results modulo M
+        and a Boolean array (a bool for two vectors) that is true where the exact result is out of range.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If operands do not fit one another, or `overflow` is no mode.
+        If operands do not fit one another, or `overflow` is not a mode.
     """
     x, y = with_arrays(a, b)
     for operand in (x, y):
@@ -92,8 +91,8 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None
     if not x.words.ndim == y.words.ndim == 2:
         found = apply_to_arrays("matmul", rows.matmul, x, y, overflow=overflow)
         return found
-    _as_matrices(x, y)  # for its errors, which name the shapes of the vectors
-    row = made_like((x,), x.words[:, None], x.system, "raise")
+    _as_matrices(x, y)  # raises errors with the vectors' shapes
+    row = make_like((x,), x.words[:, None], x.system, "raise")
     product: Any = apply_to_arrays("matmul", rows.matmul, row, y, overflow=overflow)
     if not isinstance(product, tuple):
         found = product[0]
@@ -104,30 +103,32 @@ def matmul(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None
 
 
 def product_of_residues(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Product of arrays of residues, which are not both vectors."""
+    """Multiply arrays of residues, at least one of which has several axes."""
     terms = int(a.words.shape[-1])
-    (a, b), overflow = grown(lambda x, y: of_sums(of_products(x, y), terms), overflow, a, b)
-    a, b = made_alike(a, b)
+    (a, b), overflow = extend_operands(
+        lambda x, y: range_of_sums(range_of_products(x, y), terms), overflow, a, b
+    )
+    a, b = make_alike(a, b)
     whole = common_system(a, b)
     mode = overflow_mode(overflow, whole)
     x, y, kept = _as_matrices(a, b)
     reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(a.system, reach)
-    # Results out of range raise an error, so the bound holds for every result that remains.
+    # Results out of range raise an error, so the bound holds for all returned results.
     known = reach if reach < a.system.greatest_magnitude and (mode == "raise" or is_safe) else None
     checked = "wrap" if is_safe and mode == "raise" else mode
     product, mask = _words(x, y, (a.system, b.system), checked, products.add)
-    result = made_like((a,), product[kept], whole.with_bound(known), "raise")
+    result = make_like((a,), product[kept], whole.with_bound(known), "raise")
     return (result, mask[kept]) if mode == "flag" else result
 
 
 def product_of_elements(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Product of arrays of elements of fields, which are not both vectors."""
-    a, b = made_alike(a, b)
+    """Multiply arrays of elements of fields, at least one of which has several axes."""
+    a, b = make_alike(a, b)
     mode = overflow_mode(overflow, a.system)
     x, y, kept = _as_matrices(a, b)
     words, _ = _words(x, y, (a.system, b.system), mode, _sum_of_elements)
-    return made_like((a,), words[kept], a.system, "raise")
+    return make_like((a,), words[kept], a.system, "raise")
 
 
 def _sum_of_elements(parts: Sequence[Product], system: Any) -> Product:
@@ -139,7 +140,7 @@ def dot(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None) -
 @overload
 def dot(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
 def dot(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Dot product of matrices or vectors, which for one or two axes is :func:`matmul`.
+    """Multiply matrices or vectors as ``numpy.dot``, which for one or two axes equals :func:`matmul`.
 
     Arguments, results and errors are those of :func:`matmul`; more axes are a ValueError.
     """
@@ -155,10 +156,10 @@ def dot(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = 
 
 
 def identity_like(x: Numbers) -> Any:
-    """Identity matrices, modulo M, in the shape of an array of square matrices; lazy if it is."""
+    """Make identity matrices, modulo M, in the shape of an array of square matrices; lazy if it is."""
     system = x.system
     words = map_chunks(_identity_block, x.words, rows=system.rows, located=True, system=system)
-    return made_like((x,), words, system.with_bound(1), "raise")
+    return make_like((x,), words, system.with_bound(1), "raise")
 
 
 def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
@@ -167,13 +168,13 @@ def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
         np.arange(start, start + length, dtype=np.int64, like=block)
         for start, length in zip(starts, block.shape[-2:], strict=True)
     )
-    values = (system.wrapped(1), 0)  # of a range that lacks 1 what has the same words
+    values = (system.wrapped(1), 0)  # if the range lacks 1, the number with the same words
     one, zero = (np.asarray(system.column(value, block.ndim - 1), like=block) for value in values)
     return np.broadcast_to(np.where(rows[:, None] == columns, one, zero), block.shape)
 
 
 def _as_matrices(a: Numbers, b: Numbers) -> tuple[Any, Any, tuple[Any, ...]]:
-    """Words of operands as stacks of matrices of as many axes, and the index of what NumPy gives."""
+    """Return words of operands as stacks of matrices with equal axes, and an index of NumPy's result."""
     is_vector = [array.words.ndim == 2 for array in (a, b)]
     x = a.words[:, None, :] if is_vector[0] else a.words
     y = b.words[:, :, None] if is_vector[1] else b.words
@@ -202,9 +203,9 @@ def _check_shapes(x: Any, y: Any, a: Numbers, b: Numbers) -> None:
 
 
 def _words(x: Any, y: Any, systems: Systems, mode: str, add: Add) -> Any:
-    """Words (rows, *batch, I, J) of the product, and with ``"flag"`` the mask; NumPy, CuPy or Dask.
+    """Multiply words: (rows, *batch, I, J), and with ``"flag"`` the mask; NumPy, CuPy or Dask.
 
-    `add` gives the sum of products of parts.
+    `add` sums the products of parts.
     """
     system = systems[0]
     if isinstance(x, da.Array) or isinstance(y, da.Array):
@@ -217,14 +218,14 @@ def _words(x: Any, y: Any, systems: Systems, mode: str, add: Add) -> Any:
 
 
 def _multiply(x: Any, y: Any, system: Any) -> Any:
-    """Product of matrices of words, modulo M or p."""
+    """Multiply matrices of words, modulo M or p."""
     return system.apply(rows.multiply_matrices, x, y)
 
 
 def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add: Add) -> da.Array:
-    """Products of chunks, sums of those along the contracted axis in a tree, and a check of the results."""
+    """Multiply chunks, add products along the contracted axis in a tree, and check the results."""
     system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
-    (x, y), _ = unified((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
+    (x, y), _ = unify_chunks((x, y), (("r", *batch, "i", "k"), ("s", *batch, "k", "j")))
     axes = ("k", *batch, "i", "j")
     partials = da.blockwise(
         _multiply_blocks,
@@ -235,7 +236,7 @@ def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add:
         ("r", *batch, "k", "j"),
         systems=systems,
         is_exact=mode != "wrap",
-        # Blocks come in lists along r: to join them, Dask would copy each.
+        # Blocks along r come in lists: joining them in Dask would copy each.
         concatenate=False,
         adjust_chunks=dict.fromkeys(axes, 1),
         align_arrays=False,
@@ -256,18 +257,18 @@ def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str, add:
 
 
 def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: bool) -> Any:
-    """Box of the product of two chunks, or modulo M."""
+    """Multiply two chunks, exactly or modulo M, into a box."""
     (x,), (y,) = a, b
-    # Chunks of no numbers may be NumPy's on each processor, for Dask makes new ones.
+    # Chunks without numbers may be NumPy's on either processor, because Dask makes new ones.
     like = next((block for block in (x, y) if not isinstance(block, np.ndarray)), x)
     x, y = (np.asarray(block, like=like) for block in (x, y))
     if not is_exact:
-        return boxed(Product(_multiply(x, y, systems[0]), 0), x.ndim)
-    return boxed(products.exact_product(x, y, systems), x.ndim)
+        return put_in_box(Product(_multiply(x, y, systems[0]), 0), x.ndim)
+    return put_in_box(products.exact_product(x, y, systems), x.ndim)
 
 
 def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any, add: Add) -> Any:  # noqa: ARG001
-    return boxed(add(blocks.ravel().tolist(), system), blocks.ndim)
+    return put_in_box(add(blocks.ravel().tolist(), system), blocks.ndim)
 
 
 def _finish_block(box: Any, *, system: Any, mode: str, grid: Grid, place: Place) -> Any:

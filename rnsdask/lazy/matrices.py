@@ -1,7 +1,7 @@
-"""Stacks of matrices as operands, lazy on Dask, and what functions of their chunks give.
+"""Stacks of matrices as operands, and results of functions of their chunks, lazy on Dask.
 
-The last two axes are those of the matrices, and in a Dask array one chunk; all others, the batch, are in any
-chunks.
+The last two axes belong to the matrices, and have one chunk in a Dask array; the other axes, the batch, may
+have any chunks.
 """
 
 from typing import Any
@@ -10,19 +10,19 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.cluster.workers import checked_workers
-from rnsdask.lazy.chunks import as_lazy, by_tasks, rechunked
-from rnsdask.lazy.lazy_ints import exact
+from rnsdask.lazy.chunks import as_lazy, by_tasks, rechunk
+from rnsdask.lazy.lazy_ints import as_exact
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import broadcast_shape, made_like, with_axes
+from rnsdask.lazy.operands import broadcast_shape, make_like, with_axes
 from rnsdask.lazy.pieces import kept_blocks
 
 # ---- operands ---------------------------------------------------------------------------------------------
 
 
-def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
-    """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk.
+def check_matrices(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
+    """Return words of matrices (n, *batch, rows, columns) with known lengths, each matrix in one chunk.
 
-    Of polynomials a last axis has the coefficients.
+    Polynomials have a last axis of coefficients.
     """
     words, axes = x.words, 3 if of_polynomials else 2
     shape = tuple(words.shape[1:])
@@ -41,9 +41,9 @@ def checked(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
     return words
 
 
-def square(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
-    """Prepare square matrices."""
-    words = checked(name, x, of_polynomials=of_polynomials)
+def check_square(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
+    """Return words as `check_matrices` does, and raise ValueError unless matrices are square."""
+    words = check_matrices(name, x, of_polynomials=of_polynomials)
     rows, columns = words.shape[-3:-1] if of_polynomials else words.shape[-2:]
     if rows != columns:
         raise ValueError(f"{name} takes square matrices, got shape {tuple(words.shape[1:])}")
@@ -51,8 +51,8 @@ def square(name: str, x: Any, *, of_polynomials: bool = False) -> Any:
 
 
 def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, bool]:
-    """Words [A b] (n, *batch, R, C + K) of systems, C, and whether b is one vector; batches broadcast."""
-    left = square("solve", a) if is_square else checked("solve", a)
+    """Return words [A b] (n, *batch, R, C + K), C, and whether b is one vector; batches broadcast."""
+    left = check_square("solve", a) if is_square else check_matrices("solve", a)
     is_vector = b.words.ndim == 2
     right = b.words[..., None] if is_vector else b.words
     rows, columns = left.shape[-2:]
@@ -72,13 +72,13 @@ def joined_words(a: Any, b: Any, *, is_square: bool = True) -> tuple[Any, int, b
             library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both
         ]
         joined = library.concatenate(arrays, axis=-1)
-    return rechunked(joined, {-2: -1, -1: -1}) if is_lazy else joined, columns, is_vector
+    return rechunk(joined, {-2: -1, -1: -1}) if is_lazy else joined, columns, is_vector
 
 
 def common_rank(ranks: Any, fields: list[str]) -> int:
-    """The only value of ranks (n, *batch), or 0 of none; ValueError if there are several, naming two.
+    """Return the common value of ranks (n, *batch), or 0 if empty; ValueError names two that differ.
 
-    Lazy ranks are computed. `fields` are the names of the n fields in the error.
+    Lazy ranks are computed. The error calls the n fields by the names in `fields`.
     """
     if isinstance(ranks, da.Array):
         with checked_workers():
@@ -110,7 +110,7 @@ def map_matrices(
     of_polynomials: bool = False,
     **options: Any,
 ) -> Any:
-    """Apply a function to the chunks of matrices; results are matrices of the given shape."""
+    """Apply a function to the chunks of matrices; results are matrices of the given lengths."""
     chunks = None
     if isinstance(words, da.Array):
         axes = 3 if of_polynomials else 2
@@ -122,13 +122,13 @@ def map_matrices(
 def map_to_integers(
     name: str, function: Any, words: Any, lengths: tuple[int, ...], system: Any, **options: Any
 ) -> Any:
-    """Python ints (*batch, *lengths) that a function gives of chunks of matrices of a system."""
+    """Apply a function to chunks of matrices of a system; results are Python ints (*batch, *lengths)."""
     options = {"system": system, "dtype": object, "rows": None, **options}
-    return exact(kept_blocks(map_matrices(name, function, words, lengths, **options)))
+    return as_exact(kept_blocks(map_matrices(name, function, words, lengths, **options)))
 
 
 def numbers_like(x: Any, words: Any) -> Any:
-    """An array of words (rows, *shape) like another one, or without axes its number; lazy if they are."""
+    """Make an array like `x` of words (rows, *shape), or without axes its number; lazy if the words are."""
     if words.ndim > 1:
-        return made_like((x,), words, x.system, "raise")
-    return made_like((x,), words[:, None], x.system, "raise")[0]
+        return make_like((x,), words, x.system, "raise")
+    return make_like((x,), words[:, None], x.system, "raise")[0]

@@ -1,4 +1,4 @@
-"""Arithmetic of positional numbers modulo one integer, or one for each number, lazy on Dask."""
+"""Arithmetic of positional numbers modulo one integer, or modulo one for each number, lazy on Dask."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.rows import Row
-from rnsdask.lazy.elementwise import entry_of, mapped
+from rnsdask.lazy.elementwise import entry_of, map_entry
 from rnsdask.lazy.integer_operands import with_arrays
 from rnsdask.lazy.operands import (
     N,
@@ -18,7 +18,7 @@ from rnsdask.lazy.operands import (
     is_array,
     is_lazy_integer,
     is_number_array,
-    made_like,
+    make_like,
     prepare,
     scalar,
 )
@@ -31,21 +31,22 @@ def mod_add(a: N | Integers, b: N | Integers, m: N | Integers) -> N:
     Parameters
     ----------
     a, b : PositionalArray or int
-        Numbers, which need not be below the modulus, nor positive. Integers may be of any size where `m` is
-        an integer, and else are in the range of the arrays.
+        Numbers, which may be negative or exceed the modulus. Integers may be of any size if `m` is an
+        integer, and else must be in the range of the arrays.
     m : PositionalArray or int
-        One modulus for all numbers or one for each, positive and in the range. At least one of all is an
-        array; arrays are of the same bits and range, on the same processor. Shapes broadcast.
+        One modulus for all numbers or one for each, positive and in the range. At least one argument is an
+        array; arrays have the same bits and range, on the same processor. Shapes broadcast.
 
     Returns
     -------
     PositionalArray
-        From 0 to m - 1, in as many bits; lazy if an operand is.
+        From 0 to m - 1, with the operands' bits; lazy if an operand is.
 
     Raises
     ------
     ZeroDivisionError
-        If a modulus is 0, naming its flat index; of a Dask array when it is computed, the first of a chunk.
+        If a modulus is 0; it names the flat index. For a Dask array when it is computed; it names the first
+        in a chunk.
     TypeError, ValueError
         If operands do not fit one another, or a modulus is negative.
     """
@@ -71,18 +72,18 @@ def mod_power(a: N | Integers, exponent: N | Integers, m: N | Integers) -> N:
     Parameters
     ----------
     exponent : PositionalArray, int, or array of integers
-        One integer of any size; or an array, or nested lists, of machine integers, one for each number, of
-        which each different one takes a pass over its numbers; a negative one raises inverses. Or one for
-        each number, not negative, in a PositionalArray of the same bits and range.
+        One integer of any size; or an array, or nested lists, of machine integers, one for each number, where
+        each distinct value takes a pass over its numbers. Negative exponents apply to inverses. Or a
+        PositionalArray of the same bits and range, with an exponent for each number, not negative.
 
     Raises
     ------
     ZeroDivisionError
-        If a number to be inverted has no inverse, naming its index.
+        If a number to be inverted has no inverse; it names the index.
     TypeError
-        If an array has other exponents than integers of a machine type.
+        If an array has exponents that are not of an integer type.
     ValueError
-        If one of several exponents in a PositionalArray is negative, naming its index.
+        If an exponent in a PositionalArray is negative; it names the index.
     """
     found: N
     if is_number_array(exponent):
@@ -101,7 +102,7 @@ def mod_inverse(a: N | Integers, m: N | Integers) -> N:
     Raises
     ------
     ZeroDivisionError
-        If a number and its modulus have a common factor, naming the index of the first such number.
+        If a number and its modulus have a common factor; it names the first index.
     """
     found: N = _apply(rows.mod_inverse, (a,), m)
     return found
@@ -130,5 +131,5 @@ def _apply(
     system, blocks = operands.system, operands.blocks
     if exponents is not None:
         blocks = blocks_with_integers(blocks, arrays[0].words, exponents, "exponents")
-    words = mapped(row, blocks, system, **options)
-    return made_like((*values, m), words, system, "raise")
+    words = map_entry(row, blocks, system, **options)
+    return make_like((*values, m), words, system, "raise")

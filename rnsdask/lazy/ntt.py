@@ -1,8 +1,7 @@
 """Number-theoretic transforms of arrays of field elements, lazy on Dask (:mod:`rnsdask.fields.ntt`).
 
-An axis in several chunks is transformed in steps (:mod:`rnsdask.fields.ntt`), between which each chunk
-gives a part to every other one: Dask's ``rechunk`` does it, of arrays (n, *batch, K, C), whose chunks are
-rows and become columns.
+An axis in several chunks is transformed in steps (:mod:`rnsdask.fields.ntt`). Between them all chunks
+exchange parts: Dask's ``rechunk`` turns arrays (n, *batch, K, C) from chunks of rows into chunks of columns.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from rnsdask.core.axes import axis_index
 from rnsdask.core.place import Place
 from rnsdask.fields.ntt import FourStep
 from rnsdask.fields.system import FiniteFields
-from rnsdask.lazy.chunks import by_tasks, rechunked
-from rnsdask.lazy.elementwise import mapped
+from rnsdask.lazy.chunks import by_tasks, rechunk
+from rnsdask.lazy.elementwise import map_entry
 from rnsdask.lazy.fields import check_elements
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import N, find_lengths, made_like
+from rnsdask.lazy.operands import N, find_lengths, make_like
 
 
 def chunk_length(length: int, longest: int) -> int:
-    """The length C of chunks for an axis of a power of two elements, of which the longest chunk is given.
+    """Length C of chunks for an axis whose length is a power of two, given its longest chunk.
 
-    It is the greatest power of two that is no longer than that, but C**2 is at least the length, so that rows
-    and columns both fit a chunk.
+    It is the greatest power of two up to the longest chunk, but C**2 is at least the axis's length, so that
+    rows and columns both fit into a chunk.
     """
     least = 1 << -(-(length.bit_length() - 1) // 2)
     return min(length, max(least, 1 << (longest.bit_length() - 1)))
@@ -38,42 +37,42 @@ def chunk_length(length: int, longest: int) -> int:
 def transform_in_chunks(
     words: da.Array, system: FiniteFields, axis: int, chunk: int, inverse: bool, negacyclic: bool
 ) -> da.Array:
-    """Transform an array (n, *shape) along an axis, which gets chunks of at least :func:`chunk_length`."""
+    """Transform an array (n, *shape) along an axis, in chunks of at least :func:`chunk_length`."""
     steps = FourStep(system, words.shape[axis + 1], chunk, inverse, negacyclic)
-    parts = divided(words, axis, steps)
+    parts = divide_axis(words, axis, steps)
     for step in ("columns", "rows"):
-        parts = stepped(parts, steps, step)
-    return joined(parts, axis, steps)
+        parts = transform_step(parts, steps, step)
+    return join_steps(parts, axis, steps)
 
 
-def divided(words: da.Array, axis: int, steps: FourStep) -> da.Array:
-    """Chunks of an axis as rows: (n, *batch, K, C)."""
-    last = rechunked(da.moveaxis(words, axis + 1, -1), {-1: steps.chunk})
+def divide_axis(words: da.Array, axis: int, steps: FourStep) -> da.Array:
+    """View the chunks of an axis as rows: (n, *batch, K, C)."""
+    last = rechunk(da.moveaxis(words, axis + 1, -1), {-1: steps.chunk})
     with by_tasks(last):
         rows: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.chunk)
     return rows
 
 
-def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = None) -> da.Array:
-    """The transforms of ``"columns"``, or then of ``"rows"``.
+def transform_step(parts: da.Array, steps: FourStep, step: str, backend: str | None = None) -> da.Array:
+    """Transform the ``"columns"``, or after them the ``"rows"``.
 
-    With a `backend`, chunks on the host are brought to it, and back.
+    With a `backend`, chunks on the host are moved to it and back.
     """
     options: dict[str, Any] = {"step": step, "backend": backend}
-    return _mapped(_step, parts, steps, located=True, token=f"field-ntt-{step}", **options)
+    return _map_parts(_step, parts, steps, located=True, token=f"field-ntt-{step}", **options)
 
 
-def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
-    """Join the steps' result to one axis in its order, in chunks of length C."""
-    ordered = _mapped(_order, parts, steps, token="field-ntt-order")
+def join_steps(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
+    """Join the result of the steps to one axis in its order, in chunks of length C."""
+    ordered = _map_parts(_order, parts, steps, token="field-ntt-order")
     with by_tasks(ordered):
         last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-2], steps.length), -1, axis + 1)
     return last
 
 
-def _mapped(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
-    """A function of what each chunk has for one of the next step, which makes a row of it."""
-    given = rechunked(parts, {-2: -1, -1: steps.part}).swapaxes(-2, -1)
+def _map_parts(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
+    """Map a function over the parts that each chunk has for one of the next step; each makes a row of it."""
+    given = rechunk(parts, {-2: -1, -1: steps.part}).swapaxes(-2, -1)
     chunks = (*given.chunks[1:-2], (1,) * steps.parts, (steps.chunk,))
     mapped: da.Array = map_chunks(
         function, given, rows=len(given), chunks=chunks, dtype=given.dtype, steps=steps, **options
@@ -93,51 +92,52 @@ def _order(words: Array, *, steps: FourStep) -> Array:
 
 
 def ntt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
-    """Number-theoretic transform along an axis: ``X_j``, the sum of ``x_i w**(i j)``, in each field.
+    """Number-theoretic transform along an axis: ``X_j`` is the sum of ``x_i w**(i j)``, in each field.
 
-    Products of transforms, element by element, are the transforms of cyclic convolutions, or with
-    `negacyclic` of negacyclic ones: of products of polynomials modulo ``x**N + 1``.
+    Element-wise products of transforms are the transforms of cyclic convolutions, or with `negacyclic` of
+    negacyclic ones: of products of polynomials modulo ``x**N + 1``.
 
     Parameters
     ----------
     f : FieldArray
-        The array. On Dask its chunks are any; along the axis they are joined if there are few, else the
-        transform goes through all of them three times (docs/transforms.md), for which threads of one process
-        hold the array in memory and workers of a cluster on their disks.
+        The array, in any chunks on Dask. A few chunks along the axis are joined; many are passed through
+        three times (docs/transforms.md), and meanwhile threads of one process hold the array in memory, and
+        workers of a cluster on their disks.
     axis : int
-        The axis, of a length N that is a power of two; w is the root of unity of order N that
-        ``f.system.roots(N)`` gives. Both ends are in natural order.
+        The axis, of a length N that is a power of two; w is the root of unity of order N from
+        ``f.system.roots(N)``. Input and output are in natural order.
     negacyclic : bool
         Whether ``X_j`` is the sum of ``x_i psi**(i (2 j + 1))`` instead, where psi is the root of order 2N.
 
     Returns
     -------
     FieldArray
-        Of the same shape; lazy with the same chunks if `f` is.
+        With the same shape; lazy with the same chunks if `f` is.
 
     Raises
     ------
     TypeError
-        If `f` is no FieldArray, or `negacyclic` no bool.
+        If `f` is not a FieldArray, or `negacyclic` is not a bool.
     ValueError
-        If the length is no power of two, or does not divide p - 1 for each prime p, with `negacyclic` twice
-        the length (the message names the first); AxisError, a ValueError, if the axis is out of range.
+        If the length is not a power of two, or if it, or twice the length with `negacyclic`, does not divide
+        p - 1 for each prime p (the message names the first such p); AxisError, a ValueError, if the axis is
+        out of range.
     """
-    found: N = _transformed("ntt", f, axis, negacyclic, inverse=False)
+    found: N = _transform("ntt", f, axis, negacyclic, inverse=False)
     return found
 
 
 def intt(f: N, axis: SupportsIndex = -1, negacyclic: bool = False) -> N:
-    """Inverse of :func:`ntt`: ``x_i``, the sum of ``X_j w**(-i j)`` divided by N, in each field.
+    """Inverse of :func:`ntt`: ``x_i`` is the sum of ``X_j w**(-i j)`` divided by N, in each field.
 
-    With `negacyclic` it is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
+    With `negacyclic`, ``x_i`` is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
     """
-    found: N = _transformed("intt", f, axis, negacyclic, inverse=True)
+    found: N = _transform("intt", f, axis, negacyclic, inverse=True)
     return found
 
 
 def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) -> int:
-    """Raise what :func:`ntt` raises; return the axis, which is not negative."""
+    """Raise the errors of :func:`ntt`; return the axis, counted from 0."""
     check_elements(name, f)
     if not isinstance(negacyclic, bool):
         raise TypeError(f"negacyclic must be True or False, got {type(negacyclic).__name__}")
@@ -147,11 +147,11 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
     length = shape[k]
     if length < 1 or length.bit_count() > 1:
         raise ValueError(f"{name} takes an axis of a power of two elements, got {length} on axis {k}")
-    f.system.roots(2 * length if negacyclic else length)  # an error that names the prime where there is none
+    f.system.roots(2 * length if negacyclic else length)  # raises an error for a prime without such a root
     return k
 
 
-def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse: bool) -> Any:
+def _transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse: bool) -> Any:
     k = check_transform(name, f, axis, negacyclic)
     words, system = f.words, f.system
     how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
@@ -161,8 +161,8 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
         words = transform_in_chunks(words, system, k, length, **how)
     else:
         if len(chunks) > 1:
-            words = rechunked(words, {k + 1: -1})
-        words = mapped(rows.transform, (words,), system, axis=k, **how)
+            words = rechunk(words, {k + 1: -1})
+        words = map_entry(rows.transform, (words,), system, axis=k, **how)
     if len(chunks) > 1:
-        words = rechunked(words, {k + 1: chunks})
-    return made_like((f,), words, system, "raise")
+        words = rechunk(words, {k + 1: chunks})
+    return make_like((f,), words, system, "raise")

@@ -1,6 +1,6 @@
 """The Dask collection of an array of numbers: its chunks are arrays of numbers in memory, not words.
 
-Dask's functions that read a collection's keys, such as ``da.histogram``, thus meet numbers.
+Dask's functions that read a collection's keys, such as ``da.histogram``, thus receive numbers.
 """
 
 from collections.abc import Callable
@@ -14,24 +14,26 @@ from dask.base import tokenize
 from rnsdask.backend import Array, empty_like_chunks
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Grid, Place
-from rnsdask.lazy.map import array_of_tasks, keys_of, named
+from rnsdask.lazy.map import array_of_tasks, keys_of, name_option
 
 Make = Callable[..., Any]
-"""The class of arrays of a number system, called with words and the system."""
+"""Constructor of a number system's array class, called with words and the system."""
 
 
 def numbers_of(words: da.Array, make: Make, system: NumberSystem) -> da.Array:
-    """Return a Dask array whose chunks are arrays of numbers: those that chunks of words stand for."""
+    """Convert an array's words to a Dask array whose chunks are arrays of numbers."""
     axes = tuple(range(words.ndim))
     name = f"rns-numbers-{tokenize(words.name, system)}"
     call = partial(_number_chunk, make=make, system=system)
     meta = np.empty((0,) * (words.ndim - 1), dtype=object)
-    numbers: da.Array = da.blockwise(call, axes[1:], words, axes, dtype=object, meta=meta, **named(name))
+    numbers: da.Array = da.blockwise(
+        call, axes[1:], words, axes, dtype=object, meta=meta, **name_option(name)
+    )
     return numbers
 
 
 def _number_chunk(rows: list[Array], *, make: Make, system: NumberSystem) -> Any:
-    """Make an array of numbers of the one chunk along the axis of words."""
+    """Make an array of numbers from the one chunk along the axis of words."""
     (words,) = rows
     return make(words, system)
 
@@ -39,10 +41,10 @@ def _number_chunk(rows: list[Array], *, make: Make, system: NumberSystem) -> Any
 def words_of(
     numbers: da.Array, system: NumberSystem, like: Array, words_in: Callable[..., Array]
 ) -> da.Array:
-    """Return the words of a Dask array whose chunks are arrays of numbers, as :func:`numbers_of` makes it.
+    """Return the words of a Dask array whose chunks are arrays of numbers, as from :func:`numbers_of`.
 
-    `like` is of the library that holds the words. `words_in` is called with a chunk and ``place=``, the
-    :class:`.Place` of it; it returns the chunk's words.
+    `like` is an array of the library that holds the words. `words_in` is called with a chunk and ``place=``,
+    its :class:`.Place`, and returns the chunk's words.
     """
     grid = Grid.of(numbers.chunks)
     tasks = {
@@ -54,31 +56,31 @@ def words_of(
     return array_of_tasks(name, tasks, ((system.rows,), *numbers.chunks), meta, numbers)
 
 
-def words_in_chunk(chunk: Any, *, place: Place) -> Array:  # noqa: ARG001  (as `words_of` calls it)
+def words_in_chunk(chunk: Any, *, place: Place) -> Array:  # noqa: ARG001  (`words_of` passes it)
     """Return the words of a chunk that is an array of numbers."""
     words: Array = chunk.words
     return words
 
 
-def joined(results: Any, finish_words: Any, make: Make, system: NumberSystem) -> Any:
-    """Make one array of numbers of the computed chunks, in lists in lists as Dask gives them."""
+def join_chunks(results: Any, finish_words: Any, make: Make, system: NumberSystem) -> Any:
+    """Join the computed chunks, in nested lists as from Dask, to one array of numbers."""
     finish, arguments = finish_words
     return make(finish([_nested_words(results)], *arguments), system)
 
 
-def joined_alone(results: Any, *arguments: Any) -> Any:
-    """Make the same of the chunks of the one expression of an array."""
+def join_single(results: Any, *arguments: Any) -> Any:
+    """Join the computed chunks of an array that is a single expression."""
     (chunks,) = results
-    return joined(chunks, *arguments)
+    return join_chunks(chunks, *arguments)
 
 
 def _nested_words(results: Any) -> Any:
     return list(map(_nested_words, results)) if isinstance(results, list | tuple) else results.words
 
 
-def rebuilt(
+def rebuild_array(
     graph: Any, rebuild_numbers: Any, make: Make, system: NumberSystem, like: Array, **options: Any
 ) -> Any:
-    """Make an array of numbers of the graph of its chunks, as Dask does after ``persist``."""
+    """Make an array of numbers from the graph of its chunks, as Dask does after ``persist``."""
     rebuild, arguments = rebuild_numbers
     return make(words_of(rebuild(graph, *arguments, **options), system, like, words_in_chunk), system)

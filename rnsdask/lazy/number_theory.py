@@ -22,23 +22,24 @@ def gcd(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = 
     Parameters
     ----------
     a, b : RNSArray, IntervalRNSArray, PositionalArray or int
-        At least one an array, both of one kind, as :func:`.add` takes them.
+        At least one array; two must be of one kind, as in :func:`.add`.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        What happens to results out of range. By default the mode that :func:`.errstate` set, else
-        ``"extend"`` for arrays whose range grows, ``"raise"`` for others. Only the magnitude of the lowest
-        number of a signed range can be.
+        What happens to results out of range. The default is the mode set by :func:`.errstate`, else
+        ``"extend"`` for arrays whose range grows and ``"raise"`` for others. Only the magnitude of a signed
+        range's lowest number can be out of range.
 
     Returns
     -------
     array like the operands
-        At least 0; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as for a sum.
+        Never negative; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as for a
+        sum.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If operands do not fit one another, or `overflow` is no mode.
+        If operands do not fit one another, or `overflow` is not a mode.
     """
     found: N | Flagged[N] = apply(rows.gcd, a, b, overflow=overflow)
     return found
@@ -49,18 +50,18 @@ def lcm(a: N | Integers, b: N | Integers, *, overflow: Overflow | None = None) -
 @overload
 def lcm(a: N | Integers, b: N | Integers, *, overflow: Flag) -> Flagged[N]: ...
 def lcm(a: N | Integers, b: N | Integers, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Least common multiple of two numbers, as :func:`gcd` and ``numpy.lcm``: at least 0, and 0 of a 0."""
+    """Least common multiple of two numbers, as :func:`gcd` and ``numpy.lcm``: at least 0, 0 if one is 0."""
     found: N | Flagged[N] = apply(rows.lcm, a, b, overflow=overflow)
     return found
 
 
 def isqrt(x: N) -> N:
-    """Floor of the square root of each number, as ``math.isqrt``.
+    """Square root of each number, rounded down, as ``math.isqrt``.
 
     Parameters
     ----------
     x : RNSArray, IntervalRNSArray or PositionalArray
-        An array.
+        The numbers.
 
     Returns
     -------
@@ -72,20 +73,20 @@ def isqrt(x: N) -> N:
     TypeError
         If `x` is not an array of integers.
     ValueError
-        If a number is negative, naming the flat index of the first, in its chunk; for a Dask array when it is
-        computed.
+        If a number is negative. It names the flat index of the first one, in its chunk; for a Dask array when
+        it is computed.
     """
     found: N = apply(rows.isqrt, x)
     return found
 
 
 def bit_length(x: Numbers) -> PlainArray[np.int64]:
-    """Bits of each number's magnitude, as Python's ``int.bit_length``: 0 of 0.
+    """Length in bits of each number's magnitude, as Python's ``int.bit_length``: 0 for 0.
 
     Parameters
     ----------
     x : RNSArray, IntervalRNSArray or PositionalArray
-        An array.
+        The numbers.
 
     Returns
     -------

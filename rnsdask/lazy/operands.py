@@ -1,4 +1,4 @@
-"""Operands of operations on arrays of numbers: checked against one another, and broadcast as NumPy does.
+"""Operands of operations on arrays of numbers, checked against one another and broadcast as in NumPy.
 
 An operation is a function of blocks: words (rows, *shape) of each operand, all with the same number of axes,
 each axis of the common length or of length 1. :func:`.map_chunks` applies it.
@@ -24,14 +24,14 @@ from rnsdask.core.ways import Kind, Message
 from rnsdask.lazy import plan
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import as_lazy, without_empty_chunks
-from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
+from rnsdask.lazy.inputs import convert_any, is_on_disk, make_readable
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.plan import Known
-from rnsdask.lazy.promotion import in_system
+from rnsdask.lazy.promotion import convert_to_system
 
 
 class Numbers(Protocol):
-    """Interface of an operand that is an array of numbers, such as :class:`.NumberArray`."""
+    """Interface of an array of numbers as an operand, such as :class:`.NumberArray`."""
 
     @property
     def words(self) -> Any:
@@ -42,16 +42,16 @@ class Numbers(Protocol):
         """The number system."""
 
     def _measured_system(self) -> Any:
-        """The number system with all that is known of the numbers, for results that do not depend on it."""
+        """Number system with all that is known of the numbers, for results that do not depend on it."""
 
     def compute_chunk_sizes(self) -> Any:
-        """Find out unknown chunk sizes, in place."""
+        """Compute unknown chunk sizes in place."""
 
 
 N = TypeVar("N", bound=Numbers)
-"""The class of arrays of numbers that are operands and result of a function."""
+"""Class of the arrays of numbers that are operands and result of a function."""
 
-# Integers also of gmpy2 and NumPy: anything with __index__ but bool. And Dask arrays of one integer.
+# Includes integers of gmpy2 and NumPy: anything with __index__ but bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
 
 
@@ -61,11 +61,12 @@ class Operands(NamedTuple):
     Attributes
     ----------
     blocks : tuple of arrays
-        First the masks, (1, *shape) Boolean, then the operands' words, (rows, *shape), with as many axes as
-        the result; each axis of ``shape`` may have length 1 instead. A Python int is a NumPy array
-        (rows, 1, ..., 1) on every processor.
+        First the masks, (1, *shape) Boolean, then the operands' words, (rows, *shape), with the result's
+        number of axes; each axis may have length 1 instead. A Python int is a NumPy array (rows, 1, ..., 1)
+        on every processor.
     system : NumberSystem
-        The system of the first array, whose numbers are those of all, with the source of any of them.
+        The system of the first array; all have the same numbers. Its source is the first one that an array
+        has.
     """
 
     blocks: tuple[Any, ...]
@@ -73,7 +74,7 @@ class Operands(NamedTuple):
 
 
 def _has_words_and_system(kind: Any) -> bool:
-    # Asked of the type: of the array itself, `words` would make a copy.
+    # Asks the type, because `words` of the array itself would make a copy.
     return hasattr(kind, "words") and hasattr(kind, "system")
 
 
@@ -82,12 +83,12 @@ is_number_type: Callable[[Any], bool] = cache(_has_words_and_system)
 
 
 def is_number_array(operand: Operand) -> TypeGuard[Numbers]:
-    """Whether an operand is an array of numbers, not a single one."""
+    """Whether an operand is an array of numbers, not a single number."""
     return is_number_type(type(operand))
 
 
 def scalar(operand: Operand) -> int:
-    """Return an operand that is a single integer as a Python int; TypeError if it is anything else."""
+    """Return a single integer as a Python int; TypeError for any other operand."""
     if isinstance(operand, da.Array):
         raise TypeError(
             Message(
@@ -98,13 +99,13 @@ def scalar(operand: Operand) -> int:
             )
         )
     check_no_array(operand)
-    if isinstance(operand, np.ndarray):  # as NumPy gives it where the array is the second operand
+    if isinstance(operand, np.ndarray):  # NumPy passes it if the array is the second operand
         operand = operand[()]
     return as_integer(operand, "an operand beside an array of numbers")
 
 
 def check_no_array(operand: Operand) -> None:
-    """Raise TypeError, which says what to do, if an operand is an array of another library, or a list."""
+    """Raise TypeError, which names the way out, for another library's array or a list as an operand."""
     if getattr(operand, "ndim", 0) or isinstance(operand, list | tuple):
         dtype, kind = getattr(operand, "dtype", None), type(operand).__name__
         what = kind if dtype is None else f"{kind} of {dtype}, shape {operand.shape}"
@@ -120,24 +121,24 @@ def is_true(value: Any) -> bool:
 
 
 def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
-    """Whether an operand is one integer that is not computed yet, such as the maximum of a Dask array."""
+    """Whether an operand is a lazy integer, such as the maximum of a Dask array."""
     return isinstance(operand, da.Array) and operand.ndim == 0 and operand.dtype.kind in "iuO"
 
 
 def is_array(operand: Operand) -> bool:
-    """Whether an operand is an array, of numbers or of anything else, or a list: an item for each number."""
+    """Whether an operand is an array of any kind or a list, with an item for each number."""
     if is_lazy_integer(operand):
         return False
     return isinstance(operand, list | tuple) or is_number_array(operand) or np.ndim(operand) > 0
 
 
 def integer_of(block: Any) -> int:
-    """The integer of a lazy one's block; TypeError if it turns out to be something else."""
+    """Return the integer in a lazy operand's block; TypeError if it is something else."""
     return as_integer(block.item() if hasattr(block, "item") else block, "a lazy operand")
 
 
 def known_of(operand: Operand) -> Known:
-    """Return what a plan knows of an operand; TypeError unless it is an array of numbers or an integer."""
+    """Return what a plan uses of an operand; TypeError unless it is an array of numbers or an integer."""
     if is_number_type(type(operand)):
         system: NumberSystem = operand.system
         return system
@@ -147,9 +148,9 @@ def known_of(operand: Operand) -> Known:
 
 
 def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
-    """Check operands, at least one an array, against one another, and broadcast their shapes.
+    """Check operands, at least one of which is an array, against one another, and broadcast their shapes.
 
-    They are arrays of numbers, or integers of the common range, lazy ones too. `masks` are Boolean arrays,
+    They are arrays of numbers, or integers of the common range, maybe lazy. `masks` are Boolean arrays,
     broadcast with the operands. TypeError for anything else, and for arrays on different processors;
     ValueError if moduli sets, ranges or shapes disagree, or an integer is out of range.
     """
@@ -158,11 +159,13 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
             Message("at least one operand must be ", Kind("RNSArray", "a"), ", got integers only")
         )
     system, is_alike = plan.meeting_of(list(map(known_of, operands)))
-    return Operands(blocks_of(operands if is_alike else brought(operands, system), system, masks), system)
+    return Operands(
+        blocks_of(operands if is_alike else bring_to_system(operands, system), system, masks), system
+    )
 
 
 def blocks_of(operands: Sequence[Operand], system: Any, masks: Sequence[Any] = ()) -> tuple[Any, ...]:
-    """Blocks, as :class:`Operands` has them, of arrays whose systems fit, and of integers of a system.
+    """Return blocks, as in :class:`Operands`, of arrays in fitting systems, and of integers of a system.
 
     TypeError for arrays on different processors; ValueError if shapes disagree or an integer is out of range.
     """
@@ -177,11 +180,11 @@ def blocks_of(operands: Sequence[Operand], system: Any, masks: Sequence[Any] = (
             )
     masks = [as_mask(mask) for mask in masks]
     if len(words) + len(masks) > 1:
-        masks = [of_known_lengths(mask) for mask in masks]
+        masks = [compute_lengths(mask) for mask in masks]
         arrays = list(filter(is_number_array, operands))
         find_lengths(*arrays)
         words = [array.words for array in arrays]
-    moved = on_one_processor([*masks, *words])
+    moved = bring_to_one_processor([*masks, *words])
     masks, words = moved[: len(masks)], moved[len(masks) :]
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
@@ -197,7 +200,7 @@ def blocks_of(operands: Sequence[Operand], system: Any, masks: Sequence[Any] = (
 
 
 def _fit(words: Sequence[Any]) -> bool:
-    """Whether words are in memory, and of the same shape and processor: there is nothing to do."""
+    """Whether words are in memory, and of the same shape and processor, so that nothing is to be done."""
     first = words[0]
     if isinstance(first, da.Array):
         return False
@@ -208,7 +211,7 @@ def _fit(words: Sequence[Any]) -> bool:
 
 
 def lazy_column(integer: da.Array, system: Any, ndim: int) -> da.Array:
-    """Words of one lazy integer, with `ndim` axes of length 1."""
+    """Return words of one lazy integer, with `ndim` axes of length 1."""
     chunks, options = ((1,),) * ndim, {"system": system, "ndim": ndim}
     column: da.Array = map_chunks(_column_block, integer, rows=system.rows, chunks=chunks, **options)
     return column
@@ -218,53 +221,53 @@ def _column_block(integer: Any, *, system: Any, ndim: int) -> Any:
     return system.column(integer_of(integer), ndim)
 
 
-def made_alike(*arrays: Numbers) -> tuple[Any, ...]:
-    """Arrays in one system: those of residues in their common one, all others as they are.
+def make_alike(*arrays: Numbers) -> tuple[Any, ...]:
+    """Convert arrays of residues to their common system; other arrays stay unchanged.
 
-    ValueError if they have none, or differ in their system; TypeError if they are on different processors.
+    ValueError if they have no common system; TypeError if they are on different processors.
     """
     given = [array.words for array in arrays]
-    if all(type(words) is np.ndarray for words in given):  # as most small ones, which need not be moved
-        return in_common_system(*arrays)
+    if all(type(words) is np.ndarray for words in given):  # as for most small arrays
+        return bring_to_common_system(*arrays)
     moved = [
-        array if found is words else made_like((array,), found, array.system, "raise")
-        for array, words, found in zip(arrays, given, on_one_processor(given), strict=True)
+        array if found is words else make_like((array,), found, array.system, "raise")
+        for array, words, found in zip(arrays, given, bring_to_one_processor(given), strict=True)
     ]
-    return in_common_system(*moved)
+    return bring_to_common_system(*moved)
 
 
-def in_common_system(*operands: Operand) -> tuple[Any, ...]:
-    """Operands of which the arrays, of one kind, are in one system, as :func:`made_alike`."""
+def bring_to_common_system(*operands: Operand) -> tuple[Any, ...]:
+    """Return operands with their arrays, all of one kind, in one system, as :func:`make_alike`."""
     system, is_alike = plan.meeting_of(list(map(known_of, operands)))
-    return operands if is_alike else brought(operands, system)
+    return operands if is_alike else bring_to_system(operands, system)
 
 
-def brought(operands: Sequence[Operand], system: Any) -> tuple[Any, ...]:
-    """Operands of which the arrays are in a system, each that stands there twice brought once."""
+def bring_to_system(operands: Sequence[Operand], system: Any) -> tuple[Any, ...]:
+    """Return operands with their arrays converted to a system, repeated operands only once."""
     arrays = {id(operand): operand for operand in operands if is_number_array(operand)}
-    made = {key: in_system(array, system) for key, array in arrays.items()}
+    made = {key: convert_to_system(array, system) for key, array in arrays.items()}
     return tuple([made.get(id(operand), operand) for operand in operands])
 
 
 def ends_of(integer: Operand) -> tuple[int, ...]:
-    """Integers between which an operand is that is one, also a lazy one; none if nothing is known of it."""
+    """Return the range of an operand that is an integer, maybe lazy; () if it is unknown."""
     return getattr(integer, "known_range", None) or () if is_lazy_integer(integer) else (scalar(integer),)
 
 
 def common_system(*arrays: Numbers) -> Any:
-    """The system of the first array, which has the source of numbers of the others if its own have none."""
+    """Return the first array's system, with the source of the first array that has one."""
     return with_source_of(*[array.system for array in arrays])
 
 
 def find_lengths(*arrays: Numbers) -> None:
-    """Find out lengths that are unknown, of arrays that others must fit."""
+    """Compute unknown lengths of arrays that others must fit."""
     for array in arrays:
         if any(map(math.isnan, array.words.shape)):
             array.compute_chunk_sizes()
 
 
-def of_known_lengths(values: Any) -> Any:
-    """A plain array with its lengths, which are computed if Dask does not know them."""
+def compute_lengths(values: Any) -> Any:
+    """Return a plain array with its lengths, computed if Dask does not know them."""
     if not isinstance(values, da.Array) or not any(map(math.isnan, values.shape)):
         return values
     with checked_workers():
@@ -272,7 +275,7 @@ def of_known_lengths(values: Any) -> Any:
 
 
 def check_machine_integers(integers: Any, what: str, beside: str) -> None:
-    """Raise TypeError if machine integers, the right operand `beside` another, are an array of numbers."""
+    """Raise TypeError for an array of numbers as machine integers, the right operand of `beside`."""
     if is_number_array(integers):
         raise TypeError(
             f"{what} must be machine integers, got {with_article(type(integers))}; "
@@ -281,26 +284,26 @@ def check_machine_integers(integers: Any, what: str, beside: str) -> None:
 
 
 def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ...]:
-    """Words of numbers and an array of machine integers, as :func:`blocks_with_integers` gives them."""
+    """Return words and an array of machine integers, as :func:`blocks_with_integers`."""
     find_lengths(x)
     return blocks_with_integers((x.words,), x.words, integers, what)
 
 
 def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what: str) -> tuple[Any, ...]:
-    """Blocks of operands (:class:`Operands`) and then an array of machine integers, with axes that broadcast.
+    """Add an array of machine integers to blocks of operands (:class:`Operands`); axes broadcast.
 
-    The integers, which errors call `what`, are an array of any library, or nested lists; the processor is
-    that of `words`. TypeError or ValueError if they are of another type, masked, on another processor or of a
-    shape that does not broadcast.
+    The integers, which errors call `what`, are an array of any library, or nested lists, on the processor of
+    `words`. TypeError or ValueError if they are of another type, masked, on another processor or of a shape
+    that does not broadcast.
     """
-    integers = of_any_library(integers)
+    integers = convert_any(integers)
     if not hasattr(integers, "dtype"):
         integers = np.asarray(integers, like=meta_from_array(words))
     if integers.dtype.kind not in "iu":
         raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
-    integers = readable(integers) if is_on_disk(integers) else integers
-    _, integers = on_one_processor([words, integers])
-    integers = of_known_lengths(integers)
+    integers = make_readable(integers) if is_on_disk(integers) else integers
+    _, integers = bring_to_one_processor([words, integers])
+    integers = compute_lengths(integers)
     shape = broadcast_shape([*(tuple(block.shape[1:]) for block in blocks), tuple(integers.shape)])
     return tuple(with_axes(block, len(shape)) for block in (*blocks, as_declared(integers)[None]))
 
@@ -313,10 +316,10 @@ def as_mask(mask: Any) -> Any:
     return as_declared(mask)[None]
 
 
-def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays on one processor, or raise TypeError if one is known to be NumPy's and another CuPy's.
+def bring_to_one_processor(arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays on one processor; TypeError if one is known to be of NumPy and another of CuPy.
 
-    Beside chunks that are on the GPU of each process that has one, NumPy's are moved there by tasks.
+    If chunks of one are on the GPU of each process that has one, tasks move NumPy's chunks there.
     """
     if all(type(array) is np.ndarray for array in arrays):
         return list(arrays)
@@ -328,20 +331,20 @@ def on_one_processor(arrays: Sequence[Any]) -> list[Any]:
         return list(arrays)
     like = metas[places.index("auto")]
     return [
-        _moved(as_lazy(array), like) if place == "cpu" else array
+        _move(as_lazy(array), like) if place == "cpu" else array
         for array, place in zip(arrays, places, strict=True)
     ]
 
 
-def _moved(array: da.Array, like: Any) -> da.Array:
-    """Move chunks, of words or plain values, to the processor of those that an empty array stands for."""
+def _move(array: da.Array, like: Any) -> da.Array:
+    """Move chunks of words or plain values to the processor of `like`, an empty array."""
     return map_values(
         to_backend, array, dtype=array.dtype, like=like, chunks=array.chunks, backend=backend_beside(like)
     )
 
 
 def broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Common shape of arrays, or ValueError."""
+    """Return the common shape of arrays; ValueError if there is none."""
     if len(shapes) == 1:
         return shapes[0]
     if any(map(math.isnan, chain.from_iterable(shapes))):
@@ -355,24 +358,23 @@ def broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def with_axes(array: Any, ndim: int) -> Any:
-    """Put axes of length 1 between the axis of the words and the numbers' axes, until these are `ndim`."""
+    """Insert axes of length 1 after the axis of the words, until numbers have `ndim` axes."""
     missing = ndim - (array.ndim - 1)
     return array[(slice(None), *(None,) * missing)] if missing else array
 
 
-def made_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -> Any:
-    """An array of the operands' kind; with the mode ``"flag"``, a pair of it and the mask in the last row."""
+def make_like(operands: Sequence[Operand], words: Any, system: Any, mode: str) -> Any:
+    """Make an array of the operands' kind; with ``"flag"``, a pair of it and the mask in the last row."""
     array_type: Any = next(type(operand) for operand in operands if is_number_type(type(operand)))
     if mode == "flag":
         return array_type(words[:-1], system), words[-1] != 0
     return array_type(words, system)
 
 
-def filled_like(words: Any, value: int, dtype: DTypeLike) -> Any:
-    """One value for each number of an array (rows, *shape), where ranges decide without its words.
+def fill_like(words: Any, value: int, dtype: DTypeLike) -> Any:
+    """Fill an array (*shape) with a value that ranges determine without reading words (rows, *shape).
 
-    A lazy array stays in the graph, for it may raise when it is computed, and what is left out of a graph
-    must not be able to.
+    A lazy array stays in the graph: it may raise when it is computed, and such an error must not be lost.
     """
     if not isinstance(words, da.Array):
         return np.full_like(words[0], value, dtype=dtype)

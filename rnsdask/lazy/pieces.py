@@ -1,7 +1,7 @@
-"""Pieces of a long computation that a job may compute first, and keep, before what is made of them all.
+"""Pieces of a long computation that a job may compute first, and keep, before it combines them.
 
-A function of lazy arrays names its pieces by :func:`kept_blocks` or :func:`kept_calls`. They stay as they
-are, unless it runs in the context :func:`keeping`, whose function computes them.
+A function of lazy arrays declares its pieces by :func:`kept_blocks` or :func:`kept_calls`. They have no
+effect, unless it runs in the context :func:`keeping`, whose function computes the pieces.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,14 +16,14 @@ from dask.delayed import Delayed
 from rnsdask.rns.lift import join_parts
 
 Keep = Callable[[list[Delayed], str], list[Any]]
-"""Computes pieces: NumPy arrays, in their order. A text says how the computation is cut into them."""
+"""Function that computes pieces as NumPy arrays, in order, given a text that describes the partition."""
 
 _keep: ContextVar[Keep | None] = ContextVar("keep", default=None)
 
 
 @contextmanager
 def keeping(keep: Keep) -> Iterator[None]:
-    """Pass the pieces of functions called in the context to another function first."""
+    """Pass the pieces of functions called in the context to a function first."""
     token = _keep.set(keep)
     try:
         yield
@@ -32,15 +32,15 @@ def keeping(keep: Keep) -> Iterator[None]:
 
 
 def kept_calls(calls: list[Delayed], cut: Any) -> list[Any]:
-    """Calls, or what they return. `cut` tells them from other calls of the same computation, as text."""
+    """Return calls, or their results. The text `cut` distinguishes them from others of the computation."""
     keep = _keep.get()
     return calls if keep is None else keep(calls, str(cut))
 
 
 def kept_blocks(array: Any, cut: Any = None) -> Any:
-    """An array with every chunk as a piece; the same array if it is not lazy.
+    """Make every chunk of an array a piece; return the array if it is not lazy.
 
-    `cut` is what tells the pieces from others beside the chunks.
+    `cut` distinguishes the pieces from others with the same chunks.
     """
     keep = _keep.get()
     if keep is None or not isinstance(array, da.Array) or 0 in array.shape:
@@ -54,5 +54,5 @@ def kept_blocks(array: Any, cut: Any = None) -> Any:
 
 
 def join_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    """Join parts of integers from different primes, as :func:`.combine_tree` calls it."""
+    """Join integers' parts from different primes, as :func:`.combine_tree` calls it."""
     return join_parts(blocks)

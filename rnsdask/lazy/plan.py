@@ -1,8 +1,8 @@
-"""Plans of operations: all that is known of one before a chunk is touched, made once and kept.
+"""Plans of operations: all that is known of one before any chunk is read, made once and cached.
 
 A plan follows from the row, the operands' systems and integers, and the mode of overflow. It has no words:
-chunks are mapped by it afterwards. This module alone asks of what kind a system is: whether it knows bounds,
-its results may be out of range, or they extend it.
+chunks are mapped by it afterwards. Only this module distinguishes kinds of systems: whether they know bounds,
+their results may be out of range, or they extend.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.core.operations import OPERATIONS
-from rnsdask.core.overflow import chosen_mode, overflow_mode, set_overflow
+from rnsdask.core.overflow import chosen_mode, get_overflow, overflow_mode
 from rnsdask.core.ranges import Range
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, table_at
@@ -29,7 +29,7 @@ integer that is not computed yet, and nothing where these are unknown."""
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An operation on operands of which this is known.
+    """An operation on operands with known systems and ranges.
 
     Attributes
     ----------
@@ -38,25 +38,25 @@ class Plan:
     entry : Entry
         Its entry in the table of the operands' system.
     meeting : NumberSystem
-        The system in which the operands meet, to which arrays in others are brought.
+        The common system of the operands, to which arrays in others are converted.
     is_alike : bool
         Whether all arrays are in that system.
     system : NumberSystem
-        The same, with a bound for all operands, if chunks have no use of their ranges.
+        The same, with a bound for all operands, if chunks do not use their ranges.
     ranges : tuple of Range
-        Least and greatest number of each operand; empty for a system that has no use of them.
+        Least and greatest number of each operand; empty for a system that does not use them.
     wanted : str
         What happens to results out of range: ``"raise"``, ``"wrap"`` or ``"flag"``.
     mode : str
-        The mode that chunks need: ``"wrap"`` where no result can be out of range.
+        The mode that chunks need: ``"wrap"`` if no result can be out of range.
     result : NumberSystem
         The system of the results.
     may_measure : bool
-        Whether ranges of the operands, which arrays in memory can measure, may spare a check.
+        Whether measured ranges of arrays in memory may make a check unnecessary.
     is_fitted : bool
-        Whether results are cut to the moduli that their bound needs.
+        Whether results keep only the moduli that their bound needs.
     given : tuple of NumberSystem, optional
-        Systems of the operands, where these differ from that of the results.
+        Systems of the operands, if these differ from that of the results.
     """
 
     row: Row[..., Any]
@@ -72,8 +72,8 @@ class Plan:
     is_fitted: bool = False
     given: tuple[Any, ...] | None = None
 
-    def beside(self, ranges: tuple[Range, ...]) -> "Plan":
-        """The plan of chunks that know other ranges of the operands; that of the results stays."""
+    def with_ranges(self, ranges: tuple[Range, ...]) -> "Plan":
+        """Return the plan for chunks with other ranges of the operands; the results' plan stays."""
         if not self.system.extends or ranges == self.ranges:
             return self
         if not self.entry.ranged:
@@ -82,12 +82,12 @@ class Plan:
         is_safe = _is_within(self.row.result(*ranges), self.system.value_range)
         return replace(self, ranges=ranges, mode="wrap" if is_safe and self.wanted == "raise" else self.mode)
 
-    def by_options(self, options: dict[str, Any]) -> "Plan":
-        """The plan of an operation whose results depend on its options, as its entry says."""
+    def with_options(self, options: dict[str, Any]) -> "Plan":
+        """Return the plan for given options, as the entry plans it, if results depend on the options."""
         if self.entry.plan is None or not self.system.extends:
             return self
         mode, bound = self.entry.plan(self.system, self.ranges, self.wanted, **options)
-        return replace(self, mode=mode, result=_with_result(self.system, bound))
+        return replace(self, mode=mode, result=_bound_result(self.system, bound))
 
 
 @lru_cache(CACHED_SETS)
@@ -109,32 +109,32 @@ def plan_of(
     overflow : str, optional
         The mode that the operation was called with.
     outside : str, optional
-        The mode that :func:`.errstate` has set, as :func:`.set_overflow` gives it.
+        The mode that :func:`.errstate` has set, from :func:`.get_overflow`.
     name : str, optional
-        How errors call the operation, if not as the row.
+        Name of the operation in errors, by default the row's.
 
     Raises
     ------
     TypeError, ValueError
-        If arrays are of several kinds, or do not meet in a system; the system has no such row; or there is no
-        such mode, or not for these results.
+        If arrays are of several kinds or have no common system, the system lacks the row, or the mode is
+        unknown or does not apply to these results.
     RNSOverflowError
-        If results may be longer than any moduli set holds.
+        If results may be too long for any moduli set.
     """
     systems = systems_of(known)
     entry: Entry = entry_in(row, systems, name)
     meeting = None
     if entry.overflows and row.result is not None:
-        meeting, overflow = extended(row.result, overflow, known)
+        meeting, overflow = extend(row.result, overflow, known)
     if meeting is None:
         meeting, is_alike = meeting_of(known)
     else:
         is_alike = False
     wanted = overflow_mode(overflow, meeting) if row.gives is None else "raise"
     ranges = ranges_of(known, meeting) if meeting.extends or entry.ranged else ()
-    system, mode, result = _by_ranges(row, entry, meeting, ranges, wanted)
+    system, mode, result = _plan_by_ranges(row, entry, meeting, ranges, wanted)
     operation = OPERATIONS.get(row.name)
-    # Keys decide sums, without bounds.
+    # Sums follow from sort keys, without bounds.
     may_measure = entry.ranged and mode != "wrap" and operation is not None and not operation.is_sum
     is_fitted = meeting.grows and operation is None
     return Plan(row, entry, meeting, is_alike, system, ranges, wanted, mode, result, may_measure, is_fitted)
@@ -148,7 +148,7 @@ def plan_exactly(
     outside: str | None,  # noqa: ARG001  (part of the key)
     name: str | None = None,
 ) -> Plan:
-    """Plan sums, differences or products in as many bits as hold each; arrays may differ in bits."""
+    """Plan sums, differences or products without overflow; arrays may differ in bits."""
     systems = systems_of(known)
     entry: Entry = entry_in(row, systems, name)
     first, second = given = (systems[0], systems[-1])
@@ -156,10 +156,10 @@ def plan_exactly(
     return Plan(row, entry, first, True, system, (), mode, mode, system, given=given)
 
 
-def _by_ranges(
+def _plan_by_ranges(
     row: Row[..., Any], entry: Entry, system: Any, ranges: tuple[Range, ...], wanted: str
 ) -> tuple[Any, str, Any]:
-    """The system of chunks, the mode that they need, and the system of results, by the operands' ranges."""
+    """Find the system and mode of chunks, and the system of results, by the operands' ranges."""
     if not system.extends:
         return system, wanted, system
     if row.result is None:
@@ -167,14 +167,14 @@ def _by_ranges(
     system = system.with_bound(None) if entry.ranged else system.holding(*ranges)
     (low, high), (lowest, highest) = row.result(*ranges), system.value_range
     is_safe = lowest <= low and high <= highest
-    # Where a result out of range raises, a bound of the others holds for every result.
+    # If results out of range raise, a bound holds for all returned results.
     is_held = wanted == "raise" or is_safe
     bound = max(abs(max(low, lowest)), abs(min(high, highest))) if is_held else None
-    return system, "wrap" if is_safe and wanted == "raise" else wanted, _with_result(system, bound)
+    return system, "wrap" if is_safe and wanted == "raise" else wanted, _bound_result(system, bound)
 
 
-def _with_result(system: Any, bound: int | None) -> Any:
-    """The system with a bound of results, if it says more than the range."""
+def _bound_result(system: Any, bound: int | None) -> Any:
+    """Return the system with a bound of results, if that is tighter than the range."""
     return system.with_bound(None if bound is None or bound >= system.value_range[1] else bound)
 
 
@@ -186,15 +186,15 @@ def _is_within(inner: Range, outer: Range) -> bool:
 
 
 def systems_of(known: Sequence[Known]) -> list[Any]:
-    """The systems of the arrays among operands."""
+    """Return the systems of the arrays among operands."""
     return [operand for operand in known if isinstance(operand, NumberSystem)]
 
 
 def entry_in(row: Row[..., Any], systems: Sequence[NumberSystem], name: str | None = None) -> Any:
-    """Return what the table of the number systems of arrays has for a row.
+    """Return the entry for a row in the table of number systems.
 
-    An error calls the operation `name`, or else as the row: TypeError if the systems are of several kinds, or
-    their table has no such row.
+    Errors call the operation `name`, by default the row's. TypeError if the systems are of several kinds, or
+    their table lacks the row.
     """
     check_one_kind(systems, row)
     entry = systems[0].table.get(row.name)
@@ -202,12 +202,12 @@ def entry_in(row: Row[..., Any], systems: Sequence[NumberSystem], name: str | No
 
 
 def refuse(name: str, system: NumberSystem, row: Row[..., Any]) -> NoReturn:
-    """Raise the TypeError of an operation that a number system lacks, for its table has no such row."""
+    """Raise TypeError for an operation whose row the number system's table lacks."""
     raise TypeError(Message(f"{name} takes ", Kind.of(system.array_type, "no"), ": ", system.lacking(row)))
 
 
 def check_one_kind(systems: Sequence[NumberSystem], row: Row[..., Any] | None = None) -> None:
-    """Raise TypeError if number systems are of several kinds; the way out is one that has a row."""
+    """Raise TypeError for number systems of several kinds; the way out leads to one that has the row."""
     first = systems[0]
     for other in systems[1:]:
         if type(other) is not type(first):
@@ -221,7 +221,7 @@ def check_one_kind(systems: Sequence[NumberSystem], row: Row[..., Any] | None = 
 
 
 def _conversions(a: NumberSystem, b: NumberSystem, row: Row[..., Any] | None) -> tuple[Conversion, ...]:
-    """Conversions that each bring numbers of two systems to one that has a row, or to a third."""
+    """Conversions that bring numbers of two systems to one of these that has a row, or to a third."""
 
     def has_row(table: str) -> bool:
         return row is None or row.name in table_at(table)
@@ -236,34 +236,34 @@ def _conversions(a: NumberSystem, b: NumberSystem, row: Row[..., Any] | None) ->
 
 @lru_cache(CACHED_SETS)
 def result_system(system: Any, result: Callable[..., Range], ranges: tuple[Range, ...]) -> Any:
-    """The system of results, with the bound that a function has by the ranges of the operands."""
+    """Return the system of results, with the bound that `result` computes from the operands' ranges."""
     return system.holding(result(*ranges)) if system.extends else system
 
 
-# ---- where operands meet -----------------------------------------------------------------------------------
+# ---- common systems ----------------------------------------------------------------------------------------
 
 
 def meeting_of(known: Sequence[Known]) -> tuple[Any, bool]:
-    """The system in which operands meet, as :func:`common_system`, and whether all arrays are in it."""
+    """Return the common system of operands, as :func:`common_system`, and whether all arrays are in it."""
     systems = systems_of(known)
     first = systems[0]
     if not first.grows and all(system is first for system in systems):
         return first, True
     ends = _ends(known) if any(system.grows for system in systems) else ()
-    return _meeting_of((*systems, *ends), set_overflow())
+    return _meeting_of((*systems, *ends), get_overflow())
 
 
 @lru_cache(CACHED_SETS)
-def _meeting_of(known: tuple[Known, ...], outside: str | None) -> tuple[Any, bool]:  # noqa: ARG001  (of the key)
+def _meeting_of(known: tuple[Known, ...], outside: str | None) -> tuple[Any, bool]:  # noqa: ARG001  (in the key)
     system = common_system(known)
     return system, all(own.same_numbers(system) and own.grows == system.grows for own in systems_of(known))
 
 
 def common_system(known: Sequence[Known]) -> Any:
-    """The system of one kind in which arrays meet, and integers if it grows.
+    """Return the common system of arrays of one kind, and of integers if it grows.
 
-    It is the first array's, with the source of numbers of the others if its own have none, where all have the
-    same numbers and none grows. ValueError if there is none.
+    If all have the same numbers and none grows, it is the first array's, with the first `source` that an
+    array has. ValueError if there is no common system.
     """
     first, *_ = systems = systems_of(known)
     if not all(system.extends for system in systems):
@@ -273,22 +273,22 @@ def common_system(known: Sequence[Known]) -> Any:
         return with_source_of(*systems)
     if not any(system.grows for system in systems) and all(map(first.same_numbers, systems[1:])):
         return with_source_of(*systems)
-    return promotion.common_system(systems, _ends(known), nested=set_overflow() == "extend")
+    return promotion.common_system(systems, _ends(known), nested=get_overflow() == "extend")
 
 
 def _ends(known: Sequence[Known]) -> list[int]:
-    """The integers among operands, and the ends of those that are not computed yet."""
+    """Return the integers among operands, and the ends of lazy ones."""
     integers = [operand for operand in known if not isinstance(operand, NumberSystem)]
     return list(chain.from_iterable((ends,) if isinstance(ends, int) else ends for ends in integers))
 
 
 def ranges_of(known: Sequence[Known], system: NumberSystem) -> tuple[Range, ...]:
-    """Least and greatest number of each operand in a system."""
+    """Return the least and greatest number of each operand in a system."""
     return tuple([range_of(operand, system) for operand in known])
 
 
 def range_of(operand: Known, system: NumberSystem) -> Range:
-    """Least and greatest number of an operand in a system, in which integers are once they are computed."""
+    """Return the least and greatest number of an operand; lazy integers are within the system's range."""
     if isinstance(operand, NumberSystem):
         return operand.known_range
     if isinstance(operand, int):
@@ -301,24 +301,24 @@ def range_of(operand: Known, system: NumberSystem) -> Range:
 
 
 def extends(overflow: str | None, *systems: NumberSystem) -> bool:
-    """Whether results of an operation on numbers of some systems take more moduli where they need them."""
+    """Whether results of an operation on numbers of some systems take more moduli as needed."""
     if not systems or not all(system.extends for system in systems):
         return False
     return chosen_mode(overflow, *systems) == "extend"
 
 
-def grow(*systems: NumberSystem) -> bool:
-    """Whether results of an operation that takes no mode of overflow take more moduli: those of all grow."""
+def all_grow(*systems: NumberSystem) -> bool:
+    """Whether results of an operation without a mode of overflow take more moduli: if all systems grow."""
     return all(system.grows for system in systems) and extends(None, *systems)
 
 
-def extended(
+def extend(
     result: Callable[..., Range], overflow: str | None, known: Sequence[Known]
 ) -> tuple[Any, str | None]:
-    """The system that operands take for their results, and the mode that is left to the operation.
+    """Return the system that operands need for their results, and the operation's remaining mode.
 
-    `result` gives the range of the results by those of the operands. The system is None where the operands
-    need no other. RNSOverflowError if results may be longer than any moduli set holds.
+    `result` computes the range of the results from the operands' ranges. The system is None if the operands
+    need no other one. RNSOverflowError if results may be too long for any moduli set.
     """
     systems = systems_of(known)
     if not extends(overflow, *systems):
@@ -337,7 +337,7 @@ def extended(
 
 
 def fitting_system(system: Any) -> Any:
-    """The system with no more moduli than its bound needs, if it grows."""
+    """Return the system with only the moduli that its bound needs, if it grows."""
     if not system.grows or system.bound is None:
         return system
     low, high = system.known_range
@@ -346,20 +346,20 @@ def fitting_system(system: Any) -> Any:
 
 
 def meet_by_growth(system: NumberSystem, other: NumberSystem) -> bool:
-    """Whether numbers of one of two systems of a kind are brought to the other because one of them grows."""
+    """Whether one of two systems of a kind grows, so that numbers are converted to a common one."""
     return system.extends and (system.grows or other.grows)
 
 
 def is_appended_by_growth(own: NumberSystem, stored: NumberSystem) -> bool:
-    """Whether numbers are brought to a stored system, or their system takes its moduli, because one grows."""
+    """Whether one of both systems grows, so that appended numbers or the stored system change moduli."""
     is_grown = own.grows or (stored.grows and own.same_numbers(stored))
     return is_grown and type(own) is type(stored)
 
 
 def with_integers(system: Any, integers: Callable[[], Any]) -> Any:
-    """The system of integers beside an array, with the bound that they give, if it knows bounds.
+    """Return an array's system for integers, with their bound if it knows bounds.
 
-    `integers` gives them as :func:`.flat_values` returns them. One that grows takes moduli for them.
+    `integers` are from :func:`.flat_values`. A system that grows takes moduli for them.
     """
     if not system.extends:
         return system

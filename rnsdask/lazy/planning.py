@@ -1,4 +1,4 @@
-"""One error for what Dask's arrays lack as expressions, as they are with ``array.query-planning`` on."""
+"""One error for all that Dask's arrays lack as expressions, with ``array.query-planning`` on."""
 
 from collections.abc import Callable
 from functools import cache, wraps
@@ -15,27 +15,27 @@ PLANS_QUERIES = hasattr(da.Array, "expr")
 """Whether Dask's arrays are expressions in this process."""
 
 elemwise: Callable[..., Any] = getattr(da, "elemwise", da.core.elemwise)
-"""Dask's function that applies another to the elements of arrays."""
+"""Dask's class for applying a function to the elements of arrays."""
 
 
-def explained(function: Function) -> Function:
-    """Wrap a function so that what Dask's expressions lack is a QueryPlanningError; keep all else."""
+def explain(function: Function) -> Function:
+    """Wrap a function so that errors of missing parts of Dask's expressions become a QueryPlanningError."""
     if not (PLANS_QUERIES and isinstance(function, FunctionType)):
         return function
-    wrapped: Function = _wrapped(function)
+    wrapped: Function = _wrap(function)
     return wrapped
 
 
 def explain_methods(kind: type) -> None:
-    """Wrap all methods that a class defines, as :func:`explained` does."""
+    """Wrap all methods that a class defines, as :func:`explain` does."""
     if PLANS_QUERIES:
         for name, value in list(vars(kind).items()):
             if isinstance(value, FunctionType):
-                setattr(kind, name, explained(value))
+                setattr(kind, name, explain(value))
 
 
 @cache
-def _wrapped(function: Callable[..., Any]) -> Any:
+def _wrap(function: Callable[..., Any]) -> Any:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -1,7 +1,7 @@
-"""Polynomials over fields, lazy on Dask, by :mod:`.fields.polynomials` and its neighbours.
+"""Polynomials over fields, lazy on Dask, by :mod:`.fields.polynomials` and related modules.
 
-Coefficients lie along the last axis, which becomes one chunk; all others, the batch, are in any chunks and
-broadcast. Chunks of two operands go together with their last axes side by side.
+Coefficients are along the last axis, which becomes one chunk; the other axes, the batch, may have any chunks
+and broadcast. Chunks of two operands are matched with an axis of coefficients for each.
 """
 
 from collections.abc import Callable
@@ -13,20 +13,20 @@ from rnsdask.backend import Array
 from rnsdask.core import rows
 from rnsdask.fields import polynomial_values, power_series, rational_functions
 from rnsdask.fields.system import FiniteFields
-from rnsdask.lazy.chunks import as_lazy, rechunked
-from rnsdask.lazy.map import map_chunks, unified
+from rnsdask.lazy.chunks import as_lazy, rechunk
+from rnsdask.lazy.map import map_chunks, unify_chunks
 from rnsdask.lazy.matrices import numbers_like
 from rnsdask.lazy.operands import Operand, broadcast_shape
 from rnsdask.lazy.widening import arrays_alike
 
 
 def polynomials_alike(name: str, *operands: Operand, axes: int = 1) -> tuple[Any, ...]:
-    """Bring operands that are polynomials, whose coefficients have so many axes, into one system.
+    """Convert polynomials, with `axes` axes of coefficients, to a common system.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`.arrays_alike`; or if there are no coefficients, or other axes do not broadcast.
+        As :func:`.arrays_alike`, or if there are no coefficients, or other axes do not broadcast.
     """
     arrays = arrays_alike(name, *operands, row=rows.poly_divmod)
     for x in arrays:
@@ -38,23 +38,23 @@ def polynomials_alike(name: str, *operands: Operand, axes: int = 1) -> tuple[Any
     return arrays
 
 
-def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
-    """Words (rows, *batch, A, 1) and (rows, *batch, 1, C) of two arrays; if lazy, the chunks of the batch.
+def pair_words(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
+    """Return words (rows, *batch, A, 1) and (rows, *batch, 1, C) of two arrays, with matching chunks.
 
-    With two axes of coefficients there are four in the place of A and C. They are one chunk each.
+    Two axes of coefficients become four instead of A and C. Each has one chunk.
     """
     ndim = max(f.words.ndim, g.words.ndim) - axes
     one, every = (None,) * axes, (slice(None),) * axes
     parts = []
     for words, last in ((f.words, every + one), (g.words, one + every)):
         if isinstance(words, da.Array):
-            words = rechunked(words, dict.fromkeys(range(words.ndim - axes, words.ndim), -1))
+            words = rechunk(words, dict.fromkeys(range(words.ndim - axes, words.ndim), -1))
         own = words.ndim - axes
         parts.append(words[(slice(None), *(None,) * (ndim - own), *(slice(None),) * (own - 1), *last)])
     if not any(isinstance(part, da.Array) for part in parts):
         return parts[0], parts[1], None
     along = tuple(range(ndim + 2 * axes))
-    (x, y), found = unified(list(map(as_lazy, parts)), (along, along))
+    (x, y), found = unify_chunks(list(map(as_lazy, parts)), (along, along))
     return x, y, tuple(found[axis] for axis in along[1:ndim])
 
 
@@ -68,11 +68,11 @@ def map_pairs(
     /,
     **options: Any,
 ) -> Any:
-    """Words (rows, *batch, length) that a function gives of the chunks of two arrays.
+    """Apply a function to the chunks of two arrays: words (rows, *batch, length).
 
-    If it is `located`, it is also called with ``place=``, the :class:`.Place` of its chunk.
+    With `located` it is also called with ``place=``, the :class:`.Place` of its chunk.
     """
-    x, y, batch = side_by_side(f, g)
+    x, y, batch = pair_words(f, g)
     chunks = None if batch is None else (*batch, (1,), (length,))
     token = f"poly-{options.get('operation', function.__name__)}"
     how: dict[str, Any] = {"rows": rows, "chunks": chunks, "token": token, "located": located}
@@ -84,19 +84,19 @@ def _pair_block(x: Array, y: Array, *, of_pair: Callable[..., Array], **options:
 
 
 def one_chunk(f: Any) -> Any:
-    """Words with the axis of coefficients in one chunk."""
-    return rechunked(f.words, {f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
+    """Return words with the axis of coefficients in one chunk."""
+    return rechunk(f.words, {f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
 
 
 def map_each(function: Callable[..., Any], f: Any, length: int, rows: int | None, /, **options: Any) -> Any:
-    """Words (rows, *batch, length) that a function gives of the chunks of an array."""
+    """Apply a function to the chunks of an array: words (rows, *batch, length)."""
     words = one_chunk(f)
     chunks = (*words.chunks[1:-1], (length,)) if isinstance(words, da.Array) else None
     return map_chunks(function, words, rows=rows, chunks=chunks, **options)
 
 
 def point_count(name: str, points: Any, values: Any) -> int:
-    """Count points; ValueError unless there are as many values."""
+    """Return the number of points; ValueError unless there are as many values."""
     if points.words.shape[-1] != values.words.shape[-1]:
         shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
         raise ValueError(f"{name} takes as many values as points along the last axis, got shapes {shapes}")
@@ -107,7 +107,7 @@ def point_count(name: str, points: Any, values: Any) -> int:
 
 
 def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
-    """Resultants of polynomials in one variable: a FieldArray, of one pair an integer."""
+    """Resultants of polynomials in one variable: a FieldArray, or an integer for one pair."""
     if variables != 1:
         raise TypeError("resultant takes integers in two variables, got elements of fields")
     how: dict[str, Any] = {"operation": rows.resultants.name, "system": f.system}
@@ -115,7 +115,7 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
 
 
 def discriminant(f: Any) -> Any:
-    """Discriminants: a FieldArray, of one polynomial an integer."""
+    """Discriminants: a FieldArray, or an integer for one polynomial."""
     how: dict[str, Any] = {"operation": rows.discriminants.name, "system": f.system}
     return numbers_like(f, map_each(_values, f, 1, f.system.rows, **how)[..., 0])
 
@@ -128,8 +128,8 @@ def common_divisor(f: Any, g: Any) -> Any:
     )
 
 
-def divided(f: Any, g: Any) -> tuple[Any, Any]:
-    """Quotients and remainders."""
+def divide(f: Any, g: Any) -> tuple[Any, Any]:
+    """Quotients and remainders of polynomials."""
     first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
     how: dict[str, Any] = {"operation": rows.divided.name, "system": f.system}
     packed = map_pairs(_polynomials, f, g, first + second, f.system.rows, **how)
@@ -195,7 +195,7 @@ def exp_series(f: Any, *, length: int) -> Any:
 def _of_pairs(
     function: Callable[..., Any], f: Any, g: Any, length: int, located: bool = True, /, **options: Any
 ) -> Any:
-    """Elements (*batch, length) that a function of chunks of any fields gives of two arrays."""
+    """Apply a function of chunks over any fields to two arrays: elements (*batch, length)."""
     words = map_pairs(function, f, g, length, f.system.rows, located, fields=f.system, **options)
     return numbers_like(f, words)
 
@@ -203,14 +203,14 @@ def _of_pairs(
 def _of_series(
     name: str, function: Callable[..., Any], f: Any, length: int, located: bool = True, **options: Any
 ) -> Any:
-    """So many coefficients that a function of chunks of any fields gives of series."""
+    """Apply a function of chunks over any fields to series; returns `length` coefficients."""
     how: dict[str, Any] = {"fields": f.system, "token": f"poly-{name}", "located": located, **options}
     return numbers_like(f, map_each(function, f, length, f.system.rows, length=length, **how))
 
 
 def _check_characteristic(name: str, fields: FiniteFields, length: int) -> None:
-    """Raise ValueError if integers below a length are 0 in a field, for a function divides by them."""
-    least = min(fields.residue_moduli or (length,))  # Fermat primes are longer than any series
+    """Raise ValueError if a function would divide by 0: by an integer below `length` in a field."""
+    least = min(fields.residue_moduli or (length,))  # Fermat primes exceed the length of any series
     if least < length:
         raise ValueError(
             f"{name} of {length} coefficients divides by 1 to {length - 1}, but {least} is 0 modulo {least}; "

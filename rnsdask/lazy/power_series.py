@@ -1,4 +1,4 @@
-"""Power series, and powers and compositions of polynomials, of any system whose table has them."""
+"""Power series, and powers and compositions of polynomials, for every system that has the rows."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def derivative(f: N, *, overflow: Overflow | None = None) -> N: ...
 @overload
 def derivative(f: N, *, overflow: Flag) -> Flagged[N]: ...
 def derivative(f: N, *, overflow: Overflow | Flag | None = None) -> N | Flagged[N]:
-    """Derivatives of polynomials.
+    """Differentiate polynomials.
 
     Parameters
     ----------
     f : FieldArray, RNSArray, IntervalRNSArray or PositionalArray, shape (..., A)
         Coefficients, ascending.
     overflow : {"raise", "wrap", "flag", "extend"}, optional
-        As in :func:`.multiply`, for coefficient k is multiplied by k.
+        As in :func:`.multiply`; coefficient k is multiplied by k.
 
     Returns
     -------
@@ -61,14 +61,14 @@ def inverse_series(f: IntegerArray, length: SupportsIndex | None = None) -> Plai
 def inverse_series(
     f: FieldArray | IntegerArray, length: SupportsIndex | None = None
 ) -> FieldArray | PlainArray[np.object_]:
-    """Inverses of power series: the first coefficients of 1 / f.
+    """Invert power series: the first coefficients of 1 / f.
 
     Parameters
     ----------
     f : FieldArray, RNSArray or IntervalRNSArray, shape (..., A)
-        Coefficients, ascending. Those that it has not are 0.
+        Coefficients, ascending; later ones are 0.
     length : int, optional
-        How many coefficients are wanted; without it A.
+        Number of coefficients; by default A.
 
     Returns
     -------
@@ -80,18 +80,16 @@ def inverse_series(
     Raises
     ------
     ZeroDivisionError
-        If a constant term is 0 in a field; it names its index and the prime. On Dask when it is computed.
+        If a constant term is 0 in a field; it names the index and the prime. On Dask when it is computed.
     NumberError
-        If a constant term of integers is neither 1 nor -1, for then the inverse is not of integers; it is a
-        ValueError. On Dask when it is computed.
+        If an integer constant term is neither 1 nor -1: the inverse would not have integer coefficients. It
+        is a ValueError. On Dask when it is computed.
     TypeError, ValueError
         If `f` is not such an array, has no coefficients, or `length` is less than 1.
 
-    Notes
-    -----
-    Integers with coefficients up to A have inverses with coefficients up to (1 + A)**(length - 1): as many
-    primes are taken as this needs. Where a better bound is known, it is quicker over `PrimeFields` of as many
-    primes, and ``lift(signed=True)`` makes integers.
+    Notes ----- Inverses of series with integer coefficients up to A have coefficients up to (1 + A)**(length
+    - 1); this determines the number of primes used. If you know a better bound, `PrimeFields` of fewer primes
+    and ``lift(signed=True)`` are faster.
     """
     return _of_series(rows.inverse_series, f, length)
 
@@ -105,12 +103,12 @@ def log_series(
 def log_series(
     f: FieldArray | IntegerArray, length: SupportsIndex | None = None
 ) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
-    """Logarithms of power series whose constant term is 1: the first coefficients.
+    """Compute logarithms of power series with constant term 1: the first coefficients.
 
     Parameters
     ----------
     f, length
-        As in :func:`inverse_series`. Primes of fields are at least `length`.
+        As in :func:`inverse_series`. Primes of fields must be at least `length`.
 
     Returns
     -------
@@ -118,14 +116,14 @@ def log_series(
         For a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., length) and (...)
         For integers: Python ints, whose quotients are the coefficients. Each series has one denominator, the
-        least, positive; it divides the least common multiple of 1 to length - 1.
+        least positive one; it divides the least common multiple of 1 to length - 1.
 
     Raises
     ------
     NumberError
-        If a constant term is not 1; it names its index. On Dask when it is computed.
+        If a constant term is not 1; it names the index. On Dask when it is computed.
     TypeError, ValueError
-        As in :func:`inverse_series`; ValueError if a prime is less than `length`, for coefficient k is
+        As in :func:`inverse_series`; ValueError if a prime is less than `length`, because coefficient k is
         divided by k.
     """
     return _of_series(rows.log_series, f, length)
@@ -140,7 +138,7 @@ def exp_series(
 def exp_series(
     f: FieldArray | IntegerArray, length: SupportsIndex | None = None
 ) -> FieldArray | tuple[PlainArray[np.object_], PlainArray[np.object_]]:
-    """Exponentials of power series whose constant term is 0: the first coefficients.
+    """Compute exponentials of power series with constant term 0: the first coefficients.
 
     Parameters
     ----------
@@ -152,12 +150,12 @@ def exp_series(
     FieldArray, shape (..., length)
         For a FieldArray; lazy if it is.
     numerators, denominators : object arrays, shapes (..., length) and (...)
-        Of integers, as of :func:`log_series`; a denominator divides the factorial of length - 1.
+        For integers, as from :func:`log_series`; a denominator divides the factorial of length - 1.
 
     Raises
     ------
     NumberError
-        If a constant term is not 0; it names its index. On Dask when it is computed.
+        If a constant term is not 0; it names the index. On Dask when it is computed.
     TypeError, ValueError
         As in :func:`log_series`.
     """
@@ -173,24 +171,24 @@ def compose(
 def compose(
     f: FieldArray | IntegerArray, g: FieldArray | IntegerArray | Integers, length: SupportsIndex | None = None
 ) -> FieldArray | PlainArray[np.object_]:
-    """Compositions f(g(x)) of polynomials.
+    """Compose polynomials: f(g(x)).
 
     Parameters
     ----------
     f, g : FieldArray, RNSArray or IntervalRNSArray, shapes (..., A) and (..., C)
         Coefficients, ascending. The other axes broadcast.
     length : int, optional
-        How many coefficients are wanted, of the lowest degrees; without it all (A - 1) (C - 1) + 1.
+        Number of coefficients, from degree 0; by default all (A - 1) (C - 1) + 1.
 
     Returns
     -------
     FieldArray or object array, shape (..., length)
-        For integers Python ints of any size. Lazy if an operand is.
+        Python ints of any size for integers. Lazy if an operand is.
 
     Raises
     ------
     TypeError, ValueError
-        As in :func:`inverse_series`; or if fields, moduli sets or shapes do not fit.
+        As in :func:`inverse_series`, or if fields, moduli sets or shapes do not fit.
     """
     x, y = polynomials_alike("compose", f, g)
     full = (x.words.shape[-1] - 1) * (y.words.shape[-1] - 1) + 1
@@ -220,7 +218,7 @@ def power_mod(
     *,
     length: SupportsIndex | None = None,
 ) -> FieldArray | PlainArray[np.object_]:
-    """Powers of polynomials, modulo polynomials or as power series.
+    """Raise polynomials to a power, modulo polynomials or as power series.
 
     Parameters
     ----------
@@ -236,16 +234,18 @@ def power_mod(
     Returns
     -------
     FieldArray or object array, shape (..., max(C - 1, 1)) or (..., length)
-        For integers Python ints of any size. Lazy if an operand is.
+        Python ints of any size for integers. Lazy if an operand is.
 
     Raises
     ------
     ZeroDivisionError
-        If a modulus is 0 in a field; it names its index and the prime. On Dask when it is computed.
+        If a modulus is 0 in a field; it names the index and the prime. On Dask when it is computed.
     NumberError
-        If over the integers a leading coefficient is another one, or results may have more than 2**25 bits.
+        If over the integers a leading coefficient of `g` is not 1 or -1, or results may have more than 2**25
+        bits.
     TypeError, ValueError
-        As in :func:`compose`; if both or none of `g` and `length` are given, or `exponent` is negative.
+        As in :func:`compose`, or unless exactly one of `g` and `length` is given, or if `exponent` is
+        negative.
     """
     power = as_integer(exponent, "exponent")
     if power < 0:
@@ -263,7 +263,7 @@ def power_mod(
 
 
 def _of_series(row: Row[..., Any], f: Any, length: SupportsIndex | None) -> Any:
-    """Apply a row of series, which gives so many coefficients, or as many as there are."""
+    """Apply a row of series, with `length` coefficients, by default the number that `f` has."""
     (f,) = polynomials_alike(row.name, f)
     return apply_to_arrays(row.name, row, f, length=_checked_length(length, f.words.shape[-1]))
 

@@ -1,6 +1,6 @@
 """Products of all numbers of an array or along axes, exact: on Dask chunk by chunk, in a tree.
 
-Chunks of residues have :mod:`.rns.products`, those of positional numbers :mod:`.positional.arithmetic`.
+Chunks of residues use :mod:`.rns.products`, chunks of positional numbers :mod:`.positional.arithmetic`.
 """
 
 import math
@@ -23,15 +23,15 @@ from rnsdask.lazy.elementwise import apply
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.operands import Numbers, made_like
-from rnsdask.lazy.shape import along
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.operands import Numbers, make_like
+from rnsdask.lazy.shape import index_along
+from rnsdask.lazy.tree import check_sizes, combine_tree, put_in_box
 from rnsdask.rns.system import check_length
 from rnsdask.typing import SplitEvery
 
 
 def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str = "auto") -> Any:
-    """Product of all numbers, as :meth:`.RNSArray.prod` says."""
+    """Multiply all numbers, as :meth:`.RNSArray.prod`."""
     extend = extends(overflow, x)
     mode = "extend" if extend else overflow_mode(overflow, x.system)
     words, system = x.words, x.system
@@ -50,7 +50,7 @@ def prod(x: Numbers, overflow: str | None, split_every: SplitEvery, backend: str
 
 
 def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: SplitEvery) -> Any:
-    """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
+    """Multiply numbers along axes, which keep length 1, as :meth:`.RNSArray.prod`."""
     words, system = x.words, x.system
     if isinstance(words, da.Array):
         check_sizes(words)
@@ -59,7 +59,7 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
         if terms:
             check_length(terms * (system.known_magnitude.bit_length() - 1) + 1)
             return _grown_products(x, axes)
-        overflow = "raise"  # no factors give 1
+        overflow = "raise"  # the product without factors is 1
     mode = overflow_mode(overflow, system)
     bound = system.bound_of_products(terms)
     checked = "wrap" if bound is not None and mode == "raise" else mode
@@ -73,21 +73,21 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     else:
         factors = _axis_factors_block(words, axes=axes, **options)
     words = map_chunks(_finish_block, factors, rows=system.rows + (mode == "flag"), located=True, **options)
-    return made_like((x,), words, system.with_bound(bound), mode)
+    return make_like((x,), words, system.with_bound(bound), mode)
 
 
 def _grown_products(x: Any, axes: tuple[int, ...]) -> Any:
-    """Products along axes of numbers whose results extend: the first half times the second, again and again.
+    """Multiply along axes with results that extend, by multiplying halves of the axis repeatedly.
 
-    So all steps but the last are of numbers that are shorter than the result.
+    In all steps but the last, numbers are shorter than the result.
     """
     for axis in axes:
         single: list[Any] = []
         while (length := int(x.words.shape[1 + axis])) > 1:
             half = length // 2
             ends = (0, half, 2 * half, length)
-            parts = [x.words[along(axis, slice(*pair))] for pair in pairwise(ends)]
-            first, second, last = (made_like((x,), words, x.system, "raise") for words in parts)
+            parts = [x.words[index_along(axis, slice(*pair))] for pair in pairwise(ends)]
+            first, second, last = (make_like((x,), words, x.system, "raise") for words in parts)
             if length % 2:
                 single.append(last)
             x = apply(rows.multiply, first, second, overflow="extend")
@@ -115,9 +115,9 @@ def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
 
 
 def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
-    """Return the contribution of a chunk: :class:`.Factors`, or those of limbs (rows, 1), in NumPy.
+    """Return the contribution of a chunk: :class:`.Factors`, or limbs (rows, 1), in NumPy.
 
-    Where results extend, their product as a Python int.
+    If results extend, it is the product as a Python int.
     """
     if mode == "extend":
         integers = system.decode(as_matrix(words)).tolist()
@@ -125,7 +125,7 @@ def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
     return system.apply(rows.factors, words, mode=mode)
 
 
-def _combined(a: Any, b: Any, *, system: NumberSystem) -> Any:
+def _combine(a: Any, b: Any, *, system: NumberSystem) -> Any:
     return a * b if isinstance(a, int) else system.apply(rows.join_factors, a, b)
 
 
@@ -134,12 +134,12 @@ def _result(factors: Any, system: NumberSystem, mode: str) -> Any:
 
 
 def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str) -> np.ndarray[Any, Any]:
-    return boxed(_factors(to_backend(block, backend), system, mode), block.ndim)
+    return put_in_box(_factors(to_backend(block, backend), system, mode), block.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
-    factors = reduce(partial(_combined, system=system), blocks.flat)
-    return boxed(factors, blocks.ndim) if keepdims else factors
+    factors = reduce(partial(_combine, system=system), blocks.flat)
+    return put_in_box(factors, blocks.ndim) if keepdims else factors
 
 
 def _result_block(factors: Any, *, system: NumberSystem, mode: str) -> Any:

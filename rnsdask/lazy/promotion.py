@@ -1,4 +1,4 @@
-"""Arrays of residues brought to a common system, lazy on Dask (:mod:`rnsdask.rns.promotion`)."""
+"""Conversion of arrays of residues to a common system, lazy on Dask (:mod:`rnsdask.rns.promotion`)."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from rnsdask.rns.extend import holds_every_value
 from rnsdask.rns.system import RNS
 
 
-def in_system(x: Any, system: RNS) -> Any:
-    """An array of residues in another system, with a bound if one is known.
+def convert_to_system(x: Any, system: RNS) -> Any:
+    """Convert an array of residues to another system, with a bound if one is known.
 
-    RNSOverflowError if the system does not hold a number; if the array is lazy, when it is computed.
+    RNSOverflowError if the system does not hold a number; for a lazy array when it is computed.
     """
     own: RNS = x.system
     if own.same_numbers(system):
@@ -29,34 +29,34 @@ def in_system(x: Any, system: RNS) -> Any:
     if own.moduli.moduli[:count] == system.moduli.moduli and holds_every_value(own, system):
         return type(x)(_cut(x.words, count), target)
     options: dict[str, Any] = {"system": own, "target": system}
-    return type(x)(map_chunks(_converted, x.words, rows=count, located=True, **options), target)
+    return type(x)(map_chunks(_convert, x.words, rows=count, located=True, **options), target)
 
 
-def in_grown_system(x: Any, system: Any) -> Any:
-    """An array in a system of its kind, if one of both grows; else as it is."""
-    return in_system(x, system) if plan.meet_by_growth(system, x.system) else x
+def convert_to_grown(x: Any, system: Any) -> Any:
+    """Convert an array to a system of its kind, if one of both systems grows; else return it."""
+    return convert_to_system(x, system) if plan.meet_by_growth(system, x.system) else x
 
 
-def in_stored_system(array: Any, system: Any) -> Any:
-    """An array that grows, in the moduli of what it is appended to, which must hold its numbers."""
-    return in_system(array, system) if plan.is_appended_by_growth(array.system, system) else array
+def convert_to_stored(array: Any, system: Any) -> Any:
+    """Convert an array that grows to the moduli of the stored array, which must hold its numbers."""
+    return convert_to_system(array, system) if plan.is_appended_by_growth(array.system, system) else array
 
 
 def common_bound(a: Any, b: Any) -> RNS:
-    """The system of two arrays of the same moduli, with a bound for both."""
+    """Return the system of two arrays of the same moduli, with a bound for both."""
     bounds = [x.system.bound for x in (a, b)]
     system: RNS = a.system.with_bound(None if None in bounds else max(bounds))
     return system
 
 
-def _converted(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:
+def _convert(block: Array, *, system: RNS, target: RNS, place: Place) -> Array:
     return promotion.converted(block, system, target, place.flat_index)
 
 
-def fitted(x: Any) -> Any:
-    """An array with no more moduli than its bound needs, if its system grows.
+def fit(x: Any) -> Any:
+    """Remove the moduli that an array's bound does not need, if its system grows.
 
-    In memory the residues are copied, so that those left out take no memory.
+    In memory the residues are copied, so that the removed ones are freed.
     """
     system = plan.fitting_system(x.system)
     if system is x.system:
@@ -66,7 +66,7 @@ def fitted(x: Any) -> Any:
 
 
 def _cut(words: Any, count: int) -> Any:
-    """The first rows of words; of lazy ones in a task that others are fused with."""
+    """Return the first rows of words; for lazy words in a task that fuses with others."""
     if count == len(words):
         return words
     if isinstance(words, da.Array):

@@ -1,4 +1,4 @@
-"""Arrays whose chunks are computed a second time instead of being kept, for algorithms of several passes."""
+"""Arrays whose chunks are computed again instead of being kept, for algorithms of several passes."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -15,10 +15,10 @@ from rnsdask.lazy.planning import PLANS_QUERIES
 
 
 def recompute(words: da.Array, time: int = 0) -> da.Array:
-    """Return an equal array by :func:`dask.graph_manipulation.clone`: its tasks have keys of their own.
+    """Clone an array by :func:`dask.graph_manipulation.clone`, so that its tasks have keys of their own.
 
-    Each `time` has other keys. Chunks in memory, also those that a cluster holds, are shared. Where Dask's
-    arrays are expressions, which it cannot clone, this is the array itself.
+    Each `time` gives different keys. Chunks in memory, including a cluster's, are shared. If Dask's arrays
+    are expressions, which it cannot clone, return the array itself.
     """
     if PLANS_QUERIES:
         return words
@@ -37,9 +37,9 @@ def recompute(words: da.Array, time: int = 0) -> da.Array:
 
 
 class _Tasks(MaterializedLayer):
-    """A layer that clones tasks of every kind: Dask's own leaves the keys that Task objects name.
+    """A layer that clones tasks of every kind: Dask's own does not rename keys within Task objects.
 
-    As slicing and rechunking make such tasks, their sources would stay in memory (Dask's issue 12455).
+    Slicing and rechunking make such tasks, whose sources would stay in memory (Dask's issue 12455).
     """
 
     def clone(self, keys: set[Any], seed: Hashable, bind_to: Any = None) -> tuple[Layer, bool]:
@@ -61,5 +61,5 @@ def _is_data(layer: Layer) -> bool:
 
 
 def _is_task(value: Any) -> bool:
-    """Return whether a graph's value is yet to be computed: no chunk in memory, and no future."""
+    """Return whether a graph's value is a task to compute: neither a chunk in memory nor a future."""
     return istask(value) or bool(hasattr(value, "func") or getattr(value, "dependencies", ()))

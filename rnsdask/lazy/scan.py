@@ -14,35 +14,35 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.core.rows import Row
 from rnsdask.core.scan import Scan
-from rnsdask.lazy.chunks import rechunked
-from rnsdask.lazy.growing import grown, of_powers, of_sums
+from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.growing import extend_operands, range_of_powers, range_of_sums
 from rnsdask.lazy.map import map_chunks, reduce_chunks
-from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.operands import Numbers, make_like
 from rnsdask.lazy.recompute import recompute
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.tree import check_sizes, combine_tree, put_in_box
 from rnsdask.lazy.widening import by_table
 
 
 @by_table(rows.cumsum)
 def running_sums(x: Numbers, axis: int, backend: str) -> Any:
-    """Sums of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumsum` says."""
+    """Add all numbers up to each one along an axis, as :meth:`.IntegerArray.cumsum`."""
     terms = x.words.shape[1 + axis]
     if not math.isnan(terms):
-        (x,), _ = grown(lambda known: of_sums(known, int(terms)), None, x)
+        (x,), _ = extend_operands(lambda known: range_of_sums(known, int(terms)), None, x)
     bound = None if x.system.bound is None else x.system.bound * x.words.shape[1 + axis]
-    return _scanned(x, rows.cumsum, axis, backend, bound)
+    return _scan(x, rows.cumsum, axis, backend, bound)
 
 
 @by_table(rows.cumprod)
 def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) -> Any:
-    """Products of all numbers up to each one along an axis, as :meth:`.IntegerArray.cumprod` says."""
+    """Multiply all numbers up to each one along an axis, as :meth:`.IntegerArray.cumprod`."""
     terms = x.words.shape[1 + axis]
-    (x,), overflow = grown(lambda known: of_powers(known, int(terms)), overflow, x)
+    (x,), overflow = extend_operands(lambda known: range_of_powers(known, int(terms)), overflow, x)
     system, mode = x.system, overflow_mode(overflow, x.system)
     bound = system.bound_of_products(x.words.shape[1 + axis])
     needed = "wrap" if bound is not None and mode == "raise" else mode
     how = system.apply(rows.cumprod, axis=axis, mode=needed)
-    return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), mode)
+    return make_like((x,), scan(x.words, how, backend), system.with_bound(bound), mode)
 
 
 def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:
@@ -51,7 +51,7 @@ def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:
 
 
 def _extrema(x: Numbers, axis: int, backend: str, row: Row[..., Any]) -> Any:
-    return _scanned(x, row, axis, backend, x.system.bound)
+    return _scan(x, row, axis, backend, x.system.bound)
 
 
 _EXTREMA = {
@@ -60,17 +60,17 @@ _EXTREMA = {
 }
 
 
-def _scanned(x: Numbers, row: Row[..., Any], axis: int, backend: str, bound: int | None) -> Any:
+def _scan(x: Numbers, row: Row[..., Any], axis: int, backend: str, bound: int | None) -> Any:
     how = x.system.apply(row, axis=axis, line=x.words.ndim == 2)
-    return made_like((x,), scan(x.words, how, backend), x.system.with_bound(bound), "raise")
+    return make_like((x,), scan(x.words, how, backend), x.system.with_bound(bound), "raise")
 
 
 def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
-    """Running results of an array of residues (n, *shape), with the same chunks on Dask.
+    """Compute running results of an array of residues (n, *shape), with the same chunks on Dask.
 
-    There a pass reduces every chunk, on the processor that `backend` names, and one writes, where the chunks
-    are; the second alone where one chunk holds the axis. With the scan's mode ``"flag"`` there is one row
-    more.
+    On Dask, a first pass reduces every chunk, on the processor that `backend` names, and a second one
+    computes results, where the chunks are. If the axis has one chunk, the second pass suffices. The scan's
+    mode ``"flag"`` adds a row.
     """
     if not isinstance(words, da.Array):
         return how.results(words, None, ALONE)
@@ -81,28 +81,28 @@ def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
         return map_chunks(_scan_lone_block, words, located=True, **layout, how=how)
     name = type(how).__name__
     totals = reduce_chunks(_total_block, words, backend=backend, how=how)
-    # In a tree: with one task of all totals, Dask would run reads of overlapping chunks in a poor order.
+    # In a tree: if one task had all totals, Dask would run reads of overlapping chunks in a poor order.
     joined = combine_tree(totals, _join_totals, (how.axis + 1,), f"rns-{name}-totals")
     chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
     prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
-    pairs = (recompute(words), rechunked(prefixes, {how.axis + 1: 1}))
+    pairs = (recompute(words), rechunk(prefixes, {how.axis + 1: 1}))
     return map_chunks(_scan_block, *pairs, located=True, matched=True, **layout, how=how)
 
 
 def _total_block(block: Any, *, how: Scan[Any], backend: str) -> np.ndarray[Any, Any]:
-    """Box of a tuple of a chunk's total, None if it is empty."""
+    """Put a tuple of a chunk's total, or None if it is empty, into a box."""
     total = how.total(to_backend(block, backend)) if block.size else None
-    return boxed((total,), block.ndim)
+    return put_in_box((total,), block.ndim)
 
 
 def _join_totals(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
+    if blocks.size == 0:  # Dask tries functions on an empty array to learn the type of results
         return blocks
-    return boxed(tuple(chain.from_iterable(blocks.flat)), blocks.ndim)
+    return put_in_box(tuple(chain.from_iterable(blocks.flat)), blocks.ndim)
 
 
 def _prefixes(totals: np.ndarray[Any, Any], *, how: Scan[Any]) -> np.ndarray[Any, Any]:
-    """Boxes of the total of all chunks before each one along the axis; None for the first."""
+    """Return boxes of the total of all chunks before each one along the axis, or None for the first."""
     found = totals.item()
     before = np.empty(len(found), dtype=object)
     result = None

@@ -24,15 +24,15 @@ from rnsdask.lazy.operands import (
     integer_of,
     is_lazy_integer,
     is_number_array,
-    made_alike,
+    make_alike,
 )
 from rnsdask.lazy.ranks import places
-from rnsdask.lazy.sort import sorted_along
+from rnsdask.lazy.sort import sort_along
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.sort import taken
 from rnsdask.typing import Integer, Integers, PlainArray
 
-# What the row behind the words of a number that is looked for says of it.
+# Values of the row after the words of a wanted number.
 _INSIDE, _BELOW, _ABOVE = 0, 1, 2
 
 
@@ -54,12 +54,12 @@ def searchsorted(
     a : RNSArray or IntervalRNSArray
         Sorted numbers along one axis.
     v : array of numbers, int, or integers
-        What to insert: an array of the same kind, moduli and range; or integers of any size: one, which may
+        Values to insert: an array of the same kind, moduli and range, or integers of any size: one, which may
         be lazy, or nested lists or a NumPy array of them.
     side : {"left", "right"}
         Whether positions are before or after equal numbers.
     sorter : array of integers, shape (len(a),), optional
-        Indices that sort `a`, as :func:`.argsort` gives them.
+        Indices that sort `a`, as from :func:`.argsort`.
 
     Returns
     -------
@@ -71,8 +71,7 @@ def searchsorted(
     TypeError
         If `a` is not an array of numbers, or `v` is of another type.
     ValueError
-        If `a` has several axes, the side is another one, `sorter` has another shape, or moduli or ranges
-        differ.
+        If `a` has several axes, `side` is unknown, `sorter` has another shape, or moduli or ranges differ.
     """
     entry_of(rows.ordering, a, name="searchsorted")
     if side not in ("left", "right"):
@@ -83,13 +82,13 @@ def searchsorted(
         find_lengths(a)
     if is_number_array(v):
         check_one_kind(a, v, row=rows.ordering)
-        a, v = made_alike(a, v)
-    words = a.words if sorter is None else _in_order(a.words, sorter)
-    wanted, lengths, system = _wanted(v, a)
-    places = _over_chunks(words, wanted, system, side)
+        a, v = make_alike(a, v)
+    words = a.words if sorter is None else _reorder(a.words, sorter)
+    wanted, lengths, system = _encode_wanted(v, a)
+    places = _search_chunks(words, wanted, system, side)
     if lengths is None:
         places = places[0] if isinstance(places, da.Array) else int(places[0])
-    found: Integer | PlainArray[np.int64] = places if lengths is None else shaped(places, lengths)
+    found: Integer | PlainArray[np.int64] = places if lengths is None else reshape_values(places, lengths)
     return found
 
 
@@ -103,7 +102,7 @@ def isin(x: N, values: N | Integers, *, invert: bool = False) -> PlainArray[np.b
     values : array of numbers, int, or integers
         As :func:`searchsorted` takes them.
     invert : bool
-        Return where it is not among them instead.
+        Mark the numbers that are not among them instead.
 
     Returns
     -------
@@ -120,27 +119,27 @@ def isin(x: N, values: N | Integers, *, invert: bool = False) -> PlainArray[np.b
     if is_number_array(values):
         find_lengths(values)
         check_one_kind(x, values, row=rows.ordering)
-        x, values = made_alike(x, values)
-    looked_for, *_ = _wanted(x, x)
-    wanted, shape_of_values, system = _wanted(values, x)
+        x, values = make_alike(x, values)
+    looked_for, *_ = _encode_wanted(x, x)
+    wanted, shape_of_values, system = _encode_wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
         found = relate(x, "!=" if invert else "==", values)
         return found
     if not is_number_array(values):
-        wanted = wanted[:, wanted[-1] == _INSIDE]  # no number of the array equals another integer
-    ordered = sorted_along(wanted[:-1], system, 0)
-    found = shaped(_over_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
+        wanted = wanted[:, wanted[-1] == _INSIDE]  # integers out of range equal no number of the array
+    ordered = sort_along(wanted[:-1], system, 0)
+    found = reshape_values(_search_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
     found = ~found if invert else found
     return found
 
 
-def shaped(flat: Any, lengths: tuple[Any, ...]) -> Any:
-    """Plain values along one axis in the shape of numbers that they are of; the length may be unknown."""
+def reshape_values(flat: Any, lengths: tuple[Any, ...]) -> Any:
+    """Reshape plain values along one axis to the numbers' shape; the length may be unknown."""
     return shape.reshape(flat[None], lengths)[0] if len(lengths) > 1 else flat
 
 
-def _in_order(words: Any, sorter: Any) -> Any:
-    """The numbers in the order that indices give."""
+def _reorder(words: Any, sorter: Any) -> Any:
+    """Reorder the numbers by indices."""
     indices = sorter if hasattr(sorter, "dtype") else np.asarray(sorter)
     if indices.shape != words.shape[1:]:
         raise ValueError(f"sorter must have shape {words.shape[1:]}, as the array, got {indices.shape}")
@@ -149,14 +148,14 @@ def _in_order(words: Any, sorter: Any) -> Any:
     return indexing.select(words, indices)
 
 
-# ---- what is looked for ------------------------------------------------------------------------------------
+# ---- wanted numbers ----------------------------------------------------------------------------------------
 
 
-def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
-    """Values to look for in an array, restricted to those that it can hold, their shape, and their system.
+def _encode_wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
+    """Return the values to search in an array, their shape, and their system.
 
-    They are words (rows + 1, m), the last row `_INSIDE` or on which side of the range. The shape of an
-    integer alone is None.
+    Values are words (rows + 1, m); the last row is `_INSIDE` or the side of the range. The shape of a single
+    integer is None.
     """
     system = a.system
     if is_number_array(v):
@@ -189,7 +188,7 @@ def _integer_block(integer: Any, *, system: NumberSystem) -> Array:
 
 
 def _columns(values: list[int], system: NumberSystem) -> NDArray[np.uint32]:
-    """Words (rows + 1, m) of integers of any size: of those out of range, those of 0."""
+    """Encode integers of any size as words (rows + 1, m); those out of range become 0."""
     lowest, highest = system.known_range
     sides = [_BELOW if value < lowest else _ABOVE if value > highest else _INSIDE for value in values]
     inside = [0 if side else value for value, side in zip(values, sides, strict=True)]
@@ -200,8 +199,8 @@ def _columns(values: list[int], system: NumberSystem) -> NDArray[np.uint32]:
 # ---- chunk by chunk ----------------------------------------------------------------------------------------
 
 
-def _over_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
-    """Places of what is wanted in sorted words (rows, N), (m,); for ``"both"``, whether it is there."""
+def _search_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
+    """Find the positions (m,) of wanted numbers in sorted words (rows, N), for ``"both"`` if they occur."""
     if not isinstance(words, da.Array) and not isinstance(wanted, da.Array):
         return _search_block(words, wanted, system, side)
     dtype = np.bool_ if side == "both" else np.int64
@@ -221,7 +220,7 @@ def _over_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> An
         meta=np.empty_like(meta_of(words), shape=(0, 0), dtype=dtype, order="C"),
         token="rns-search",
     )
-    # A number's place is that in each chunk, added up.
+    # A number's position is the sum of its positions in all chunks.
     return found.any(axis=0) if side == "both" else found.sum(axis=0, dtype=np.int64)
 
 
@@ -230,7 +229,7 @@ def _search_blocks(words: list[Any], wanted: list[Any], *, system: NumberSystem,
 
 
 def _search_block(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
-    # Integers that a caller gave may be NumPy's beside chunks of CuPy.
+    # Wanted integers may be NumPy's while chunks are CuPy's.
     if "cuda" in (backend_name(words), backend_name(wanted)):
         words, wanted = to_backend(words, "cuda"), to_backend(wanted, "cuda")
     numbers = wanted[:-1]

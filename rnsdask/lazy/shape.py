@@ -1,8 +1,8 @@
-"""Shapes of arrays of numbers: NumPy's functions of shape, applied behind the axis of the words.
+"""Shapes of arrays of numbers: NumPy's functions of shape, applied after the axis of the words.
 
-Words are (rows, *shape), NumPy's, CuPy's or Dask's; all arguments are those of an array of `shape`. NumPy
-itself checks them, on a model of that shape which takes no memory, and so counts the user's axes. Eager
-results are views where NumPy's are.
+Words are (rows, *shape), of NumPy, CuPy or Dask; all arguments refer to an array of `shape`. NumPy itself
+checks them, on a model of that shape without memory, and so counts the user's axes. In memory, results are
+views if NumPy's are.
 """
 
 import math
@@ -26,18 +26,18 @@ from rnsdask.core.ways import must
 from rnsdask.lazy import indexing
 from rnsdask.lazy.chunks import as_lazy, by_tasks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import on_one_processor, with_axes
+from rnsdask.lazy.operands import bring_to_one_processor, with_axes
 
 _WHOLE = slice(None)
 
 
 def model(shape: tuple[Any, ...]) -> NDArray[np.int8]:
-    """An array of this shape for NumPy to check arguments on; an unknown length counts as not 1."""
+    """Make an array of a shape for NumPy to check arguments on; an unknown length counts as not 1."""
     return np.broadcast_to(np.int8(0), tuple(2 if np.isnan(length) else int(length) for length in shape))
 
 
 def reshape(words: Any, shape: Any) -> Any:
-    """Give another shape in C order, as ``numpy.reshape``; ValueError if the sizes differ."""
+    """Change the shape in C order, as ``numpy.reshape``; ValueError if the sizes differ."""
     if any(abs(as_integer(length, "shape")) >= 2**63 for length in np.ravel(np.array(shape, dtype=object))):
         raise ValueError(f"numbers of shape {words.shape[1:]} do not fill the shape {brief(shape)}")
     new = (words.shape[0], *model(words.shape[1:]).reshape(shape).shape)
@@ -46,7 +46,7 @@ def reshape(words: Any, shape: Any) -> Any:
     with by_tasks(words):
         try:
             return words.reshape(new)
-        except NotImplementedError:  # Dask merges and splits axes, but does not do both to the same ones
+        except NotImplementedError:  # Dask merges and splits axes, but not both on the same axes
             return words.reshape((new[0], -1)).reshape(new)
 
 
@@ -69,7 +69,7 @@ def swapaxes(words: Any, axis1: SupportsIndex, axis2: SupportsIndex) -> Any:
 
 
 def squeeze(words: Any, axis: Any) -> Any:
-    """Remove axes of length 1, as ``numpy.squeeze``; no axis of numbers is left if all have length 1."""
+    """Remove axes of length 1, as ``numpy.squeeze``; only the axis of words is left if all have length 1."""
     lengths = words.shape[1:]
     if axis is None:
         axes = tuple(k for k, length in enumerate(lengths) if length == 1)
@@ -86,17 +86,17 @@ def expand_dims(words: Any, axis: Any) -> Any:
     return words[(_WHOLE, *(None if k in axes else _WHOLE for k in range(count)))]
 
 
-def joined(parts: Sequence[Any], axis: int) -> Any:
-    """Words that fit one another, along an axis of the numbers; lazy if some are."""
+def join(parts: Sequence[Any], axis: int) -> Any:
+    """Join words along an axis of the numbers; lazy if some are."""
     if any(isinstance(words, da.Array) for words in parts):
-        parts = on_one_processor([as_lazy(words) for words in parts])
+        parts = bring_to_one_processor([as_lazy(words) for words in parts])
         with by_tasks(*parts):
             return da.concatenate(parts, axis + 1)
     return np.concatenate(parts, axis + 1)
 
 
-def along(axis: int, part: Any) -> tuple[Any, ...]:
-    """An index of words that selects a part of one axis of the numbers."""
+def index_along(axis: int, part: Any) -> tuple[Any, ...]:
+    """Return an index of words that selects a part of one axis of the numbers."""
     return (*(_WHOLE,) * (axis + 1), part)
 
 
@@ -108,7 +108,7 @@ def flip(words: Any, axis: Any) -> Any:
 
 
 def roll(words: Any, shift: Any, axis: Any) -> Any:
-    """Shift numbers cyclically, as ``numpy.roll``; TypeError if a shift is no integer."""
+    """Shift numbers cyclically, as ``numpy.roll``; TypeError if a shift is not an integer."""
     if axis is None:
         return reshape(roll(reshape(words, -1), shift, 0), words.shape[1:])
     axes = axis_indices(axis, words.ndim - 1, allow_duplicate=True)
@@ -135,19 +135,19 @@ def take(words: Any, indices: Any, axis: SupportsIndex | None) -> Any:
 
 
 def repeat(words: Any, repeats: Any, axis: SupportsIndex | None) -> Any:
-    """Repeat numbers, as ``numpy.repeat``; TypeError if a count is no integer."""
+    """Repeat numbers, as ``numpy.repeat``; TypeError if a count is not an integer."""
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
     axis = axis_index(axis, words.ndim - 1)
     length, counts = words.shape[axis + 1], np.asarray(repeats)
-    if counts.dtype.kind == "f":  # as NumPy takes Python ints of different lengths
+    if counts.dtype.kind == "f":  # NumPy makes floats of Python ints of different lengths
         counts = np.array(repeats, dtype=object)
     if counts.size and counts.dtype.kind not in "biuO":
         raise TypeError(f"repeats must be integers, got {counts.dtype}")
-    if counts.dtype == object:  # long integers, as Python's
+    if counts.dtype == object:  # Python ints too long for machine integers
         counts = np.vectorize(lambda count: as_integer(count, "repeats"), otypes=[object])(counts)
     if length and counts.size and counts.min() < 0:
         raise ValueError(f"repeats must not be negative, got {brief(repeats)}")
-    # On Dask one count makes each chunk longer; several are an index in memory.
+    # On Dask a single count makes each chunk longer; several become an index in memory.
     total = int(counts.sum(dtype=object)) * (length if counts.size == 1 else 1)
     if not isinstance(words, da.Array):
         need = words.nbytes // max(length, 1) * total
@@ -159,13 +159,13 @@ def repeat(words: Any, repeats: Any, axis: SupportsIndex | None) -> Any:
     if isinstance(words, np.ndarray):
         return np.repeat(words, repeats, axis + 1)
     if isinstance(words, da.Array) and counts.size == 1 and length:
-        np.repeat(np.empty(0), counts)  # NumPy's check
+        np.repeat(np.empty(0), counts)  # raises NumPy's errors
         return da.repeat(words, int(counts.item()), axis + 1)
     return take(words, np.repeat(np.arange(length), repeats), axis)
 
 
 def broadcast_to(words: Any, shape: Any) -> Any:
-    """Broadcast to a shape, as ``numpy.broadcast_to``; on Dask chunks of new lengths stay below 64 MiB."""
+    """Broadcast to a shape, as ``numpy.broadcast_to``; on Dask, chunks of new axes stay below 64 MiB."""
     lengths = [as_integer(length, "shape") for length in (shape if np.iterable(shape) else (shape,))]
     size = math.prod(lengths) * (1 if isinstance(words, da.Array) else words.dtype.itemsize * len(words))
     if size >= 2**63:
@@ -192,7 +192,7 @@ def _chunks_of(length: int, most: int) -> tuple[int, ...]:
 
 
 def _check_count(chunks: Sequence[tuple[int, ...]]) -> None:
-    """Raise JobError if Dask's graph of so many chunks would not fit into memory."""
+    """Raise JobError if Dask's graph of these chunks would not fit into memory."""
     check_graph(math.prod(map(len, chunks)), f"an array of shape {tuple(map(sum, chunks[1:]))}")
 
 
@@ -209,18 +209,18 @@ def tile(words: Any, reps: Any) -> Any:
     joins = math.prod(max(count, 1) for count in counts)
     check_graph(math.prod(words.numblocks) * joins, f"an array of shape {words.shape[1:]}, tiled {counts}")
     for axis, count in enumerate(counts):
-        words = joined([words] * count, axis) if count else words[along(axis, slice(0))]
+        words = join([words] * count, axis) if count else words[index_along(axis, slice(0))]
     return words
 
 
 def pad_widths(pad_width: Any, words: Any) -> list[tuple[int, int]]:
-    """The widths before and after each axis of numbers, given as ``numpy.pad`` takes them.
+    """Return the widths before and after each axis of numbers, for an argument of ``numpy.pad``.
 
-    JobError if the result of words in memory would not fit there.
+    JobError if the result of words in memory would not fit into memory.
     """
     if np.asarray(pad_width).dtype.kind not in "iufO":
         raise TypeError(f"pad_width must be integers, got {np.asarray(pad_width).dtype}")
-    # NumPy takes Python ints of different lengths for floats, and long ones for objects.
+    # NumPy makes floats of Python ints of different lengths, and objects of long ones.
     widths = np.array(pad_width, dtype=object)
     for index, width in np.ndenumerate(widths):
         widths[index] = as_integer(width, "pad_width")
@@ -238,7 +238,7 @@ _REPEATING = ("edge", "reflect", "symmetric", "wrap")
 
 
 def repeated_places(mode: str, length: int, sides: tuple[int, int]) -> Iterator[NDArray[np.int64]]:
-    """The places along an axis whose numbers ``numpy.pad`` repeats in a mode, before it and after it."""
+    """Return the positions along an axis that ``numpy.pad`` repeats before and after it in a mode."""
     if mode not in _REPEATING:
         raise ValueError(
             must("mode", f"be 'constant', {', '.join(map(repr, _REPEATING))}, got {brief(mode)}")
@@ -251,46 +251,46 @@ def repeated_places(mode: str, length: int, sides: tuple[int, int]) -> Iterator[
         elif mode == "wrap":
             yield places % max(length, 1)
         else:
-            # There and back: place p is that of last - p too, and the mirror of "reflect" repeats no end.
+            # There and back: position p equals last - p, and the mirror of "reflect" repeats neither end.
             last, period = (2 * length - 2,) * 2 if mode == "reflect" else (2 * length - 1, 2 * length)
             turned = places % max(period, 1)
             yield np.minimum(turned, last - turned)
 
 
 def pad(words: Any, widths: Sequence[tuple[int, int]], column: Any) -> Any:
-    """Put one number, a column (rows, 1, ..., 1), around the numbers; on Dask in chunks as long as theirs."""
+    """Surround the numbers by one number, a column (rows, 1, ..., 1); on Dask in chunks of their lengths."""
     for axis, sides in enumerate(widths):
-        before, after = ([_filled(words, axis, width, column)] if width else [] for width in sides)
-        words = joined([*before, words, *after], axis)
+        before, after = ([_fill_width(words, axis, width, column)] if width else [] for width in sides)
+        words = join([*before, words, *after], axis)
     return words
 
 
-def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
-    """One number in the shape of words, but for the width along an axis of the numbers."""
+def _fill_width(words: Any, axis: int, width: int, column: Any) -> Any:
+    """Fill the words' shape, but with a width along one axis of the numbers, with one number."""
     shape = (*words.shape[: axis + 1], width, *words.shape[axis + 2 :])
     if not isinstance(words, da.Array):
         return np.broadcast_to(np.asarray(column, like=words), shape)
     own = words.chunks
     chunks = (*own[: axis + 1], _chunks_of(width, max(own[axis + 1]) or width), *own[axis + 2 :])
     _check_count(chunks)
-    return filled_chunks(words, column, shape, chunks)
+    return fill_chunks(words, column, shape, chunks)
 
 
-def filled(words: Any, column: Any) -> Any:
-    """One number, a column (rows, 1, ..., 1), in the shape of words and their chunks; in memory as a view.
+def fill(words: Any, column: Any) -> Any:
+    """Fill the shape and chunks of words with one number, a column (rows, 1, ..., 1); in memory a view.
 
-    On the processor of the words. Lazy if one of both is.
+    On the processor of the words. Lazy if the words or the column are.
     """
     shape = (len(column), *words.shape[1:])
     if not isinstance(column, da.Array) and not isinstance(words, da.Array):
         return np.broadcast_to(np.asarray(column, like=words), shape)
     words = as_lazy(words)
     chunks = ((len(column),), *words.chunks[1:])
-    return filled_chunks(words, column, shape, chunks)
+    return fill_chunks(words, column, shape, chunks)
 
 
-def filled_chunks(words: da.Array, column: Any, shape: tuple[int, ...], chunks: Sequence[Any]) -> da.Array:
-    """Repeat a column of words in any shape and chunks, on the processor of the chunks of other words."""
+def fill_chunks(words: da.Array, column: Any, shape: tuple[int, ...], chunks: Sequence[Any]) -> da.Array:
+    """Fill any shape and chunks with a column of words, on the processor of other words' chunks."""
     meta = meta_from_array(words)
     options: dict[str, Any] = {"rows": len(column), "dtype": words.dtype, "like": meta}
     moved = map_chunks(to_backend, as_lazy(column), backend=backend_beside(meta), **options)
@@ -308,7 +308,7 @@ def split(words: Any, indices_or_sections: Any, axis: SupportsIndex) -> list[Any
     else:
         sections = operator.index(indices_or_sections)
         places = [length // sections * k for k in range(sections + 1)]
-    # By the rules of the numbers' indices, for Dask reads some bounds of slices otherwise.
+    # By the rules for indices of numbers: Dask reads some bounds of slices differently.
     slices = (slice(start, stop) for start, stop in pairwise(places))
     return [indexing.select(words, (*(_WHOLE,) * axis, part)) for part in slices]
 

@@ -16,11 +16,11 @@ from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import ranks, shape
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.convert import to_ints
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.operands import N, Numbers, find_lengths, made_like
+from rnsdask.lazy.operands import N, Numbers, find_lengths, make_like
 from rnsdask.lazy.ranks import sorted_indices
 from rnsdask.rns.sort import positions, taken
 from rnsdask.typing import Axis, PlainArray, Rational
@@ -34,13 +34,13 @@ def sort(x: N, axis: SupportsIndex | None = -1) -> N:
     x : RNSArray or IntervalRNSArray
         The numbers.
     axis : int, optional
-        The axis; with None the array is sorted as its ``ravel()``.
+        The axis; with None the array is flattened first.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. One of one axis keeps its chunks, and an array of many chunks is computed, or read,
-        several times (docs/operations.md, "Order"). Along one of several axes, a chunk has whole lines.
+        Lazy if `x` is. An array of one axis keeps its chunks, and if there are many is computed or read
+        several times (docs/operations.md, "Order"). With several axes, a chunk of the result has whole lines.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def sort(x: N, axis: SupportsIndex | None = -1) -> N:
     ValueError
         AxisError, a ValueError, if the axis is out of range.
     """
-    words, axis = _along("sort", x, axis)
-    found: N = made_like((x,), sorted_along(words, x._measured_system(), axis), x.system, "raise")
+    words, axis = _words_and_axis("sort", x, axis)
+    found: N = make_like((x,), sort_along(words, x._measured_system(), axis), x.system, "raise")
     return found
 
 
@@ -65,7 +65,7 @@ def argsort(
     Parameters
     ----------
     x, axis
-        As :func:`sort` takes them.
+        As in :func:`sort`.
     stable : bool, optional
         Ignored: each sort is stable. NumPy passes it.
 
@@ -79,13 +79,13 @@ def argsort(
     TypeError, ValueError
         As :func:`sort`.
     """
-    words, axis = _along("argsort", x, axis)
-    found: PlainArray[np.int64] = sorted_along(words, x._measured_system(), axis, indices=True)
+    words, axis = _words_and_axis("argsort", x, axis)
+    found: PlainArray[np.int64] = sort_along(words, x._measured_system(), axis, indices=True)
     return found
 
 
 def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
-    """How often the chunks of a lazy array are read to be sorted, and how many numbers wait for others."""
+    """Return how often sorting reads a lazy array's chunks, and how many numbers wait for others."""
     count, length = x.words.numblocks[1 + axis_index(axis, x.ndim)], x.words.chunksize[-1]
     if x.ndim > 1 or count < 2:
         return 1, 0
@@ -94,8 +94,8 @@ def passes_and_waiting(x: Any, axis: int) -> tuple[int, int]:
     return 1 + (math.ceil(count / together) if together < count else 0), parts
 
 
-def _along(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
-    """The words to sort, and the axis of the numbers to sort along, from 0."""
+def _words_and_axis(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]:
+    """Return the words to sort, and the axis of the numbers to sort along, from 0."""
     entry_of(rows.ordering, x, name=function)
     find_lengths(x)
     words = x.words
@@ -104,15 +104,15 @@ def _along(function: str, x: Any, axis: SupportsIndex | None) -> tuple[Any, int]
     return words, axis_index(axis, words.ndim - 1)
 
 
-def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = False) -> Any:
-    """Words sorted along an axis of the numbers, or the indices that do so."""
+def sort_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = False) -> Any:
+    """Sort words along an axis of the numbers, or return the indices that sort them."""
     if isinstance(words, da.Array) and words.numblocks[1 + axis] > 1:
         if words.ndim == 2:
             packed = ranks.sorted_words(words, system)
             if indices:
                 return map_chunks(_index_block, packed, dtype=np.int64)
             return map_chunks(_number_block, packed, rows=system.rows, dtype=system.word_dtype)
-        words = rechunked(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
+        words = rechunk(words, {k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
     options: dict[str, Any] = {"system": system, "axis": axis}
     if indices:
         return map_chunks(_argsort_block, words, dtype=np.int64, **options)
@@ -145,22 +145,22 @@ def median(x: Numbers, axis: Axis | None = None, *, keepdims: bool = False) -> P
 def median(
     x: Numbers, axis: Axis | None = None, *, keepdims: bool = False
 ) -> Rational | PlainArray[np.object_]:
-    """The median of all numbers or along axes, exact, as ``numpy.median``.
+    """Exact median of all numbers or along axes, as ``numpy.median``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The numbers.
     axis : int or tuple of int, optional
-        The axes; all without it.
+        The axes; all by default.
     keepdims : bool
         Keep these axes, with length 1.
 
     Returns
     -------
     int or fractions.Fraction, or object array of them
-        For an even count of numbers it is the mean of the middle two: an int, or a Fraction where their sum
-        is odd. For all numbers together, a single one; on Dask a lazy array that computes to it.
+        For an even count it is the mean of the middle two: an int, or a Fraction if their sum is odd. For all
+        numbers a single value; on Dask a lazy array that computes to it.
 
     Raises
     ------
@@ -182,8 +182,8 @@ def median(
         )
     lines = shape.transpose(words, (*kept, *sorted(axes)))
     lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))
-    ordered = sorted_along(lines, x._measured_system(), len(kept))
-    middle = made_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
+    ordered = sort_along(lines, x._measured_system(), len(kept))
+    middle = make_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
     means: Any = _means_of_ends(to_ints(middle))
     if keepdims:
         means = means.reshape(tuple(1 if k in axes else length for k, length in enumerate(lengths)))
@@ -203,7 +203,7 @@ def _means_of_ends(ints: Any) -> Any:
 
 
 def _halves(totals: Any) -> Any:
-    totals = np.asarray(totals, dtype=object)  # one alone may be a Python int
+    totals = np.asarray(totals, dtype=object)  # a single one may be a Python int
     halves = np.empty_like(totals)
     for place, total in np.ndenumerate(totals):
         halves[place] = Fraction(total, 2) if total % 2 else int(total // 2)

@@ -15,14 +15,14 @@ from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy.map import reduce_chunks
 from rnsdask.lazy.operands import Numbers
-from rnsdask.lazy.tree import boxed, combine_tree, moved_to_reduce, reduce_words
+from rnsdask.lazy.tree import combine_tree, move_to_reduce, put_in_box, reduce_words
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Exact facts about some integers; the least and the greatest are None without numbers.
+    """Exact statistics of some integers; the least and the greatest are None without numbers.
 
-    `lengths` has at index b how many have a magnitude of b bits.
+    `lengths[b]` counts the magnitudes of b bits.
     """
 
     count: int
@@ -33,7 +33,7 @@ class Summary:
 
     @property
     def mean(self) -> Fraction | None:
-        """The arithmetic mean; None without numbers."""
+        """Arithmetic mean; None without numbers."""
         return Fraction(self.total, self.count) if self.count else None
 
 
@@ -47,7 +47,7 @@ def summarize(x: Numbers, *, backend: str = "auto") -> da.Array:
 
 
 def combine(a: Summary, b: Summary) -> Summary:
-    """Summarize two parts of an array."""
+    """Combine the summaries of two parts of an array."""
     lows, highs = (
         [end for end in ends if end is not None] for ends in ((a.minimum, b.minimum), (a.maximum, b.maximum))
     )
@@ -57,7 +57,7 @@ def combine(a: Summary, b: Summary) -> Summary:
 
 
 def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArray[np.object_]:
-    block = moved_to_reduce(block, system, backend)
+    block = move_to_reduce(block, system, backend)
     found = _NOTHING
     if 0 not in block.shape:
         lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
@@ -65,8 +65,8 @@ def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArr
         found = Summary(
             total.count, lowest.value, highest.value, total.value, tuple(map(int, lengths.tolist()))
         )
-    return boxed(found, block.ndim)
+    return put_in_box(found, block.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    return boxed(reduce(combine, blocks.flat, _NOTHING), blocks.ndim)
+    return put_in_box(reduce(combine, blocks.flat, _NOTHING), blocks.ndim)

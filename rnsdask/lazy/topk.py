@@ -12,25 +12,25 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy import ranks
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ranks import sorted_indices
-from rnsdask.lazy.tree import boxed, check_sizes, combine_tree, together
+from rnsdask.lazy.tree import check_sizes, combine_tree, fan_in_of, put_in_box
 from rnsdask.rns import sort
 from rnsdask.rns.sort import positions, taken
 from rnsdask.typing import SplitEvery
 
 
 def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> sort.Selection:
-    """The selection of the numbers of a chunk of one axis, whose indices begin at `offset`."""
+    """Select from the numbers of a chunk of one axis, whose indices begin at `offset`."""
     return sort.selection_by(system.apply(rows.ordering, words), words, system, k, offset)
 
 
 def select(
     words: da.Array, system: NumberSystem, k: int, backend: str, split_every: SplitEvery = None
 ) -> da.Array:
-    """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `sort.Selection`."""
+    """Combine the selections of all chunks of a 1-D array: a lazy (1, 1) array of a `sort.Selection`."""
     check_backend(backend)
     check_sizes(words)
     options: dict[str, Any] = {"system": system, "k": k, "backend": backend}
@@ -42,31 +42,31 @@ def _select_block(
     block: Any, *, system: NumberSystem, k: int, backend: str, place: Place
 ) -> np.ndarray[Any, Any]:
     ((start, _),) = place.location
-    return boxed(select_of_chunk(to_backend(block, backend), system, k, start), 2)
+    return put_in_box(select_of_chunk(to_backend(block, backend), system, k, start), 2)
 
 
 def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any:  # noqa: ARG001
-    return boxed(sort.combine_selections(blocks.flat, k), 2)
+    return put_in_box(sort.combine_selections(blocks.flat, k), 2)
 
 
-def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
-    """One field of a lazy selection of `count` numbers, as a 1-D array."""
-    array: da.Array = map_chunks(_selected, selection, chunks=((count,),), dtype=dtype, field=field)
+def select_field(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
+    """Return one field of a lazy selection of `count` numbers, as a 1-D array."""
+    array: da.Array = map_chunks(_selection_field, selection, chunks=((count,),), dtype=dtype, field=field)
     return LazyInts.of(array) if field == "values" else array
 
 
-def _selected(box: np.ndarray[Any, Any], *, field: str) -> Any:
+def _selection_field(box: np.ndarray[Any, Any], *, field: str) -> Any:
     selection = box.item()
     array = as_scalars(selection.values_array()) if field == "values" else selection.indices_array()
     return array[None]
 
 
-def along_axis(
+def select_along_axis(
     words: Any, system: NumberSystem, k: int, axis: int, field: str, split_every: SplitEvery = None
 ) -> Any:
-    """The k greatest numbers of each line along an axis, the best first; for k < 0 the least.
+    """Select the k greatest numbers of each line along an axis, the best first; for k < 0 the least.
 
-    They are Python ints for the field ``"values"``, else int64 indices along the axis.
+    Return Python ints for the field ``"values"``, else int64 indices along the axis.
     """
     best = _best(words, system, k, axis, split_every)
     if field == "values":
@@ -84,7 +84,7 @@ def _indices_block(best: Any) -> Any:
 
 
 def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: SplitEvery) -> Any:
-    """Words (rows + 2, *shape) of the best numbers, with the indices along the axis in the last two rows."""
+    """Return words (rows + 2, *shape) of the best numbers; the last two rows are indices along the axis."""
     options: dict[str, Any] = {"system": system, "k": k, "axis": axis}
     if not isinstance(words, da.Array):
         return _best_of_block(words, place=None, **options)
@@ -96,18 +96,18 @@ def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: Spli
     best = map_chunks(
         _best_of_block, words, rows=system.rows + ranks.INDEX_ROWS, chunks=chunks, located=True, **options
     )
-    told = together(split_every, words.ndim - 1)
+    told = fan_in_of(split_every, words.ndim - 1)
     fan_in = max(2, told if isinstance(told, int) else told[axis])
     while best.numblocks[1 + axis] > 1:
-        best = _combined(best, fan_in, **options)
+        best = _combine(best, fan_in, **options)
     return best
 
 
-def _combined(best: da.Array, count: int, *, system: NumberSystem, k: int, axis: int) -> da.Array:
-    """The best of so many neighbouring chunks along the axis, in one chunk for these."""
+def _combine(best: da.Array, count: int, *, system: NumberSystem, k: int, axis: int) -> da.Array:
+    """Combine the best of `count` neighbouring chunks along the axis into one chunk."""
     lengths = best.chunks[1 + axis]
     joined = tuple(sum(lengths[i : i + count]) for i in range(0, len(lengths), count))
-    best = rechunked(best, {1 + axis: joined})
+    best = rechunk(best, {1 + axis: joined})
     kept = tuple(min(abs(k), length) for length in joined)
     chunks = [kept if at == axis else given for at, given in enumerate(best.chunks[1:])]
     options: dict[str, Any] = {"system": system, "k": k, "axis": axis}

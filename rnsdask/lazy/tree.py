@@ -1,4 +1,4 @@
-"""A reduction over the chunks of a Dask array: one task a chunk, and a tree that combines their results."""
+"""A reduction over the chunks of a Dask array: one task for each chunk, and a tree that combines results."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.typing import SplitEvery
 
-# How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
-# each level that it saves is a way to the scheduler and back for every reduction.
+# Partial results that one task combines. If each is a number, a wide tree costs no memory, and saves levels:
+# each is a round trip to the scheduler.
 _SPLIT_NUMBERS = 64
 _SPLIT_EVERY = 16
 
@@ -42,18 +42,18 @@ def tree_reduce(
     split_every: SplitEvery = None,
     backend: str = "auto",
 ) -> da.Array:
-    """Reduce a Dask array of words to a lazy :class:`.ReductionResult`, or to one `field`, a lazy integer.
+    """Reduce a Dask array of words to a lazy :class:`.ReductionResult`, or to a `field`, a lazy integer.
 
     Reading a chunk, moving it to a GPU and reducing it fuse into one task. The result does not depend on
-    chunks, `split_every`, processors or workers. ValueError if there are no numbers (whose sum alone is
-    known, 0); of chunks of unknown sizes when it is computed.
+    chunks, `split_every`, processors or workers. ValueError without numbers, unless it is a sum, which is 0;
+    for unknown chunk sizes when it is computed.
     """
     _check(words, operation, backend)
     options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
     if not has_sizes(words):
         boxes = _combine_unplaced(_partial_results(words, options), operation)
         return map_values(_field_of, boxes, field=field, dtype=object)
-    # A GPU takes chunks one after the other anyway, and Dask longer for a task than that.
+    # A GPU takes chunks one after another anyway, and a separate task costs Dask more than a chunk.
     groups = chunks_by_worker(words) if backend != "cpu" else None
     if groups is not None:
         results = _group_results(words, groups, options)
@@ -62,7 +62,7 @@ def tree_reduce(
         return array_of_tasks(name, tasks, (), np.empty((), dtype=object), results)
     partials = _partial_results(words, options)
     combine = partial(_combine_blocks, operation=operation, field=field)
-    axes, split_every = tuple(range(partials.ndim)), together(split_every, words.ndim - 1, _SPLIT_NUMBERS)
+    axes, split_every = tuple(range(partials.ndim)), fan_in_of(split_every, words.ndim - 1, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
@@ -76,7 +76,7 @@ def reduce_groups(
 ) -> list[Delayed]:
     """Reduce groups of chunks, each to one :class:`.ReductionResult`; :func:`combine_results` joins them.
 
-    Parameters are those of :func:`tree_reduce`, and `groups` of chunks, which are numbered in C order.
+    Parameters are those of :func:`tree_reduce`, and `groups` of chunks, numbered in C order.
     """
     check_sizes(words)
     _check(words, operation, backend)
@@ -87,17 +87,17 @@ def reduce_groups(
 def combine_groups(
     blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
 ) -> list[Delayed]:
-    """Apply a function to each group of blocks of an array, which are numbered in C order.
+    """Apply a function to each group of an array's blocks, numbered in C order.
 
-    One graph is shared by all: a call of ``delayed`` for each group would take milliseconds for each block.
+    All share one graph: calling ``delayed`` for each group would take milliseconds for each block.
     """
-    return pieces_of(grouped(blocks, groups, combine))[0]
+    return pieces_of(combine_each(blocks, groups, combine))[0]
 
 
-def grouped(
+def combine_each(
     blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
 ) -> da.Array:
-    """Combine groups of blocks to an array of one block a group."""
+    """Combine each group of blocks into a block of an array."""
     name = f"rns-groups-{tokenize(blocks, [*map(list, groups)], combine)}"
     keys = keys_of(blocks)
     tasks = {(i,): (combine, [keys[number] for number in group]) for i, group in enumerate(groups)}
@@ -105,9 +105,9 @@ def grouped(
 
 
 def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
-    """The blocks of each of some arrays, which share what they have in common.
+    """Return the blocks of each array, with the arrays' common tasks shared.
 
-    Were each optimised alone, its tasks would make by themselves what another's make too.
+    If each array were optimised separately, its tasks would repeat the work of others.
     """
     if not arrays:
         return []
@@ -120,12 +120,12 @@ def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
 
 
 def combine_results(results: Sequence[ReductionResult], operation: str) -> ReductionResult:
-    """Combine the results of all groups of chunks to that of the array."""
+    """Combine the results of all groups of chunks to the array's result."""
     return reduce(REDUCTIONS[operation].combine, results)
 
 
 def _partial_results(words: da.Array, options: dict[str, Any]) -> da.Array:
-    """The result of each chunk, as an array of boxes."""
+    """Compute the result of each chunk, as an array of boxes."""
     function = _reduce_block if has_sizes(words) else _reduce_unplaced
     return reduce_chunks(function, words, located=True, **options)
 
@@ -146,16 +146,16 @@ def _check(words: da.Array, operation: str, backend: str) -> None:
     check_operation(operation)
     check_backend(backend)
     if 0 in words.shape[1:] and REDUCTIONS[operation].identity is None:
-        raise _of_nothing(operation, words.shape[1:])
+        raise _empty_error(operation, words.shape[1:])
 
 
-def _of_nothing(operation: str, shape: tuple[Any, ...]) -> ValueError:
+def _empty_error(operation: str, shape: tuple[Any, ...]) -> ValueError:
     return ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
 
 
 def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
-    """Combine the results of chunks of unknown sizes in one task, which learns where each chunk lies."""
-    whole = rechunked(partials, dict.fromkeys(range(partials.ndim), -1))
+    """Combine the results of chunks of unknown sizes in one task, which determines each chunk's place."""
+    whole = rechunk(partials, dict.fromkeys(range(partials.ndim), -1))
     boxes: da.Array = map_chunks(
         _combine_placed,
         whole,
@@ -169,21 +169,21 @@ def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
 
 
 def reduce_words(operation: str, words: Array, system: NumberSystem) -> ReductionResult:
-    """Reduce the words of numbers in memory, NumPy or CuPy, of any system that has reductions."""
+    """Reduce the words of numbers in memory, of NumPy or CuPy, for any system that has reductions."""
     check_operation(operation)
     found: ReductionResult = system.apply(rows.reduce, words, operation=operation)
     return found
 
 
-def moved_to_reduce(block: Array, system: NumberSystem, backend: str) -> Array:
-    """Move a chunk to the processor that reduces it; it may stay where it is if none was chosen."""
+def move_to_reduce(block: Array, system: NumberSystem, backend: str) -> Array:
+    """Move a chunk to the processor that reduces it; it stays where it is unless one was chosen."""
     if backend == "auto" and not system.table[rows.reduce.name].moves:
         return block
     return to_backend(block, backend)
 
 
 def check_operation(operation: str) -> None:
-    """Raise ValueError unless a reduction has this name."""
+    """Raise ValueError unless there is a reduction of this name."""
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
 
@@ -199,16 +199,16 @@ def combine_tree(
 ) -> da.Array:
     """Combine the partial results of chunks along axes with one associative function.
 
-    ``combine(blocks, axis, keepdims)`` has neighbouring blocks, concatenated. The axes keep length 1 if
-    `keepdims` says so, as it always does but for the last call. Chunks that are alone stay as they are. A
-    task combines as many results as `split_every`, or else Dask's setting, says, or 16.
+    ``combine(blocks, axis, keepdims)`` receives neighbouring blocks, concatenated. The axes keep length 1 if
+    `keepdims` is true, as in all calls but the last. Single chunks stay unchanged. A task combines
+    `split_every` results, by default Dask's setting or 16.
     """
     # Only axes of more than one chunk take part in the fan-in.
     split = [axis for axis in axes if partials.numblocks[axis] > 1]
     if not split and keepdims:
         return partials
-    told = together(split_every, partials.ndim - 1)
-    if isinstance(told, Mapping):  # by axes of numbers, before which partial results have one of rows
+    told = fan_in_of(split_every, partials.ndim - 1)
+    if isinstance(told, Mapping):  # keyed by axes of numbers; partial results have the axis of rows before
         fan_in = {axis: max(2, told.get(axis - 1, 2)) for axis in axes}
     else:
         fan_in = dict.fromkeys(axes, max(2, int(told ** (1 / max(len(split), 1)))))
@@ -243,16 +243,16 @@ def _keep(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask 
     return block
 
 
-def together(split_every: SplitEvery, ndim: int, otherwise: int = _SPLIT_EVERY) -> int | Mapping[int, int]:
-    """How many results one task combines: as told, else as Dask's setting says."""
+def fan_in_of(split_every: SplitEvery, ndim: int, otherwise: int = _SPLIT_EVERY) -> int | Mapping[int, int]:
+    """Return how many results one task combines: the argument, else Dask's setting, else the default."""
     told = dask.config.get("split_every", None) if split_every is None else split_every
     return checked_split(told, ndim) or otherwise
 
 
 def checked_split(split_every: Any, ndim: int) -> SplitEvery:
-    """Check how many results one task combines, in all or along axes by their numbers from 0 on.
+    """Check how many results one task combines, in all or along axes, counted from 0.
 
-    None is for others to choose; as in Dask, axes that are not named have 2.
+    None leaves the choice to others; as in Dask, axes that are not named have 2.
     """
     if split_every is None:
         return None
@@ -282,15 +282,15 @@ def check_sizes(words: da.Array) -> None:
         raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() first")
 
 
-def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
-    """An object array of one item, as the block of a Dask array."""
+def put_in_box(item: Any, ndim: int) -> np.ndarray[Any, Any]:
+    """Put an item into an object array, as the block of a Dask array."""
     box = np.empty((1,) * ndim, dtype=object)
-    box.fill(item)  # not assigned, for a tuple would be taken apart
+    box.fill(item)  # assignment would take a tuple apart
     return box
 
 
 def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any, Any]:
-    return boxed(_reduce_chunk(block, place, **options), block.ndim)
+    return put_in_box(_reduce_chunk(block, place, **options), block.ndim)
 
 
 def _reduce_group(
@@ -298,30 +298,30 @@ def _reduce_group(
 ) -> np.ndarray[Any, Any]:
     pairs = zip(blocks, places, strict=True)
     results = [_reduce_chunk(block, place, operation, **options) for block, place in pairs]
-    return boxed(combine_results(results, operation), 1)
+    return put_in_box(combine_results(results, operation), 1)
 
 
 def _reduce_chunk(
     block: Any, place: Place, operation: str, system: NumberSystem, backend: str
 ) -> ReductionResult:
-    """Reduce one chunk; its index becomes that of the whole array."""
+    """Reduce one chunk; its index is converted to one of the whole array."""
     with naming_gpu_memory(f"chunk {place.index}"):
-        result = reduce_words(operation, moved_to_reduce(block, system, backend), system)
+        result = reduce_words(operation, move_to_reduce(block, system, backend), system)
     return result if result.index is None else replace(result, index=place.flat_index(result.index))
 
 
 def _reduce_unplaced(block: Any, *, operation: str, place: Place, **options: Any) -> np.ndarray[Any, Any]:
-    """Reduce one chunk of unknown size: a box of its shape and its result, None without numbers."""
+    """Reduce one chunk of unknown size to a box of its shape and its result, None without numbers."""
     result = None
     if 0 not in block.shape or REDUCTIONS[operation].identity is not None:
         result = _reduce_chunk(block, replace(place, shape=ALONE.shape), operation, **options)
-    return boxed((block.shape[1:], result), block.ndim)
+    return put_in_box((block.shape[1:], result), block.ndim)
 
 
 def _combine_placed(boxes: np.ndarray[Any, Any], *, operation: str) -> np.ndarray[Any, Any]:
     """Combine boxes of all chunks, with indices of the whole array."""
     chunks = boxes[0]
-    # The chunks at the edges of the grid tell the lengths along each axis.
+    # The chunks at the edges of the grid have the lengths along each axis.
     edges = [np.moveaxis(chunks, axis, -1).reshape(-1, count)[0] for axis, count in enumerate(chunks.shape)]
     grid = Grid.of([[shape[axis] for shape, _ in edge] for axis, edge in enumerate(edges)])
     results = []
@@ -334,11 +334,11 @@ def _combine_placed(boxes: np.ndarray[Any, Any], *, operation: str) -> np.ndarra
         raise ValueError(
             f"{operation} of an empty array: it needs at least one number, got shape {grid.shape}"
         )
-    return boxed(combine_results(results, operation), boxes.ndim)
+    return put_in_box(combine_results(results, operation), boxes.ndim)
 
 
 def _field_of(result: Any, field: str | None) -> Any:
-    """A field of a result, or without a name the result itself, which may be in a box."""
+    """Return a field of a result, or without a name the result itself, which may be in a box."""
     result = result.item() if isinstance(result, np.ndarray) else result
     return result if field is None else ScalarInt(getattr(result, field))
 
@@ -358,6 +358,6 @@ def _combine_blocks(
     operation: str,
     field: str | None,
 ) -> Any:
-    """Combine :class:`.ReductionResult` of neighbouring blocks, as :func:`combine_tree` asks for it."""
+    """Combine :class:`.ReductionResult` of neighbouring blocks, as :func:`combine_tree` calls it."""
     result = combine_results(boxes.ravel().tolist(), operation)
-    return boxed(result, boxes.ndim) if keepdims else _field_of(result, field)
+    return put_in_box(result, boxes.ndim) if keepdims else _field_of(result, field)

@@ -15,12 +15,12 @@ from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import ranks, shape
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks
-from rnsdask.lazy.operands import N, find_lengths, made_like
+from rnsdask.lazy.operands import N, find_lengths, make_like
 from rnsdask.lazy.ranks import sorted_indices
-from rnsdask.lazy.search import shaped
+from rnsdask.lazy.search import reshape_values
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken
 from rnsdask.typing import PlainArray
@@ -40,24 +40,22 @@ def unique(
 def unique(
     x: N, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False
 ) -> N | tuple[N, *tuple[PlainArray[np.int64], ...]]:
-    """The distinct numbers of an array, sorted, as ``numpy.unique``.
+    """Find the distinct numbers of an array, sorted, as ``numpy.unique``.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
-        The numbers, taken as its ``ravel()``.
+        The numbers; the array is flattened first.
     return_index : bool
-        Also give the flat index at which each one is first.
+        Also return the flat index of each one's first occurrence.
     return_inverse : bool
-        Also give for each number of `x` the index of it among the distinct ones.
+        Also return, for each number of `x`, its index among the distinct ones.
     return_counts : bool
-        Also give how often each one occurs.
+        Also return the count of each one.
 
-    Returns
-    -------
-    RNSArray or IntervalRNSArray, or a tuple of it and what else is asked for
-        Arrays of int64, the inverse in the shape of `x`. Lazy if `x` is, all but the inverse then of an
-        unknown length, until ``compute_chunk_sizes()``.
+    Returns ------- RNSArray or IntervalRNSArray, or a tuple of it and the additional arrays
+        Additional arrays are of int64, the inverse in the shape of `x`. All are lazy if `x` is; all but the
+        inverse then have an unknown length, until ``compute_chunk_sizes()``.
 
     Raises
     ------
@@ -68,11 +66,11 @@ def unique(
     find_lengths(x)
     words = x.words
     flat = shape.reshape(words, -1)
-    find = _found_lazily if isinstance(flat, da.Array) else _found
+    find = _find_lazily if isinstance(flat, da.Array) else _find
     numbers, index, inverse, counts = find(flat, x.system, return_inverse)
-    results = [made_like((x,), numbers, x.system, "raise")]
+    results = [make_like((x,), numbers, x.system, "raise")]
     results += [index] if return_index else []
-    results += [shaped(inverse, words.shape[1:])] if return_inverse else []
+    results += [reshape_values(inverse, words.shape[1:])] if return_inverse else []
     results += [counts] if return_counts else []
     found: N | tuple[N, *tuple[PlainArray[np.int64], ...]] = (
         tuple(results) if len(results) > 1 else results[0]
@@ -80,8 +78,8 @@ def unique(
     return found
 
 
-def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, Array, Array]:
-    """Words (rows, N) of the distinct numbers, where they are first, the inverse, and counts."""
+def _find(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, Array, Array]:
+    """Find the distinct numbers' words (rows, N), first indices, inverse, and counts."""
     order = sorted_indices(words, system, 0)
     begins = begin_groups(system.identifying_words(words), order)
     (starts,) = begins.nonzero()
@@ -91,8 +89,8 @@ def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, A
     return taken(words, first), first, inverse, np.diff(starts, append=len(order))
 
 
-def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
-    """Unique numbers of a Dask array. The inverse has a graph of its own, made on demand."""
+def _find_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
+    """Find the distinct numbers of a Dask array. The inverse has a graph of its own, made on demand."""
     if not words.size:
         nothing = words[0].astype(np.int64)
         return words, nothing, nothing, nothing
@@ -100,17 +98,17 @@ def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> 
     chunks = words.chunks[1]
     ones = ((1,) * len(chunks),)
     last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones, dtype=packed.dtype)
-    previous = rechunked(da.concatenate([last[:, :1], last[:, :-1]], axis=1), {1: 1})
+    previous = rechunk(da.concatenate([last[:, :1], last[:, :-1]], axis=1), {1: 1})
     begins = map_chunks(
         _begins_block, packed, previous, dtype=np.bool_, matched=True, located=True, system=system
     )
-    # Of each chunk how many numbers begin in it, and the rank of the first; all of these go to one task.
+    # For each chunk, the number of runs that begin in it, and the rank of the first; all go to one task.
     on_host: dict[str, Any] = {"dtype": np.int64, "like": np.empty(0)}
     totals = map_chunks(_totals_block, begins[None], rows=2, chunks=ones, located=True, **on_host)
-    totals = rechunked(totals, {1: -1})
+    totals = rechunk(totals, {1: -1})
     size = int(words.shape[1])
-    before = rechunked(map_chunks(_before, totals, dtype=np.int64), 1)
-    after = rechunked(map_chunks(_after, totals, dtype=np.int64, size=size), 1)
+    before = rechunk(map_chunks(_count_before, totals, dtype=np.int64), 1)
+    after = rechunk(map_chunks(_rank_after, totals, dtype=np.int64, size=size), 1)
     unknown: Any = ((np.nan,) * len(chunks),)
     pair = begins[None], after[None]
     counts = map_chunks(_counts_block, *pair, chunks=unknown, dtype=np.int64, matched=True, located=True)
@@ -138,19 +136,19 @@ def _begins_block(packed: Any, previous: Any, *, system: NumberSystem, place: Pl
 
 
 def _totals_block(begins: Any, *, place: Place) -> Any:
-    """How many numbers begin in a chunk, and the rank of the first one, -1 without: int64 (2, 1)."""
+    """Count the runs that begin in a chunk, and the rank of the first, or -1: int64 (2, 1)."""
     count = int(begins.sum())
     first = place.location[0][0] + int(begins[0].argmax()) if count else -1
     return np.array([[count], [first]], dtype=np.int64)
 
 
-def _before(totals: Any) -> Any:
-    """How many numbers begin before each chunk."""
+def _count_before(totals: Any) -> Any:
+    """Count the runs that begin before each chunk."""
     return np.concatenate([[0], np.cumsum(totals[0])[:-1]])[None]
 
 
-def _after(totals: Any, *, size: int) -> Any:
-    """The rank of the first number that begins after each chunk, or the count of all."""
+def _rank_after(totals: Any, *, size: int) -> Any:
+    """Return the rank of the first run that begins after each chunk, or the count of all numbers."""
     firsts = np.where(totals[1] < 0, size, totals[1])
     return np.append(np.minimum.accumulate(firsts[::-1])[::-1][1:], size)[None]
 
@@ -161,7 +159,7 @@ def _counts_block(begins: Any, after: Any, *, place: Place) -> Any:
 
 
 def _inverse(packed: da.Array, begins: da.Array, before: da.Array) -> da.Array:
-    """For each number of the array, how many distinct ones are less: each chunk is put together from all."""
+    """Count the distinct numbers below each number: each chunk is assembled from all chunks."""
     pairs = map_chunks(_pairs_block, packed, begins[None], before[None], rows=2, dtype=np.int64, matched=True)
     keys = keys_of(pairs)
     ends = pairwise((0, *accumulate(packed.chunks[1])))
@@ -171,7 +169,7 @@ def _inverse(packed: da.Array, begins: da.Array, before: da.Array) -> da.Array:
 
 
 def _pairs_block(packed: Any, begins: Any, before: Any) -> Any:
-    """The indices of sorted numbers, and the numbers of the distinct ones that they are: int64 (2, k)."""
+    """Pair the indices of sorted numbers with the indices of their distinct values: int64 (2, k)."""
     (starts,) = begins[0].nonzero()
     places = np.arange(begins.shape[1], dtype=np.int64, like=starts)
     numbers = np.searchsorted(starts, places, side="right") - 1 + int(before.item())
@@ -179,7 +177,7 @@ def _pairs_block(packed: Any, begins: Any, before: Any) -> Any:
 
 
 def _put_back(pairs: list[Any], start: int, stop: int) -> Any:
-    """The numbers of those at the indices `start` to `stop` - 1."""
+    """Return the distinct values' indices for the numbers at indices `start` to `stop` - 1."""
     result = np.empty_like(pairs[0], shape=(stop - start,), order="C")
     for indices, numbers in pairs:
         inside = (indices >= start) & (indices < stop)

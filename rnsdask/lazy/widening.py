@@ -1,4 +1,4 @@
-"""Operations of whole arrays by the tables, and what residues of more moduli do for other numbers."""
+"""Operations of whole arrays by the tables, and by residues of more moduli for other numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.rows import Row
 from rnsdask.core.table import Entry, ThroughRNS
 from rnsdask.core.ways import Kind, Message
-from rnsdask.lazy.elementwise import check_one_kind, entry_of, mapped, refuse
+from rnsdask.lazy.elementwise import check_one_kind, entry_of, map_entry, refuse
 from rnsdask.lazy.integer_operands import with_arrays
-from rnsdask.lazy.operands import Operand, common_system, find_lengths, is_number_array, made_alike
+from rnsdask.lazy.operands import Operand, common_system, find_lengths, is_number_array, make_alike
 from rnsdask.rns.system import RNS
 
 Function = Callable[..., Any]
@@ -25,16 +25,16 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Residues:
-    """Residues and their system: what functions of the Dask half need of an RNSArray."""
+    """Residues and their system: the interface of an RNSArray that functions of the Dask half need."""
 
     words: Any
     system: RNS
 
 
 def by_table(row: Row[..., Any]) -> Callable[[F], F]:
-    """Decorate the Dask half of an operation that has a row in the table of its operands' system.
+    """Decorate the Dask half of an operation with a row in the tables.
 
-    It is called with residues of more moduli where the row says so.
+    If the table's entry says so, it is called with residues of more moduli.
     """
 
     def decorate(function: F) -> F:
@@ -58,18 +58,18 @@ def through_rns(
     *,
     overflows: bool = False,
 ) -> Function:
-    """Make a function of arrays of another system, such as IntervalRNSArrays, of one of RNSArrays.
+    """Turn a function of RNSArrays into one of another system's arrays, such as IntervalRNSArrays.
 
-    It takes arrays of numbers among its arguments, and gives such arrays, tuples and lists of them, or
-    anything else. `bits` tells from the arguments how many every exact result takes, so that none is out of
-    range on the way; without it, results are no longer than the numbers. Unless the function takes
+    It takes arrays of numbers among its arguments, and returns such arrays, tuples and lists of them, or
+    other values. `bits` computes from the arguments how many bits hold every exact result, so that no result
+    overflows on the way; without it, results are no longer than the numbers. Unless the function takes
     ``overflow=`` (`overflows`), results out of range are an error.
     """
 
     def through(*args: Any, **options: Any) -> Any:
         arrays = list(filter(is_number_array, (*args, *options.values())))
         check_one_kind(*arrays)
-        made_alike(*arrays)
+        make_alike(*arrays)
         system: NumberSystem = common_system(*arrays)
         mode = overflow_mode(options.pop("overflow", None), system) if overflows else "raise"
         wide = system.wide_system(None if bits is None else bits(*args, **options))
@@ -77,25 +77,25 @@ def through_rns(
         def widened(value: Any) -> Any:
             if not is_number_array(value):
                 return value
-            words = mapped(rows.widened, (value.words,), system, result=wide, wide=wide)
+            words = map_entry(rows.widened, (value.words,), system, result=wide, wide=wide)
             return Residues(words, wide.holding(system.value_range))
 
         with errstate(overflow="raise"):
             result = function(*map(widened, args), **{name: widened(v) for name, v in options.items()})
-        return _narrowed(result, type(arrays[0]), system, mode)
+        return _narrow(result, type(arrays[0]), system, mode)
 
     return through
 
 
 def arrays_alike(name: str, *operands: Operand, row: Row[..., Any]) -> tuple[Any, ...]:
-    """Bring operands, at least one of them an array of numbers, into one system, and find unknown lengths.
+    """Convert operands, at least one of them an array, to a common system, and compute unknown lengths.
 
-    Where they are of several kinds, an error names the way to one that has the row.
+    If they are of several kinds, the error names the way to one that has the row.
 
     Raises
     ------
     TypeError, ValueError
-        If an operand is neither such an array nor integers, or there is no such system.
+        If an operand is neither an array of numbers nor integers, or there is no common system.
     """
     arrays = with_arrays(*operands)
     for x in arrays:
@@ -104,16 +104,16 @@ def arrays_alike(name: str, *operands: Operand, row: Row[..., Any]) -> tuple[Any
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
     if len(arrays) > 1:
         check_one_kind(*arrays, row=row)
-        arrays = made_alike(*arrays)
+        arrays = make_alike(*arrays)
     find_lengths(*arrays)
     return arrays
 
 
 def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.kwargs) -> R:
-    """Call what the table of the system of arrays of one kind has for a row of whole arrays.
+    """Call the function of a row of whole arrays, from the table of the arrays' system.
 
-    An error calls it `name`: TypeError if there is no such row, or its function does not take an option that
-    is not the row's default.
+    Errors call it `name`: TypeError if the table lacks the row, or its function does not take an option that
+    differs from the row's default.
     """
     first: Any = arrays[0]
     entry: Entry | ThroughRNS | None = first.system.table.get(row.name)
@@ -125,22 +125,22 @@ def apply_to_arrays(name: str, row: Row[P, R], /, *arrays: P.args, **options: P.
     else:
         defaults = row.defaults
         given = {key: value for key, value in options.items() if value is not defaults[key]}
-        if not entry.taken.issuperset(given):
-            key = next(key for key in given if key not in entry.taken)
+        if not entry.parameters.issuperset(given):
+            key = next(key for key in given if key not in entry.parameters)
             kind = Kind.of(type(first), "a")
             raise TypeError(Message(f"{name} of ", kind, f" takes no {key}, got {key}={brief(given[key])}"))
         found = entry.function(*arrays, **given)
     return cast("R", found)
 
 
-def _narrowed(result: Any, array_type: Function, system: Any, mode: str) -> Any:
-    """A result with the arrays of residues in it as arrays in the system."""
+def _narrow(result: Any, array_type: Function, system: Any, mode: str) -> Any:
+    """Convert the arrays of residues in a result to arrays of the system."""
     if isinstance(result, tuple | list):
-        parts = [_narrowed(part, array_type, system, mode) for part in result]
+        parts = [_narrow(part, array_type, system, mode) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if not isinstance(result, Residues):
         return result
-    words = mapped(rows.narrowed, (result.words,), system, mode=mode, wide=result.system)
+    words = map_entry(rows.narrowed, (result.words,), system, mode=mode, wide=result.system)
     if mode == "flag":
         return array_type(words[:-1], system), words[-1] != 0
     return array_type(words, system)

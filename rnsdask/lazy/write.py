@@ -1,4 +1,4 @@
-"""Dask graphs that write each chunk of an array to a store as soon as it is made; the stores they read."""
+"""Dask graphs that write each chunk of an array to a store once it is computed, and read other stores."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,47 +25,47 @@ from rnsdask.store import Location, StoreInfo
 
 
 def reads(graph: Mapping[Any, Any], target: Location) -> bool:
-    """Whether a Dask graph reads the store at a place, or one in it, or one that it is in.
+    """Whether a Dask graph reads the store at a path, a store within it, or one that contains it.
 
-    What tasks hold tells it, not the names of layers: whatever Dask has made of the graph, a task that reads
-    a store has its description among the options of its function.
+    It looks at tasks, not at names of layers: however Dask has rewritten the graph, a task that reads a store
+    has the store's description among its function's options.
     """
     places = {location.path: location for location in stores_read(graph)}
     return any(location.overlaps(target) for location in places.values())
 
 
 def stores_read(graph: Mapping[Any, Any]) -> Iterator[Location]:
-    """The places of the stores whose descriptions the tasks of a graph hold."""
+    """Return the places of the stores whose descriptions are in the tasks of a graph."""
     for layer in getattr(graph, "layers", {None: graph}).values():
         # A blockwise layer has one task for all chunks.
-        yield from _held(getattr(layer, "task", None) or list(layer.values()))
+        yield from _stores_in(getattr(layer, "task", None) or list(layer.values()))
 
 
-def _held(value: Any) -> Iterator[Location]:
-    """The places of stores in a task, or in the tasks that Dask has fused into it."""
+def _stores_in(value: Any) -> Iterator[Location]:
+    """Return the places of stores in a task, or in the tasks that Dask has fused into it."""
     if isinstance(value, StoreInfo):
         yield value.location
     elif isinstance(value, Call):
-        yield from _held(value.options)
+        yield from _stores_in(value.options)
     elif isinstance(value, partial):
-        yield from _held([value.func, *value.args, value.keywords])
+        yield from _stores_in([value.func, *value.args, value.keywords])
     elif isinstance(value, dict):
-        yield from _held(list(value.values()))
+        yield from _stores_in(list(value.values()))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _held(item)
-    elif all(hasattr(value, name) for name in ("func", "args", "kwargs")):  # a task
-        yield from _held([value.func, value.args, value.kwargs])
+            yield from _stores_in(item)
+    elif all(hasattr(value, name) for name in ("func", "args", "kwargs")):  # a task object of Dask
+        yield from _stores_in([value.func, value.args, value.kwargs])
 
 
 class ChunkWriter(Protocol):
     """Interface of writers of chunks."""
 
     def write_chunk(self, index: Sequence[int], block: Any, /) -> None:
-        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all."""
+        """Write a whole chunk, of NumPy or CuPy, so that it appears at once or not at all."""
 
     def finish(self) -> object:
-        """Declare that all is written."""
+        """Mark the store as complete."""
 
 
 def write_chunks(
@@ -76,11 +76,11 @@ def write_chunks(
     *,
     first: Sequence[int] | None = None,
 ) -> da.Array:
-    """A lazy array that, when it is computed, writes each chunk and counts where the mask holds in it.
+    """Make a lazy array that, when computed, writes each chunk and counts the true values of its mask.
 
-    `blocks` (rows, *shape) have one chunk along the first axis, which is what the writer expects of a chunk:
+    `blocks` (rows, *shape) have one chunk along the first axis, in the form that the writer expects:
     residues, or one row of other values. The mask (1, *shape), with the same chunks, is written by
-    `mask_writer` if there is one. `first` is the index, in what is written, of the first of these chunks.
+    `mask_writer` if it is given. `first` is the index of the first of these chunks in the store.
     """
     masks = () if mask is None else (mask,)
     chunks = [(1,) * len(axis) for axis in blocks.chunks[1:]]
@@ -91,10 +91,10 @@ def write_chunks(
 
 
 def compute_on_own_threads(words: da.Array) -> None:
-    """Compute a lazy array, on threads of its own if Dask computes it on threads and is told no pool.
+    """Compute a lazy array, in a thread pool of its own if Dask would use threads and has no pool set.
 
-    Dask raises the first error at once. The pool waits until the tasks that run have ended: they would still
-    write while their job removes what it began.
+    Dask raises the first error at once, while other tasks still write. Leaving the pool waits for them, so
+    that the job can then remove what it began.
     """
     get = get_scheduler(collections=[words])
     if get is not threaded.get or not isinstance(dask.config.get("pool", None), ForkThreads | None):
@@ -106,9 +106,9 @@ def compute_on_own_threads(words: da.Array) -> None:
 
 @contextmanager
 def removing_failed(*removals: Callable[[], object]) -> Iterator[None]:
-    """Call what removes what a job has begun to write if it ends with an error that asks for it.
+    """Remove a job's unfinished output, by a given function, if it ends with an error that asks for it.
 
-    :func:`.leaves_nothing` tells which ones do.
+    :func:`.leaves_nothing` recognises these errors.
     """
     try:
         yield
@@ -119,8 +119,8 @@ def removing_failed(*removals: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def finished(written: da.Array, writer: ChunkWriter) -> Any:
-    """A Dask Delayed that computes what :func:`write_chunks` gives, and then declares that all is written."""
+def finish_later(written: da.Array, writer: ChunkWriter) -> Any:
+    """Make a Delayed that computes the result of :func:`write_chunks`, and then marks the store complete."""
     (fused,) = optimize(written)
     return delayed(partial(_finish, writer), pure=False)(fused)
 
@@ -130,16 +130,16 @@ def _finish(writer: ChunkWriter, _written: Any) -> None:
 
 
 def count_chunks(mask: da.Array) -> da.Array:
-    """A lazy array of how often a mask as :func:`write_chunks` takes it holds in each chunk."""
+    """Make a lazy array that counts the true values of a mask in each chunk, as :func:`write_chunks` does."""
     return reduce_chunks(_count_block, mask, dtype=np.int64, like=np.empty(0))
 
 
 def total_count(counts: list[NDArray[np.int64]]) -> int:
-    """Add up what :func:`write_chunks` gives for some chunks."""
+    """Add up the counts of :func:`write_chunks` for some chunks."""
     return sum(int(count.item()) for count in counts)
 
 
-@never_alone  # the others would wait until a whole chunk is written
+@never_alone  # others would wait until a whole chunk is written
 def _write_block(
     block: Any,
     mask: Any = None,
@@ -149,7 +149,7 @@ def _write_block(
     first: Sequence[int] | None,
     place: Place,
 ) -> NDArray[np.int64]:
-    if block.size == 0:  # Dask has a chunk of no numbers where a store has none
+    if block.size == 0:  # Dask has an empty chunk where a store has no chunks
         return np.zeros((1,) * block.ndim, dtype=np.int64)
     index = place.index if first is None else tuple(map(add, place.index, first))
     if backend_name(block) == "cuda" and not block.flags.c_contiguous:

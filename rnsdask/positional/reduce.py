@@ -89,7 +89,7 @@ def reduce_words(words: Array, system: Positional, operation: str) -> ReductionR
     """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
     matrix = as_matrix(words)
     if matrix.shape[1] == 0:
-        return REDUCTIONS[operation].of_nothing(backend_name(matrix))
+        return REDUCTIONS[operation].empty_result(backend_name(matrix))
     if operation == "gcd":
         return common_divisor(matrix, system, lambda x, divisor: _is_multiple(x, divisor, system.signed))
     index = None

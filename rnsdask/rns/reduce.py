@@ -257,5 +257,5 @@ def reduce_chunk(residues: Array, system: RNS, operation: str) -> ReductionResul
     if operation not in _CHUNKS:
         return generic.reduce(matrix, system, operation)
     if matrix.shape[1] == 0:
-        return REDUCTIONS[operation].of_nothing(backend_name(matrix))
+        return REDUCTIONS[operation].empty_result(backend_name(matrix))
     return _CHUNKS[operation](matrix, system)

@@ -1,6 +1,6 @@
-"""Sparse matrices by elimination of all their numbers, one prime at a time. No Dask in here.
+"""Sparse matrices by dense elimination, one prime at a time. No Dask in here.
 
-Every answer is proved. It is what Wiedemann's algorithm falls back to where its draws fail.
+Every answer is proved. Wiedemann's algorithm falls back to it where its draws fail.
 """
 
 import numpy as np
@@ -13,20 +13,20 @@ from rnsdask.fields import echelon, elimination
 from rnsdask.sparse.matrix import SparseMatrix
 
 MOST_BYTES = 2**26
-"""Bytes of the words of a matrix modulo one prime, right-hand sides included: 4096 rows and columns.
+"""Most bytes of a matrix modulo one prime, including right-hand sides: 4096 rows and columns.
 
-Elimination takes three times as many, and some ten seconds.
+Elimination takes three times as much memory, and about ten seconds.
 """
 
 
 def fits(shape: tuple[int, int], vectors: int = 0) -> bool:
-    """Return whether a matrix, with that many right-hand sides beside it, is small enough."""
+    """Return whether a matrix with a number of right-hand sides is small enough."""
     rows, columns = shape
     return rows * (columns + vectors) * np.dtype(np.uint32).itemsize <= MOST_BYTES
 
 
 def solve(a: SparseMatrix, b: Array, prime: int) -> Array | int:
-    """Solutions (1, C, K) of A x = b (1, R, K), or the index of the first vector of b that has none."""
+    """Return solutions (1, C, K) of A x = b (1, R, K), or the index of the first vector without one."""
     some, columns = unchecked_set([prime]), a.shape[1]
     joined = np.concatenate([a.dense_words(some), to_backend(b, "cpu")], axis=2)
     try:
@@ -38,15 +38,15 @@ def solve(a: SparseMatrix, b: Array, prime: int) -> Array | int:
 
 
 def ranks(a: SparseMatrix, moduli: ModuliSet) -> NDArray[np.int64]:
-    """Ranks (n,)."""
-    return np.array([elimination.ranks(*_alone(a, p))[0, 0, 0] for p in moduli], np.int64)
+    """Compute the ranks (n,)."""
+    return np.array([elimination.ranks(*_one_prime(a, p))[0, 0, 0] for p in moduli], np.int64)
 
 
 def determinants(a: SparseMatrix, moduli: ModuliSet) -> NDArray[np.uint32]:
-    """Determinants (n,) of a square matrix."""
-    return np.array([elimination.determinants(*_alone(a, p))[0, 0, 0] for p in moduli], np.uint32)
+    """Compute the determinants (n,) of a square matrix."""
+    return np.array([elimination.determinants(*_one_prime(a, p))[0, 0, 0] for p in moduli], np.uint32)
 
 
-def _alone(a: SparseMatrix, prime: int) -> tuple[Array, ModuliSet]:
+def _one_prime(a: SparseMatrix, prime: int) -> tuple[Array, ModuliSet]:
     some = unchecked_set([prime])
     return a.dense_words(some), some

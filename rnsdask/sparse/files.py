@@ -1,4 +1,4 @@
-"""Reading sparse matrices of integers from files: Matrix Market's, and LinBox's ``.sms``."""
+"""Sparse matrices of integers read from files of Matrix Market and from LinBox's ``.sms`` files."""
 
 import gzip
 import zlib
@@ -28,10 +28,10 @@ from rnsdask.io.matrix_market import (
 from rnsdask.sparse.matrix import SparseMatrix, check_memory, check_shape, from_entries
 
 _LONGEST_LINE = 2**24
-"""Characters of a line: no number system holds longer integers."""
+"""Most characters of a line: no number system holds longer integers."""
 
 _ENTRY_BYTES = 96
-"""Bytes of an entry that is read and not yet in a matrix, by estimate."""
+"""Estimated bytes of an entry that is read and not yet in a matrix."""
 
 _END = [b"0", b"0", b"0"]
 """Words of the last line of an ``.sms`` file."""
@@ -40,38 +40,38 @@ _END = [b"0", b"0", b"0"]
 def read(path: str | Path) -> SparseMatrix:
     """Read a sparse matrix of integers of any size from a Matrix Market or an ``.sms`` file.
 
-    The file's first line says which it is; a name that ends in ``.gz`` is that of a compressed file. A
-    Matrix Market file has the format ``coordinate``, the field ``integer``, ``unsigned-integer`` or
-    ``pattern`` (all entries are 1) and the symmetry ``general``, ``symmetric`` or, of integers,
-    ``skew-symmetric``; of the last two it has no entries above the diagonal. An ``.sms`` file begins with
-    rows, columns and a letter, and ends with ``0 0 0``. It is read some lines at a time.
+    The file's first line shows the format; a name that ends in ``.gz`` means a compressed file. A Matrix
+    Market file has the format ``coordinate``, the field ``integer``, ``unsigned-integer`` or ``pattern`` (all
+    entries are 1) and the symmetry ``general``, ``symmetric`` or, for integers, ``skew-symmetric``; with the
+    last two, it has no entries above the diagonal. An ``.sms`` file begins with rows, columns and a letter,
+    and ends with ``0 0 0``. Files are read a few lines at a time.
 
     Raises
     ------
     InputError
-        If the file is in another format, its entries do not match its header, or two have one place.
+        If the file is in another format, its entries do not match its header, or two have the same position.
     JobError
-        If the matrix takes more memory than this process may use, by its shape or the entries read so far.
+        If the shape or the entries read so far take more memory than this process may use.
     ValueError
         If `path` is a URL, or neither a URL nor a path.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         return _matrix(file)
 
 
 def measure(path: str | Path) -> tuple[tuple[int, int], int]:
-    """Read the shape of a matrix in a file, and how many entries it has at most, by counting lines.
+    """Read the shape of a matrix in a file, and count lines for an upper bound of its entries.
 
-    Errors are those of :func:`read` about a file's header.
+    Errors are as in :func:`read` for a file's header.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         return file.head.shape, file.count_lines() * (2 if file.head.sign else 1)
 
 
 class _SmsFile(MatrixFile):
-    """A file of LinBox's, which says nothing of its entries but where they end."""
+    """A file of LinBox's, whose header does not say how many entries follow."""
 
     def _read_head(self, *_: object) -> Head:
         line = self._next_line(_LONGEST_LINE)
@@ -102,10 +102,10 @@ class _SmsFile(MatrixFile):
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[MatrixFile]:
+def _open(path: str | Path) -> Iterator[MatrixFile]:
     """Open a file, decompressed, and read its head; errors of damaged data, and of memory, name the file.
 
-    A shape that memory cannot hold is an error at once.
+    A shape too large for memory is an error at once.
     """
     path = local_path(path, "path")
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
@@ -133,9 +133,9 @@ def _file(stream: BinaryIO, name: str) -> MatrixFile:
 
 
 def _matrix(file: MatrixFile) -> SparseMatrix:
-    """Make the matrix of all entries and of those that they are mirrored to.
+    """Make the matrix of all entries and their mirror images.
 
-    JobError as soon as memory could not hold the matrix of those read.
+    JobError as soon as memory could not hold the matrix of the entries read.
     """
     head, parts = file.head, [(np.empty(0, np.int64),) * 3]
     count = held = 0
@@ -156,7 +156,7 @@ def _matrix(file: MatrixFile) -> SparseMatrix:
 
 
 def _values(file: MatrixFile, entries: Entries) -> NDArray[Any]:
-    """Integers of entries, int64 or, if one may not fit, objects."""
+    """Read the integers of entries: int64 or, if one may not fit, objects."""
     texts = entries.texts
     values: NDArray[Any] | None = short_integers(texts)
     if values is None:

@@ -19,44 +19,44 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.rows import multiply_sparse
 from rnsdask.core.ways import Message, Way, must
 from rnsdask.fields.system import PrimeFields, fields_of
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.elementwise import has
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, is_number_array
 
 _MOST_LENGTH = 2**31 - 1
-"""Most rows and columns: columns of entries are 32-bit integers."""
+"""Most rows and columns: entries store columns as 32-bit integers."""
 
 _WIDE = 16
-"""Vectors from which a prime's are multiplied by themselves; fewer stand beside those of other primes."""
+"""Least number of vectors that are multiplied separately for each prime; fewer are joined across primes."""
 
 _KEPT = 4
-"""Copies of a matrix for a processor or primes that it keeps for the next product."""
+"""Copies of a matrix, for processors or primes, that it keeps for later products."""
 
 
 _ROW_BYTES, _ENTRY_BYTES = 24, 96
-"""Bytes of a row, and of an entry beside its value, while entries are brought into order."""
+"""Bytes for each row, and for each entry in addition to its value, while entries are sorted."""
 
 FITS_EVERYWHERE = 2**28
-"""Bytes that need no look at how much memory there is."""
+"""Bytes that are used without checking how much memory there is."""
 
 
 class SparseMatrix:
     """A sparse matrix of integers of any size, or of elements of prime fields, in memory.
 
     ``a @ x`` is the product with a FieldArray x, one vector (C,) or a block of vectors (C, K), modulo all its
-    primes at once; of a matrix of elements the fields must be the same. It is computed on the processor of x,
-    and lazy if x is, one task for each chunk of the vectors' axis. Make one with
-    :func:`.sparse.from_entries`, :func:`.sparse.from_scipy` or :func:`.sparse.read`.
+    primes at once; a matrix of elements must have the same fields. It is computed on the processor of x, and
+    lazy if x is, one task for each chunk of the vectors' axis. Make one with :func:`.sparse.from_entries`,
+    :func:`.sparse.from_scipy` or :func:`.sparse.read`.
 
     Attributes
     ----------
     shape : (int, int)
         Rows and columns, each at most 2**31 - 1.
     nnz : int
-        Entries that are not 0.
+        Number of nonzero entries.
     fields : PrimeFields or None
-        The fields of elements; None of integers.
+        The fields of elements; None for integers.
     """
 
     def __init__(
@@ -73,17 +73,17 @@ class SparseMatrix:
 
     @property
     def nnz(self) -> int:
-        """Entries that are not 0."""
+        """Number of nonzero entries."""
         return len(self._columns)
 
     @cached_property
     def T(self) -> "SparseMatrix":  # noqa: N802  (NumPy's name)
-        """The transposed matrix; kept for the next call."""
+        """Transposed matrix; kept for the next call."""
         rows = np.repeat(np.arange(self.shape[0], dtype=np.int64), np.diff(self._starts))
-        return _by_rows(self._columns, rows, self._values, self.shape[::-1], self.fields)
+        return _sort_by_rows(self._columns, rows, self._values, self.shape[::-1], self.fields)
 
     def to_dense(self, fields: PrimeFields) -> FieldArray:
-        """All numbers modulo primes, on the CPU, as :mod:`rnsdask.linalg` takes them.
+        """Convert to a dense array modulo primes, on the CPU, for :mod:`rnsdask.linalg`.
 
         Raises
         ------
@@ -110,12 +110,12 @@ class SparseMatrix:
     def _product(self, words: Any, system: NumberSystem) -> Any:
         if not isinstance(words, da.Array):
             return system.apply(multiply_sparse, words, matrix=self)
-        words = rechunked(words, {1: -1})
+        words = rechunk(words, {1: -1})
         how: dict[str, Any] = {"rows": system.rows, "chunks": ((self.shape[0],), words.chunks[2])}
         return map_chunks(_multiply, words, self.as_chunk(), system=system, token="sparse", **how)
 
     def as_chunk(self) -> da.Array:
-        """A Dask array of no axes that holds the matrix, so that a graph has it once."""
+        """Wrap the matrix in a Dask array without axes, so that a graph holds it once."""
         box = np.empty((), object)
         box[()] = self
         held: da.Array = da.from_array(box, name=f"sparse-matrix-{tokenize(self)}")
@@ -144,7 +144,7 @@ class SparseMatrix:
     # ---- in kernels ---------------------------------------------------------------------------------------
 
     def check_fields(self, fields: Any) -> PrimeFields:
-        """Return fields that a product may be in, or raise TypeError or ValueError."""
+        """Return the fields of a product; TypeError or ValueError if they do not fit the matrix."""
         if not isinstance(fields, NumberSystem) or multiply_sparse.name not in fields.table:
             raise TypeError(f"fields must be PrimeFields, got {type(fields).__name__}")
         if self.fields is not None and not self.fields.same_numbers(fields):
@@ -152,7 +152,7 @@ class SparseMatrix:
         return cast("PrimeFields", fields)
 
     def residues(self, moduli: ModuliSet) -> NDArray[np.uint32]:
-        """Entries (n, nnz) modulo primes, which are some of the matrix's own if it is of elements."""
+        """Return the entries (n, nnz) modulo primes; a matrix of elements must have these primes."""
         if self.fields is None:
             return fields_of(moduli).encode(self._values)
         row_of = {p: i for i, p in enumerate(self.fields.primes)}
@@ -161,18 +161,18 @@ class SparseMatrix:
 
     @cached_property
     def _signed(self) -> NDArray[np.int32] | None:
-        """Values as 32-bit integers if magnitudes add up to less than 2**31 in each row, else None."""
+        """Return the values as 32-bit integers, or None if magnitudes in a row add up to 2**31 or more."""
         values = self._values
         if self.fields is not None or values.dtype != np.int64:
             return None
         if values.size and not -(2**31) < int(values.min()) <= int(values.max()) < 2**31:
             return None
-        # Sums of fewer than 2**32 such numbers fit.
+        # Sums of fewer than 2**32 such numbers fit into 64 bits.
         sums = np.concatenate([[0], np.cumsum(np.abs(values))])[self._starts]
         return None if np.diff(sums).max(initial=0) >= 2**31 else values.astype(np.int32)
 
     def dense_words(self, moduli: ModuliSet) -> NDArray[np.uint32]:
-        """All numbers (n, R, C) modulo primes, on the host."""
+        """Return all numbers (n, R, C) modulo primes, on the host."""
         words = np.zeros((len(moduli), *self.shape), np.uint32)
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self._starts))
         words[:, rows, self._columns] = self.residues(moduli)
@@ -180,11 +180,11 @@ class SparseMatrix:
 
     @property
     def empty_rows(self) -> NDArray[np.int64]:
-        """Rows without an entry that is not 0."""
+        """Mask of the rows without nonzero entries."""
         return np.flatnonzero(np.diff(self._starts) == 0)
 
     def _rows_for(self, moduli: ModuliSet, like: Array) -> SparseRows:
-        """The matrix as kernels take it, on the processor of an array."""
+        """Return the matrix in the kernels' form, on the processor of an array."""
         key = str(like.device), None if self._signed is not None else moduli
         found = self._kept.get(key)
         if found is None:
@@ -197,7 +197,7 @@ class SparseMatrix:
         return found
 
     def multiply(self, words: Array, moduli: ModuliSet) -> Array:
-        """Products (n, R, K) with blocks of vectors (n, C, K), NumPy or CuPy."""
+        """Multiply by blocks of vectors (n, C, K), NumPy or CuPy; returns (n, R, K)."""
         n, terms, width = words.shape
         shape = (n, self.shape[0], width)
         if words.size == 0 or self.shape[0] == 0:
@@ -207,7 +207,7 @@ class SparseMatrix:
         if a.values.ndim > 1 or n == 1 or width >= _WIDE:
             kernels.sparse_matmul(a, words, moduli, out)
             return out
-        # An entry's column is read for all primes at once, where it is one line of memory.
+        # An entry's column is read for all primes at once if it is one line of memory.
         turned = np.empty_like(words, shape=(terms * width, n), order="C")
         kernels.transpose(words.reshape(n, terms * width), turned)
         found = np.empty_like(words, shape=(1, self.shape[0], width * n), order="C")
@@ -221,12 +221,12 @@ def _multiply(words: Array, box: Any, *, system: NumberSystem) -> Array:
 
 
 def has_sparse_products(x: Any) -> bool:
-    """Whether an operand is an array of numbers whose system multiplies sparse matrices by vectors."""
+    """Whether an operand is an array of numbers whose system multiplies sparse matrices."""
     return is_number_array(x) and has(multiply_sparse, x)
 
 
 def vectors_of(x: FieldArray, length: int, name: str) -> Any:
-    """Words of one vector of that length, or of a block of them; ValueError for another shape."""
+    """Return the words of one vector of a length, or of a block of them; ValueError for another shape."""
     find_lengths(x)
     if x.ndim not in (1, 2) or x.shape[0] != length:
         raise ValueError(f"{name} must have shape ({length},) or ({length}, K), got {x.shape}")
@@ -236,24 +236,24 @@ def vectors_of(x: FieldArray, length: int, name: str) -> Any:
 def from_entries(
     rows: Any, columns: Any, values: Any, shape: tuple[SupportsIndex, SupportsIndex]
 ) -> SparseMatrix:
-    """Make a sparse matrix of its entries; those of one place are added.
+    """Make a sparse matrix from its entries; entries with the same position are added.
 
     Parameters
     ----------
     rows, columns : sequences of int, shape (N,)
-        Places of the entries, from 0.
+        Positions of the entries, from 0.
     values : sequence of int or FieldArray, shape (N,)
         Integers of any size and sign, or elements of prime fields in memory: then each prime has a matrix of
-        its own, such as values of a parameter give it.
+        its own, as for the values of a parameter.
     shape : (int, int)
         Rows and columns, each from 0 to 2**31 - 1.
 
     Raises
     ------
     TypeError
-        If an argument has something else than integers, or the elements are lazy or of a Fermat field.
+        If an argument holds anything but integers, or the elements are lazy or of a Fermat field.
     ValueError
-        If lengths differ, or a place is out of the shape; the message names the first.
+        If lengths differ, or a position is outside of the shape; the message names the first.
     JobError
         If the matrix takes more memory than this process may use.
     """
@@ -262,16 +262,16 @@ def from_entries(
     count = entries.shape[-1]
     down = _checked_places(rows, count, lengths[0], "rows")
     across = _checked_places(columns, count, lengths[1], "columns")
-    return _by_rows(down, across, entries, lengths, fields)
+    return _sort_by_rows(down, across, entries, lengths, fields)
 
 
 def from_scipy(a: Any) -> SparseMatrix:
-    """Make a sparse matrix of one of ``scipy.sparse``, of any format, with integers or Booleans.
+    """Convert a sparse matrix of SciPy, of any format, with integers or Booleans.
 
     Raises
     ------
     TypeError
-        If `a` is no such matrix, or has other entries.
+        If `a` is not such a matrix, or has other entries.
     ValueError
         If it does not have two axes.
     """
@@ -286,9 +286,9 @@ def from_scipy(a: Any) -> SparseMatrix:
 
 
 def check_memory(shape: tuple[int, int], entries: int, beside: int = 0) -> None:
-    """Raise JobError if this process could not bring so many entries of a shape into order.
+    """Raise JobError if this process has too little memory to sort so many entries.
 
-    `beside` are the bytes of their values, and what else is held meanwhile.
+    `beside` counts the bytes of their values and of all else that is held meanwhile.
     """
     need = _ROW_BYTES * shape[0] + _ENTRY_BYTES * entries + beside
     if need > FITS_EVERYWHERE and need > (limit := process_limit()):
@@ -311,7 +311,7 @@ def check_shape(shape: Any) -> tuple[int, int]:
 
 
 def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
-    """The fields of values, and residues (n, N); or None and integers (N,), int64 or objects."""
+    """Return the fields of values and residues (n, N), or None and integers (N,), int64 or objects."""
     if isinstance(values, FieldArray):
         given: Any = values
         if not has_sparse_products(given) or isinstance(given.words, da.Array):
@@ -325,7 +325,7 @@ def _checked_values(values: Any) -> tuple[PrimeFields | None, NDArray[Any]]:
 
 
 def _integers(values: Any) -> NDArray[Any]:
-    """Integers as int64, or as objects if one needs more bits."""
+    """Convert integers to int64, or to objects if one needs more bits."""
     if not isinstance(values, Iterable):
         kind = type(values).__name__
         raise TypeError(f"values must be integers or a FieldArray, got {values!r:.80} of type {kind}")
@@ -361,14 +361,14 @@ def _checked_places(given: Any, count: int, length: int, name: str) -> NDArray[n
     return found.astype(np.int64)
 
 
-def _by_rows(
+def _sort_by_rows(
     rows: NDArray[Any],
     columns: NDArray[Any],
     values: NDArray[Any],
     shape: tuple[int, int],
     fields: PrimeFields | None,
 ) -> SparseMatrix:
-    """Bring entries into order, add those of one place, and leave out zeros."""
+    """Sort entries by rows, add those with the same position, and leave out zeros."""
     check_memory(shape, len(rows), 3 * values.nbytes)
     order = np.lexsort((columns, rows))
     rows, columns, values = rows[order], columns[order], values[..., order]

@@ -1,4 +1,4 @@
-"""Solutions, minimal polynomials, ranks and determinants of sparse matrices, lazy on Dask where wanted."""
+"""Solutions, minimal polynomials, ranks and determinants of sparse matrices, optionally lazy on Dask."""
 
 from collections.abc import Callable
 from typing import Any, SupportsIndex
@@ -14,26 +14,26 @@ from rnsdask.backend import Array, empty_like_chunks, to_backend
 from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
 from rnsdask.core.ways import Kind, Message, must
 from rnsdask.fields.system import PrimeFields
-from rnsdask.lazy.chunks import rechunked
+from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.map import Call, array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, has_sparse_products, vectors_of
 from rnsdask.typing import Integer, PlainArray
 
 PRIMES_OF_TASK = 16
-"""Primes of a task of lazy solutions, if nothing else is said: their words are one line of memory."""
+"""Default number of primes in a task of lazy solutions: their words are one line of memory."""
 
 
 def solve(
     a: SparseMatrix, b: FieldArray, *, chunks: SupportsIndex | None = None, seed: SupportsIndex = 0
 ) -> FieldArray:
-    """A solution x of ``a @ x == b`` modulo each prime, checked by substitution.
+    """Find a solution x of ``a @ x == b`` modulo each prime, and check it by substitution.
 
-    By Wiedemann's algorithm: some 3 N products of the matrix with a vector for N rows; twice as many where
-    the matrix is singular or not square. That a regular matrix has only this solution is not proved by it; of
-    others it is one of many, which depends on `seed`. Modulo small primes it may find neither a solution nor
-    a proof that there is none. Then matrices of up to 64 MiB (4096 rows and columns) modulo a prime, with
-    their right-hand sides, are eliminated.
+    Wiedemann's algorithm takes about 3 N products of the matrix with a vector for N rows, and twice as many
+    if the matrix is singular or not square. It does not prove that a solution is unique; if there are
+    several, `seed` decides which one it finds. Modulo small primes it may find neither a solution nor a proof
+    that there are no solutions. Then the matrix is eliminated, if it takes up to 64 MiB (4096 rows and
+    columns) modulo a prime, including right-hand sides.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def solve(
     b : FieldArray of PrimeFields, shape (R,) or (R, K)
         One vector, or a block of them, on the CPU or a GPU.
     chunks : int, optional
-        Primes of a task: then the result is lazy. Without it, 16 for lazy vectors, which also have a task for
-        each of their chunks.
+        Number of primes in a task, for a lazy result. For lazy vectors the default is 16, and each of their
+        chunks has tasks of its own.
     seed : int, optional
-        What random vectors follow from, not negative.
+        Seed of the random vectors, not negative.
 
     Returns
     -------
@@ -54,14 +54,15 @@ def solve(
     Raises
     ------
     numpy.linalg.LinAlgError
-        If there is no solution modulo a prime, which is proved: by a vector y with ``y @ a == 0`` and ``y @ b
-        != 0``, or by elimination. It names the prime, and of a block the vector. For a lazy result, when it
+        If it is proved that there is no solution modulo a prime: by a vector y with ``y @ a == 0`` and ``y @
+        b != 0``, or by elimination. It names the prime, and for a block the vector. For a lazy result when it
         is computed.
     NumberError
-        If neither is known, as may be where a matrix above 64 MiB is singular or not square and a prime
-        small. It names the prime, and is a ValueError. For a lazy result, when it is computed.
+        If it finds neither a solution nor a proof, which may happen if a matrix above 64 MiB is singular or
+        not square and a prime is small. It names the prime, and is a ValueError. For a lazy result when it is
+        computed.
     TypeError, ValueError
-        If operands are something else, or shapes or fields do not fit.
+        If operands are of other types, or shapes or fields do not fit.
     """
     _check_matrix(a)
     if not has_sparse_products(b):
@@ -74,7 +75,7 @@ def solve(
     if size is None and not isinstance(words, da.Array):
         found = wiedemann.solve(a, words, moduli, number, None if is_vector else 0)
     else:
-        found = _solved_lazily(a, words, moduli, number, size or PRIMES_OF_TASK, is_vector)
+        found = _solve_lazily(a, words, moduli, number, size or PRIMES_OF_TASK, is_vector)
     return FieldArray(found[..., 0] if is_vector else found, b.system)
 
 
@@ -88,34 +89,34 @@ def minpoly(
 ) -> FieldArray:
     """Minimal polynomial of a square matrix modulo each prime, of any size, by Wiedemann's algorithm.
 
-    Its degree is never too great. That it is the minimal polynomial has a probability of error below 2**-64:
-    it is tried with random vectors.
+    Its degree is never too large. It is checked with random vectors: the probability that it is not the
+    minimal polynomial is below 2**-64.
 
     Parameters
     ----------
     a : SparseMatrix, shape (N, N)
     fields : PrimeFields
-        The primes; of a matrix of elements its own.
+        The primes; for a matrix of elements its own fields.
     chunks : int, optional
-        Primes of a task: then the result is lazy.
+        Number of primes in a task, for a lazy result.
     backend : {"cpu", "cuda", "auto"}, optional
         The processor.
     seed : int, optional
-        What random vectors follow from, not negative.
+        Seed of the random vectors, not negative.
 
     Returns
     -------
     FieldArray, shape (N + 1,)
-        Coefficients, ascending; the leading one is 1, and those above it are 0, for degrees may differ from
+        Coefficients, ascending; the leading one is 1, followed by zeros, because degrees may differ from
         prime to prime.
 
     Raises
     ------
     TypeError, ValueError
-        If operands are something else, the matrix is not square, or fields do not fit.
+        If operands are of other types, the matrix is not square, or fields do not fit.
     """
     length = _square("minpoly", a)
-    found = _by_primes(
+    found = _apply_by_primes(
         wiedemann.minimal_polynomials, a, fields, (length + 1,), np.uint32, chunks, backend, seed
     )
     return FieldArray(found, fields)
@@ -131,8 +132,8 @@ def det(
 ) -> Integer:
     """Determinant of a square matrix modulo each prime, proved, by Wiedemann's algorithm.
 
-    Whatever vectors were drawn, what is returned is the determinant. That of no rows is 1. Where draws do not
-    find it modulo a small prime, matrices of up to 64 MiB (4096 rows) modulo a prime are eliminated.
+    The result is right whatever vectors are drawn. It is 1 for a matrix without rows. If random vectors fail
+    modulo a small prime, matrices of up to 64 MiB (4096 rows) modulo a prime are eliminated.
 
     Parameters
     ----------
@@ -142,19 +143,19 @@ def det(
     Returns
     -------
     int
-        That from 0 to M - 1 which stands for the determinants, as of :func:`.linalg.det`; with `chunks` a
-        lazy integer.
+        The integer from 0 to M - 1 with the determinants as residues, as in :func:`.linalg.det`; with
+        `chunks` a lazy integer.
 
     Raises
     ------
     NumberError
         If a prime is too small for the algorithm, which draws a few times, and the matrix too large for
-        elimination; the prime is named. It is a ValueError.
+        elimination. It names the prime, and is a ValueError.
     TypeError, ValueError
         As in :func:`minpoly`.
     """
     _square("det", a)
-    found = _by_primes(wiedemann.determinants, a, fields, (), np.uint32, chunks, backend, seed)
+    found = _apply_by_primes(wiedemann.determinants, a, fields, (), np.uint32, chunks, backend, seed)
     value: Any = FieldArray(found[:, None], fields)[0]
     determinant: Integer = value
     return determinant
@@ -168,14 +169,14 @@ def rank(
     backend: str = "cpu",
     seed: SupportsIndex = 0,
 ) -> PlainArray[np.int64]:
-    """Rank modulo each prime, never too great, and too small with little probability.
+    """Rank modulo each prime: never too large, and too small with low probability.
 
-    A rank that is the number of rows or columns is proved, and so is that modulo a prime below 8 N, for N
-    rows or columns, whichever are fewer, which elimination finds. Another one is the greatest of so many
-    independent trials that all are too small less often than once in 2**30, if one is with probability 4 N /
-    p at most. That much is an estimate: what is proved is of order N**2 / p (L. Chen and others, "Efficient
-    matrix preconditioners for black box linear algebra", Linear Algebra and its Applications 343-344,
-    2002). :func:`.linalg.rank` of ``a.to_dense(fields)`` is proved.
+    Let N be the lesser of the numbers of rows and columns. A rank of N is proved, and so is a rank modulo a
+    prime p below 8 N, which elimination finds. Any other rank is the greatest of several independent trials.
+    If a trial is too small with probability 4 N / p at most, all are with less than 2**-30. The former is an
+    estimate: the proved bound is of order N**2 / p (L. Chen and others, "Efficient matrix preconditioners for
+    black box linear algebra", Linear Algebra and its Applications 343-344, 2002). :func:`.linalg.rank` of
+    ``a.to_dense(fields)`` is proved.
 
     Parameters
     ----------
@@ -187,22 +188,24 @@ def rank(
     Returns
     -------
     array of int64, shape (n,)
-        NumPy, or with `chunks` Dask.
+        On NumPy, or with `chunks` on Dask.
 
     Raises
     ------
     NumberError
-        If a prime is below 8 N and the matrix above 64 MiB (4096 rows and columns) modulo a prime. It is a
+        If a prime is below 8 N, and the matrix above 64 MiB (4096 rows and columns) modulo a prime. It is a
         ValueError.
     TypeError, ValueError
-        If operands are something else, or fields do not fit.
+        If operands are of other types, or fields do not fit.
     """
     _check_matrix(a)
-    ranks: PlainArray[np.int64] = _by_primes(wiedemann.ranks, a, fields, (), np.int64, chunks, backend, seed)
+    ranks: PlainArray[np.int64] = _apply_by_primes(
+        wiedemann.ranks, a, fields, (), np.int64, chunks, backend, seed
+    )
     return ranks
 
 
-def _by_primes(
+def _apply_by_primes(
     function: Callable[..., Any],
     a: SparseMatrix,
     fields: PrimeFields,
@@ -212,29 +215,31 @@ def _by_primes(
     backend: str,
     seed: SupportsIndex,
 ) -> Any:
-    """Apply a function to a matrix modulo primes, for (n, *shape); with `chunks` in tasks."""
+    """Apply a function to a matrix modulo primes, with results (n, *shape); with `chunks` in tasks."""
     moduli, size, number = a.check_fields(fields).moduli, _as_chunks(chunks), _as_seed(seed)
     if size is None:
-        return _on(function, a, moduli, backend, number)
+        return _run_on(function, a, moduli, backend, number)
     matrix, parts = delayed(a, pure=True), []
     for start in range(0, len(moduli), size):
         some = unchecked_set(list(moduli)[start : start + size])
-        task = delayed(_on, pure=True)(function, matrix, some, backend, number)
+        task = delayed(_run_on, pure=True)(function, matrix, some, backend, number)
         parts.append(da.from_delayed(task, (len(some), *shape), dtype))
     return da.concatenate(parts)
 
 
-def _on(function: Callable[..., Any], a: SparseMatrix, moduli: ModuliSet, backend: str, seed: int) -> Array:
+def _run_on(
+    function: Callable[..., Any], a: SparseMatrix, moduli: ModuliSet, backend: str, seed: int
+) -> Array:
     found: Array = function(a, moduli, to_backend(np.zeros(1, np.uint32), backend), seed)
     return found
 
 
-def _solved_lazily(
+def _solve_lazily(
     a: SparseMatrix, words: Any, moduli: ModuliSet, seed: int, size: int, is_vector: bool
 ) -> da.Array:
-    """Solve in tasks of `size` primes and a chunk of vectors each, which run also if solutions are empty."""
+    """Solve in tasks of `size` primes and one chunk of vectors; they also run if solutions are empty."""
     lazy = words if isinstance(words, da.Array) else da.from_array(words)
-    blocks, matrix = rechunked(lazy, {0: size, 1: -1}), a.as_chunk()
+    blocks, matrix = rechunk(lazy, {0: size, 1: -1}), a.as_chunk()
     (box,) = keys_of(matrix)
     starts = np.cumsum([0, *blocks.chunks[2]]).tolist()
     tasks = {}

@@ -1,13 +1,12 @@
 """Wiedemann's algorithm modulo several primes at once, on words (n, N, K). No Dask in here.
 
 D. Wiedemann, "Solving sparse linear equations over finite fields", IEEE Trans. Information Theory 32(1),
-1986: the numbers u A^i v of random vectors u and v obey a linear recurrence, which is a divisor of the
-minimal polynomial of A, and mostly that. One vector a prime is enough, for vectors of many primes stand
-beside one another and are multiplied as a block. Random vectors follow from a seed and the prime, on each
-processor the same.
+1986: for random vectors u and v, the numbers u A^i v obey a linear recurrence, whose polynomial divides the
+minimal polynomial of A and mostly equals it. One vector for each prime suffices: the vectors of many primes
+are multiplied as a block. Random vectors depend on a seed and the prime only, not on the processor.
 
-Solutions, determinants and that there is no solution are proved, whatever was drawn; ranks and minimal
-polynomials may be too small: see each function. Where draws find nothing, small matrices are eliminated
+Solutions, determinants and the lack of a solution are proved, whatever is drawn. Ranks and minimal
+polynomials may be too small: see each function. If draws fail, small matrices are eliminated
 (:mod:`.sparse.dense`).
 """
 
@@ -30,25 +29,26 @@ from rnsdask.sparse.matrix import SparseMatrix
 
 Operator = Callable[[Array], Array]
 
-# Terms of the first sequence; then they are doubled. Terms beyond twice the recurrence's length that it must
-# explain before the sequence is taken for known.
+# Terms of the first sequence, later doubled; and terms beyond twice the recurrence's length that it must
+# explain before it is accepted.
 _FIRST_TERMS, _SURPLUS = 128, 64
 
-# Rounds of a solution, each of which finds a further factor of a polynomial, and matrices drawn anew.
+# Rounds of a solution, each of which finds a further factor of a polynomial; and tries with new random
+# matrices.
 _ROUNDS, TRIES = 40, 8
 
-# Vectors that a minimal polynomial is tried with are so many that a wrong one passes less often than once in
-# 2 to this power; and so are ranks too small.
+# A wrong minimal polynomial, or a rank that is too small, passes the random checks with a probability below 2
+# to the power of minus this.
 _SURE_BITS, _RANK_BITS = 64, 30
 
 RANK_ROOM = 8
-"""Least prime of a rank without elimination, in rows or columns, whichever are fewer."""
+"""Ranks are found by elimination modulo primes below this multiple of N, the lesser of rows and columns."""
 
 
 def _random(
     moduli: ModuliSet, shape: tuple[int, ...], like: Array, key: tuple[int, ...], low: int = 0
 ) -> Array:
-    """Words (n, *shape) from `low` on, by a key and each prime."""
+    """Draw words (n, *shape) from `low` to p - 1, by a key and each prime p."""
     words = [np.random.default_rng([*key, p]).integers(low, p, shape, np.uint32) for p in moduli]
     return to_backend(np.stack(words), "cpu" if isinstance(like, np.ndarray) else "cuda")
 
@@ -58,7 +58,7 @@ def _apply(name: str, moduli: ModuliSet, *blocks: Array) -> Array:
 
 
 def _products(moduli: ModuliSet, a: Array, b: Array) -> Array:
-    """Products of matrices (n, I, K) and (n, K, J)."""
+    """Multiply matrices (n, I, K) and (n, K, J)."""
     out = np.empty_like(b, shape=(len(a), 1, a.shape[1], b.shape[2]), order="C")
     kernels_of(b).matmul(a[:, None], b[:, None], moduli, out)
     return out[:, 0]
@@ -67,10 +67,10 @@ def _products(moduli: ModuliSet, a: Array, b: Array) -> Array:
 def _recurrences(
     operator: Operator, v: Array, u: Array, moduli: ModuliSet, limit: int, early: bool
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Polynomials (n, D + 1), monic, that the sequences u A^i v of v (n, N, 1) and u (n, 1, N) obey.
+    """Return the monic polynomials (n, D + 1) of the recurrences of u A^i v, and their degrees.
 
-    And their degrees. Of `limit` terms; with `early` of fewer, if all recurrences have held for long, and
-    then they need not be divisors of minimal polynomials.
+    v is (n, N, 1) and u (n, 1, N). Sequences have `limit` terms. With `early` they end once all recurrences
+    have held for long; these may then not divide minimal polynomials.
     """
     terms: list[Array] = []
     goal = min(limit, _FIRST_TERMS) if early else limit
@@ -92,7 +92,7 @@ def _recurrences(
 
 
 def _evaluate(operator: Operator, f: NDArray[np.uint32], w: Array, moduli: ModuliSet) -> Array:
-    """f(A) w, by Horner's rule."""
+    """Compute f(A) w by Horner's rule."""
     columns = f.T[:, :, None, None].copy()
     v = _apply("multiply", moduli, w, columns[-1])
     for column in columns[-2::-1]:
@@ -101,23 +101,23 @@ def _evaluate(operator: Operator, f: NDArray[np.uint32], w: Array, moduli: Modul
 
 
 def _is_zero(words: Array) -> NDArray[np.bool_]:
-    """Whether all of each prime (n, ...) are 0."""
+    """Whether all words (n, ...) of each prime are 0."""
     found: NDArray[np.bool_] = to_backend(~words.reshape(len(words), -1).any(axis=1), "cpu")
     return found
 
 
-def _combined(v: Array, moduli: ModuliSet, key: tuple[int, ...]) -> Array:
-    """A random sum of multiples of vectors (n, N, K): (n, N, 1)."""
+def _combine(v: Array, moduli: ModuliSet, key: tuple[int, ...]) -> Array:
+    """Combine vectors (n, N, K) with random coefficients: (n, N, 1)."""
     return _products(moduli, v, _random(moduli, (v.shape[2], 1), v, key))
 
 
-def _solved(
+def _solve_square(
     operator: Operator, c: Array, moduli: ModuliSet, key: tuple[int, ...]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Solutions x of A x = c, and of which primes they are such, by substitution.
+    """Solutions x of A x = c, and a mask of the primes for which substitution confirms them.
 
-    With f(A) c = 0 and f(0) not 0, (f(A) - f(0)) c / A f(0) is -x. Each round multiplies f by what the rest
-    of c lacks; where f(0) is 0 there is no more to do.
+    With f(A) c = 0 and f(0) not 0, (f(A) - f(0)) c / A f(0) is -x. Each round multiplies f by a polynomial
+    that annihilates more of c; once f(0) is 0 it fails.
     """
     length = c.shape[1]
     f = np.ones((len(moduli), 1), np.uint32)
@@ -127,7 +127,7 @@ def _solved(
         if solved.all():
             break
         u = _random(moduli, (1, length), c, (*key, step, 0))
-        v = _combined(rest, moduli, (*key, step, 1))
+        v = _combine(rest, moduli, (*key, step, 1))
         f = convolve(f, _recurrences(operator, v, u, moduli, 2 * length, True)[0], moduli)
         ends = [
             pow(int(-low), -1, p) if low else 0
@@ -148,12 +148,12 @@ def _solved(
 def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int, first: int | None = 0) -> Array:
     """Solutions (n, C, K) of A x = b (n, R, K), each checked by substitution.
 
-    Square matrices are tried as they are. Else, for diagonal matrices D and E drawn at random, D A' E A x = D
-    A' E b has the solutions of A x = b, if there are any. If there are none, y = E (A x - b) has A' y = 0,
-    and mostly y b is not 0, which proves it. Small matrices for which neither is found are eliminated.
+    Square matrices are tried unchanged first. Then, for random diagonal matrices D and E, D A' E A x = D A' E
+    b has the solutions of A x = b, if these exist. Otherwise y = E (A x - b) has A' y = 0, and mostly y b is
+    not 0, which proves that no solution exists. If both fail, small matrices are eliminated.
 
-    LinAlgError if there is proved to be no solution; NumberError if neither that nor a solution was found.
-    Errors name a vector by its index in b, counted from `first`; with None they name none.
+    LinAlgError if it is proved that there is no solution; NumberError without such a proof or a solution.
+    Errors name a vector by its index in b plus `first`, or no vector if `first` is None.
     """
     _check_empty_rows(a, b, moduli, first)
     x = np.zeros_like(b, shape=(len(moduli), a.shape[1], b.shape[2]), order="C")
@@ -165,13 +165,13 @@ def solve(a: SparseMatrix, b: Array, moduli: ModuliSet, seed: int, first: int | 
         if attempt:
             found, solved = solve_by_squares(a, right, some, (seed, attempt), first)
         elif a.shape[0] == a.shape[1]:
-            found, solved = _solved(partial(a.multiply, moduli=some), right, some, (seed, 0))
+            found, solved = _solve_square(partial(a.multiply, moduli=some), right, some, (seed, 0))
         else:
             continue
         x[pending[solved]] = found[solved]
         pending = pending[~solved]
     for i in pending:
-        x[i : i + 1] = _eliminated(a, b[i : i + 1], moduli[int(i)], first)
+        x[i : i + 1] = _eliminate(a, b[i : i + 1], moduli[int(i)], first)
     return x
 
 
@@ -181,15 +181,15 @@ def _without_solution(prime: int, vector: int, first: int | None) -> np.linalg.L
 
 
 def _check_empty_rows(a: SparseMatrix, b: Array, moduli: ModuliSet, first: int | None) -> None:
-    """Raise LinAlgError if a row without entries has another right-hand side than 0."""
+    """Raise LinAlgError if a row without entries has a nonzero right-hand side."""
     fails = b[:, a.empty_rows].any(axis=1)
     if fails.any():
         row, vector = (int(at[0]) for at in to_backend(fails, "cpu").nonzero())
         raise _without_solution(moduli[row], vector, first)
 
 
-def _eliminated(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Array:
-    """Solution (1, C, K) by elimination; NumberError if the matrix is too large for it."""
+def _eliminate(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Array:
+    """Solve by elimination (1, C, K); NumberError if the matrix is too large for it."""
     if not dense.fits(a.shape, b.shape[2]):
         raise NumberError(
             Message(
@@ -205,7 +205,7 @@ def _eliminated(a: SparseMatrix, b: Array, prime: int, first: int | None) -> Arr
 
 
 def _squares(a: SparseMatrix, d: Array, e: Array, moduli: ModuliSet) -> tuple[Operator, Operator]:
-    """The operators D A' E and D A' E A."""
+    """Return the operators D A' E and D A' E A."""
 
     def left(z: Array) -> Array:
         z = _apply("multiply", moduli, z, np.broadcast_to(e, z.shape))
@@ -226,11 +226,11 @@ def solve_by_squares(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Try once to solve a x = b (n, columns, K) modulo each prime: x, and whether it is a solution (n, K).
 
-    LinAlgError, which names `first` plus the vector, where it is proved that there is none.
+    LinAlgError if it is proved that there is no solution; it names the vector's index plus `first`.
     """
     d, e = _diagonals(a, moduli, b, key)
     left, operator = _squares(a, d, e, moduli)
-    x, solved = _solved(operator, left(b), moduli, key)
+    x, solved = _solve_square(operator, left(b), moduli, key)
     rest = _apply("subtract", moduli, a.multiply(x, moduli), b)
     wrong = ~_is_zero(rest)
     if wrong.any():
@@ -245,10 +245,10 @@ def solve_by_squares(
 
 
 def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.uint32]:
-    """Minimal polynomials f (n, N + 1) of a square matrix, monic.
+    """Find the minimal polynomials f (n, N + 1) of a square matrix, monic.
 
-    Each is a divisor of the minimal polynomial, or has at most its degree; and f(A) w = 0 for so many random
-    vectors w that one which is not the minimal polynomial passes less often than once in 2^64.
+    Each divides the minimal polynomial, or has at most its degree. f(A) w = 0 is checked for enough random
+    vectors w that a wrong polynomial passes with a probability below 2^-64.
     """
     length = a.shape[0]
     vectors = -(-_SURE_BITS // (min(moduli).bit_length() - 1))
@@ -260,10 +260,10 @@ def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: i
         v = _evaluate(operator, f, w, moduli)
         if _is_zero(v).all():
             break
-        if step and early:  # recurrences may have been those of parts of sequences: from now on whole ones
+        if step and early:  # recurrences may be of partial sequences: use complete ones from now on
             f, early, v = np.ones((len(moduli), 1), np.uint32), False, w
         u = _random(moduli, (1, length), like, (seed, step, 5))
-        v = _combined(v, moduli, (seed, step, 6))
+        v = _combine(v, moduli, (seed, step, 6))
         f = convolve(f, _recurrences(operator, v, u, moduli, 2 * length, early)[0], moduli)
     found = np.zeros((len(moduli), length + 1), np.uint32)
     found[:, : f.shape[1]] = f[:, : length + 1]
@@ -271,10 +271,10 @@ def minimal_polynomials(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: i
 
 
 def ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.int64]:
-    """Ranks (n,), never too great; modulo small primes by elimination, else the greatest of several trials.
+    """Find ranks (n,), never too large: by elimination modulo small primes, else by several trials.
 
-    Of M = D A' E A and v in the image of M, powers of M times v are in the image too; so the length of the
-    recurrence of u M^i v is at most the rank of A. For most D, E, u and v it is that. NumberError if a prime
+    For M = D A' E A and v in the image of M, powers of M times v are in the image too. So the recurrence of u
+    M^i v is at most as long as the rank of A, and exactly so for most D, E, u and v. NumberError if a prime
     is small and the matrix too large for elimination.
     """
     if a.shape[0] < a.shape[1]:
@@ -300,12 +300,12 @@ def ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray
 
 
 def may_eliminate(shape: tuple[int, int], moduli: ModuliSet) -> bool:
-    """Return whether a rank or determinant may take elimination modulo one of some primes."""
+    """Return whether finding a rank or determinant may need elimination modulo one of some primes."""
     return dense.fits(shape) and min(moduli) < RANK_ROOM * min(shape)
 
 
 def _tried_ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.int64]:
-    """Greatest ranks (n,) of several trials, of a matrix with no more columns than rows."""
+    """Take the greatest ranks (n,) of several trials, for a matrix with no more columns than rows."""
     length = a.shape[1]
     found = np.zeros(len(moduli), np.int64)
     room = min(moduli) // max(1, RANK_ROOM // 2 * length)
@@ -321,12 +321,12 @@ def _tried_ranks(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> 
 
 
 def determinants(a: SparseMatrix, moduli: ModuliSet, like: Array, seed: int) -> NDArray[np.uint32]:
-    """Determinants (n,) of a square matrix, proved.
+    """Compute the determinants (n,) of a square matrix, proved.
 
-    The recurrence of A D, for a random diagonal matrix D, divides the characteristic polynomial: of full
-    degree it is that, and its value at 0 the determinant of A D but for the sign. If it is 0 at 0, A D is
-    singular. Modulo primes that are too small for one of these to happen, small matrices are eliminated.
-    NumberError if the matrix is too large for that.
+    The recurrence of A D, for a random diagonal matrix D, divides the characteristic polynomial. At full
+    degree they are equal, and the value at 0 is the determinant of A D but for the sign. If the recurrence
+    has the root 0, A D is singular. Modulo primes too small for either to happen, small matrices are
+    eliminated. NumberError if the matrix is too large for that.
     """
     length = a.shape[0]
     found = np.zeros(len(moduli), np.uint32)

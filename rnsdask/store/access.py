@@ -4,7 +4,7 @@ import errno
 import re
 
 from rnsdask.core.errors import StoreAccessError
-from rnsdask.core.messages import HIDDEN, redacted
+from rnsdask.core.messages import HIDDEN, redact
 
 # By name: the libraries need not be installed to describe what they raise. A class stands for what derives
 # from it too.
@@ -78,9 +78,9 @@ def _message(error: Exception) -> str:
     kind = type(error).__name__
     status, reason = _status(error), getattr(error, "message", "")
     if status is not None:
-        return f"HTTP status {status}" + (f" ({redacted(str(reason))})" if reason else "")
+        return f"HTTP status {status}" + (f" ({redact(str(reason))})" if reason else "")
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    first = next((line.strip() for line in redacted(text).splitlines() if line.strip()), "")
+    first = next((line.strip() for line in redact(text).splitlines() if line.strip()), "")
     first = _PASSWORD.sub(f"{HIDDEN}@", first)
     shown = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
     if isinstance(error, OSError):

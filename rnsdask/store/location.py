@@ -14,7 +14,7 @@ import fsspec  # type: ignore[import-untyped]
 
 from rnsdask.backend.cpu.files import read_first
 from rnsdask.core.errors import StoreAccessError, StoreError
-from rnsdask.core.messages import redacted
+from rnsdask.core.messages import redact
 from rnsdask.core.places import is_url
 from rnsdask.store.access import access_error
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, open_regular, write_file
@@ -387,13 +387,13 @@ class RemoteLocation(_FileSystemLocation):
     path: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", redacted(self.url))
+        object.__setattr__(self, "path", redact(self.url))
 
     def _open(self) -> tuple[Any, str]:
         try:
             file_system, root = fsspec.core.url_to_fs(self.url, **self.options)
         except (ValueError, TypeError, ImportError) as error:
-            raise StoreError(f"{self.path}: {redacted(str(error))}") from error
+            raise StoreError(f"{self.path}: {redact(str(error))}") from error
         except Exception as error:  # credentials that are looked for at once
             raise access_error(f"{self.path}: it cannot be opened", error) from error
         return file_system, root

@@ -9,7 +9,7 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
 from rnsdask.core.errors import StoreError
-from rnsdask.core.messages import redacted
+from rnsdask.core.messages import redact
 from rnsdask.core.places import is_url, read_place
 from rnsdask.store.documents import document_of, new_group
 from rnsdask.store.location import METADATA_KEY, LocalLocation, Location, RemoteLocation
@@ -76,7 +76,7 @@ def _from_text(text: Any, options: dict[str, Any]) -> Location:
 
 def _check_url(url: str) -> None:
     """Raise ValueError for a URL without a name, or with one that services and tools take for another."""
-    shown = redacted(url)
+    shown = redact(url)
     if not url.rpartition("://")[2].strip("/"):
         raise ValueError(f"{shown}: the URL names no store: nothing follows ://")
     for part in url.split("::"):

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from rnsdask.core.errors import ChangedStoreError, StoreAccessError, StoreError
-from rnsdask.core.messages import listed
+from rnsdask.core.messages import list_some
 from rnsdask.core.ways import REPLACE, Message, Setting, with_ways
 from rnsdask.store.attributes import read_writer, way_on
 from rnsdask.store.beside import former, is_replaced, locked
@@ -343,12 +343,12 @@ def check_place(location: Location, overwrite: bool) -> None:
         return
     document = document_of(location)
     if document is None or document["node_type"] != "array":
-        raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
+        raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {list_some(names)}")
     _check_taking_over(path, document, overwrite)
     if not overwrite:
         raise StoreError(with_ways(f"{path}: it exists", REPLACE))
     if others := names - _own(names):
-        raise StoreError(f"{path}: it is not replaced, because it also holds {listed(others)}")
+        raise StoreError(f"{path}: it is not replaced, because it also holds {list_some(others)}")
 
 
 def _check_beside(location: Location, overwrite: bool) -> None:

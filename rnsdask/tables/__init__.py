@@ -1,1 +1,1 @@
-"""The tables of number systems, one file a kind: for each row that it has, what does it."""
+"""The tables of number systems, one file for each kind: the function of each row that the system has."""

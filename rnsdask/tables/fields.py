@@ -22,7 +22,7 @@ from rnsdask.rns import decimal, matmul, products
 ANY_FIELDS = table(
     Entry(rows.divide_by, arithmetic.divide_by, check=arithmetic.check_divisor),
     Entry(rows.matmul, product_of_elements),
-    Entry(rows.poly_divmod, lazy_polynomials.divided),
+    Entry(rows.poly_divmod, lazy_polynomials.divide),
     Entry(rows.poly_gcd, lazy_polynomials.common_divisor),
     Entry(rows.evaluate, lazy_polynomials.evaluate),
     Entry(rows.interpolate, lazy_polynomials.interpolate),
@@ -36,7 +36,7 @@ ANY_FIELDS = table(
     Entry(rows.resultant, lazy_polynomials.resultant),
     Entry(rows.discriminant, lazy_polynomials.discriminant),
 )
-"""Operations of elements of any fields."""
+"""Operations on elements of fields of either kind."""
 
 PRIME_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(arithmetic.apply, name)) for name in OPERATIONS),
@@ -69,7 +69,7 @@ PRIME_FIELDS = ANY_FIELDS | table(
     Entry(rows.common_divisors, polynomials.common_divisors),
     Entry(rows.divided, polynomials.divided),
 )
-"""Operations of elements of prime fields."""
+"""Operations on elements of prime fields."""
 
 FERMAT_FIELDS = ANY_FIELDS | table(
     *(Entry(rows.ROWS[name], partial(fermat_arithmetic.apply, name)) for name in OPERATIONS),
@@ -90,4 +90,4 @@ FERMAT_FIELDS = ANY_FIELDS | table(
     Entry(rows.common_divisors, fermat_polynomials.common_divisors),
     Entry(rows.divided, fermat_polynomials.divided),
 )
-"""Operations of elements of Fermat fields; a product with a root of unity moves their digits."""
+"""Operations on elements of Fermat fields; a product with a root of unity moves their digits."""

@@ -16,7 +16,7 @@ _AS_INTEGERS: tuple[Row[..., Any], ...] = (
     *(rows.poly_divmod, rows.poly_gcd, rows.evaluate, rows.interpolate, rows.resultant, rows.discriminant),
     *(rows.compose, rows.power_mod, rows.power_series, rows.inverse_series, rows.log_series, rows.exp_series),
 )
-"""Rows of whole arrays whose results are Python ints, as long as they are."""
+"""Rows of whole arrays whose results are Python ints of any length."""
 
 TABLE = generic.EVERYWHERE | table(
     *(
@@ -40,7 +40,7 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.widened, widening.widened),
     Entry(rows.narrowed, widening.narrowed),
     Entry(rows.to_decimal, convert.to_decimal),
-    Entry(rows.reduce, reduce.reduce_columns, moves=False),  # nearly no residues are read: intervals decide
+    Entry(rows.reduce, reduce.reduce_columns, moves=False),  # reads hardly any residues: intervals decide
     ThroughRNS(rows.extrema),
     ThroughRNS(rows.sums),
     ThroughRNS(rows.moments),
@@ -59,4 +59,4 @@ TABLE = generic.EVERYWHERE | table(
     ThroughRNS(rows.matmul, exact_results.bits_of_matmul, overflows=True),
     ThroughRNS(rows.convolve, exact_results.bits_of_convolution, overflows=True),
 )
-"""Operations of numbers with intervals."""
+"""Operations on numbers with intervals."""

@@ -51,4 +51,4 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.cummin, partial(reduce.PositionalExtrema, minimum=True)),
     Entry(rows.ordering, reduce.ordering),
 )
-"""Operations of limbs."""
+"""Operations on limbs."""

@@ -67,7 +67,7 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.inv, exact_elimination.inv),
     Entry(rows.rref, exact_elimination.rref),
     Entry(rows.nullspace, exact_elimination.nullspace),
-    Entry(rows.poly_divmod, integer_polynomials.divided),
+    Entry(rows.poly_divmod, integer_polynomials.divide),
     Entry(rows.poly_gcd, integer_polynomials.common_divisor),
     Entry(rows.evaluate, integer_polynomials.evaluate),
     Entry(rows.interpolate, integer_polynomials.interpolate),
@@ -80,4 +80,4 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.resultant, exact_polynomials.resultant),
     Entry(rows.discriminant, exact_polynomials.discriminant),
 )
-"""Operations of residues."""
+"""Operations on residues."""

@@ -140,7 +140,7 @@ def test_what_another_job_left_is_not_continued(
 ) -> None:
     drawn(rng, 32).rechunk(8).to_zarr("x.zarr")
     with monkeypatch.context() as patched:
-        patched.setattr(transform, "joined", None)
+        patched.setattr(transform, "join_steps", None)
         with pytest.raises(AssertionError):
             succeed("ntt", "x.zarr", "-o", "y.zarr")
     for changed in (["--inverse"], ["--negacyclic"]):
@@ -170,7 +170,7 @@ def test_what_a_removed_output_left_goes_with_the_next_job(
     x = drawn(rng, 32)
     x.rechunk(8).to_zarr("x.zarr")
     with monkeypatch.context() as patched:
-        patched.setattr(transform, "joined", None)
+        patched.setattr(transform, "join_steps", None)
         with pytest.raises(AssertionError):
             succeed("ntt", "x.zarr", "-o", "y.zarr")
     shutil.rmtree("y.zarr.partial")

@@ -66,8 +66,8 @@ def test_stats_reads_each_chunk_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     asked = []
     from rnsdask.lazy import summary
 
-    move = summary.moved_to_reduce
-    monkeypatch.setattr(summary, "moved_to_reduce", lambda x, *how: asked.append(x.shape) or move(x, *how))
+    move = summary.move_to_reduce
+    monkeypatch.setattr(summary, "move_to_reduce", lambda x, *how: asked.append(x.shape) or move(x, *how))
     assert json.loads(succeed("stats", path, "--json"))["bytes_read"] == 200 * 4 * len(BITS)
     assert len(asked) == 7
 

@@ -11,7 +11,7 @@ from commands import call, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.core.messages import redacted
+from rnsdask.core.messages import redact
 from rnsdask.core.places import is_url, read_place
 
 MODULI = rd.ModuliSet.for_bits(64)
@@ -226,7 +226,7 @@ def test_a_url_through_another_is_not_written() -> None:
     ],
 )
 def test_secrets_after_one_slash(text: str, shown: str) -> None:
-    assert redacted(text) == shown
+    assert redact(text) == shown
 
 
 def test_secrets_in_chained_errors(caplog: pytest.LogCaptureFixture) -> None:

@@ -54,7 +54,7 @@ def difference(row: Row[..., Any], function: Any) -> str | None:
     ):  # whose systems they know, and which take an option that is not the row's default
         of_system = ()
         others = {
-            name for name, p in taken.items() if name in row.offered and p.default != row.defaults[name]
+            name for name, p in taken.items() if name in row.optional and p.default != row.defaults[name]
         }
         if others:
             return f"other defaults: {others}"

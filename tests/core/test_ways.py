@@ -47,7 +47,7 @@ def test_text_is_in_words_of_python() -> None:
         "a x.extend(moduli) b lift() and FieldArray.from_rns(x, fields) convert c bits d "
         'overflow="wrap" or "flag" e an RNSArray'
     )
-    assert EVERY.told(words) == "a <Way> b <Conversions> c <Parameter> d <Setting> e <Kind>"
+    assert EVERY.render(words) == "a <Way> b <Conversions> c <Parameter> d <Setting> e <Kind>"
     assert [type(way) for way in EVERY.ways] == [Way, Conversions, Setting]
 
 

@@ -319,14 +319,14 @@ def test_names_with_line_ends(commands: Commands, made: Path, tmp_path: Path) ->
     ],
 )
 def test_secrets_by_hand(text: str, shown: str) -> None:
-    assert messages.redacted(text) == shown
+    assert messages.redact(text) == shown
 
 
 @pytest.mark.parametrize(
     "text", ["http://host:8080/x@y", "abfs://container@account/x", "s3://b/x.zarr", "a@b: c@d", "memory://x"]
 )
 def test_what_is_no_secret(text: str) -> None:
-    assert messages.redacted(text) == text
+    assert messages.redact(text) == text
 
 
 def test_secrets_are_shown_nowhere(made: Path, tmp_path: Path) -> None:

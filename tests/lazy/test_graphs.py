@@ -15,7 +15,7 @@ from strategies import slow
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.lazy.tree import grouped, pieces_of
+from rnsdask.lazy.tree import combine_each, pieces_of
 
 MODULI = rd.ModuliSet.for_bits(200)
 VALUES = [(7**i * 2**40 + i) % 2**150 for i in range(400)]
@@ -77,7 +77,7 @@ def test_results_at_once_share_what_they_read(tmp_path: Path, monkeypatch: pytes
     ways: list[Callable[[], Any]] = [
         lambda: dask.compute(x.max(), x.min(), x.sum()),
         lambda: dask.compute(x.max(), x + 1, x > 5),
-        lambda: dask.compute(pieces_of(*(grouped(y.words, groups, len) for y in (x, x + 1, x - 1)))),
+        lambda: dask.compute(pieces_of(*(combine_each(y.words, groups, len) for y in (x, x + 1, x - 1)))),
     ]
     for compute in ways:
         reads.clear()

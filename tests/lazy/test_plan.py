@@ -11,7 +11,7 @@ import pytest
 
 import rnsdask as rd
 from rnsdask.core import rows
-from rnsdask.core.overflow import set_overflow
+from rnsdask.core.overflow import get_overflow
 from rnsdask.core.rows import Row
 from rnsdask.lazy.plan import Plan, meeting_of, plan_of
 
@@ -25,7 +25,7 @@ OPERATIONS: list[tuple[Row[..., Any], Callable[[int, int], int]]] = [
 
 
 def planned(row: Row[..., Any], *known: Any, overflow: str | None = None) -> Plan:
-    return plan_of(row, known, overflow, set_overflow())
+    return plan_of(row, known, overflow, get_overflow())
 
 
 def numbers_of(system: Any) -> range:
