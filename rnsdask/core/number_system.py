@@ -101,7 +101,7 @@ class NumberSystem(ABC):
     """Whether systems of the kind know bounds, and meet and hold results in others of more words."""
 
     arrays_beside: ClassVar[int] = 0
-    """Arrays of a chunk's size that operations hold beside those of :data:`.FOOTPRINTS`."""
+    """Arrays of a chunk's size that operations hold beside those of their :class:`.Footprint`."""
 
     bound: int | None = None
     """Greatest magnitude of a number, where something is known of it."""

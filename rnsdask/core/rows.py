@@ -31,7 +31,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from rnsdask.core import ranges
-from rnsdask.core.operations import BY_INTEGERS, STEP, Footprint
+from rnsdask.core.operations import BY_INTEGERS, OF_MATRICES, POWER_TABLES, STEP, Footprint
 from rnsdask.core.order import Ordering
 from rnsdask.core.place import Locate, Place
 from rnsdask.core.ranges import Range
@@ -76,7 +76,7 @@ class Row(Generic[P, R]):
     result : callable or None
         The range of the results from those of the operands, where these alone say it.
     footprint : Footprint
-        Memory that a task takes as a step of an expression.
+        Memory that a task takes, of a job or as a step of an expression.
     numpy : str or None
         NumPy's name of it, where the row has another: a function, or ``accumulate`` of a ufunc.
     """
@@ -278,7 +278,7 @@ def power_by_array(x: Array, exponents: Array, *, mode: Mode = "raise", locate: 
     """Powers by machine integers (1, *shape)."""
 
 
-@row("numbers")
+@row("numbers", footprint=Footprint(17, 16, POWER_TABLES, passes=1))
 def power_modulo(x: Array, *, exponent: int, modulus: int, locate: Locate = int) -> Array:
     """Powers modulo an integer, as Python's ``pow``."""
 
@@ -401,7 +401,7 @@ def residues_modulo(x: Array) -> Array:
     """Residues of numbers of either sign modulo the system's moduli, without more words."""
 
 
-@row("conversion")
+@row("conversion", footprint=Footprint(4, 30))
 def widened(x: Array, *, wide: Any) -> Array:
     """Residues in a system of more moduli."""
 
@@ -424,7 +424,7 @@ def to_decimal(words: Array) -> tuple[Array, Array]:  # type: ignore[empty-body]
 # ---- over all numbers, or along axes, which keep length 1 --------------------------------------------------
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(0, 12))
 def reduce(words: Array, *, operation: str) -> ReductionResult:  # type: ignore[empty-body]
     """Result of one of :data:`.REDUCTIONS` over all numbers."""
 
@@ -439,7 +439,7 @@ def sums(words: Array, *, axes: Axes) -> Array:
     """Exact sums: Python ints (*reduced)."""
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(0, 30))
 def moments(words: Array, *, axes: Axes) -> Array:
     """Exact sums of numbers and of their squares: Python ints (2, *reduced)."""
 
@@ -479,12 +479,12 @@ def join_factors(a: Any, b: Any) -> Any:
     """Factors of two chunks joined."""
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(3, 30))
 def product(factors: Any, *, mode: Mode) -> Any:
     """The product that factors stand for, an int; with ``"flag"`` a pair of it and a bool."""
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(40, 30, passes=1))
 def product_tree(words: Array, *, locate: Locate = int) -> Any:
     """The tree of all products of neighbours."""
 
@@ -492,7 +492,7 @@ def product_tree(words: Array, *, locate: Locate = int) -> Any:
 # ---- running results along an axis: each row gives a Scan --------------------------------------------------
 
 
-@row("scan", numpy="add.accumulate")
+@row("scan", numpy="add.accumulate", footprint=Footprint(4, 60))
 def cumsum(*, axis: int, line: bool = False) -> Any:
     """Sums; on a `line`, chunks have one axis alone."""
 
@@ -502,12 +502,12 @@ def cumprod(*, axis: int, mode: Mode) -> Any:
     """Products."""
 
 
-@row("scan", numpy="maximum.accumulate")
+@row("scan", numpy="maximum.accumulate", footprint=Footprint(4, 60))
 def cummax(*, axis: int, line: bool = False) -> Any:
     """Maxima."""
 
 
-@row("scan", numpy="minimum.accumulate")
+@row("scan", numpy="minimum.accumulate", footprint=Footprint(4, 60))
 def cummin(*, axis: int, line: bool = False) -> Any:
     """Minima."""
 
@@ -515,7 +515,7 @@ def cummin(*, axis: int, line: bool = False) -> Any:
 # ---- order -------------------------------------------------------------------------------------------------
 
 
-@row("order")
+@row("order", footprint=Footprint(6, 60))
 def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
     """Sort keys of 64 bits, and what decides where these do not."""
 
@@ -538,7 +538,7 @@ def window(x: Array, y: Array, *, first: int, stop: int) -> Array:
     """Some coefficients of products of polynomials along the last axis."""
 
 
-@row("matrix")
+@row("matrix", footprint=Footprint(6, 0))
 def transform(words: Array, *, axis: int, inverse: bool, negacyclic: bool) -> Array:
     """Number-theoretic transforms along an axis."""
 
@@ -582,7 +582,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """
 
 
-@row("arrays")
+@row("arrays", footprint=Footprint(17, 10))
 def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | None = None) -> Any:
     """Convolutions along an axis in a mode of :func:`.convolve`; with ``"flag"`` a pair as of products."""
 
@@ -592,22 +592,22 @@ def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | No
 # Over a field results are elements. Those of integers are Python ints; with `moduli`, an RNS, residues of it.
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
     """Determinants (...) of matrices; with 1 variable (..., degree + 1) of matrices of polynomials."""
 
 
-@row("arrays", numpy="matrix_rank")
+@row("arrays", numpy="matrix_rank", footprint=OF_MATRICES)
 def rank(x: Numbers) -> Array:
     """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def charpoly(x: Numbers, *, moduli: Any = None) -> Results:
     """Characteristic polynomials (..., N + 1), ascending."""
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def solve(
     a: Numbers, b: Numbers, *, unique: bool = True, modulo: tuple[int, ...] | None = None, moduli: Any = None
 ) -> Any:
@@ -667,7 +667,7 @@ def rational_interpolate(  # type: ignore[empty-body]
     """Numerators and denominators, up to two degrees, of functions with values at points."""
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def resultant(f: Numbers, g: Numbers, *, variables: int = 1) -> Results:
     """Resultants (...), or in 2 variables coefficients of those that eliminate the first."""
 

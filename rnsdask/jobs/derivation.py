@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Derivation:
     """A lazy array made of stores, checked; only the stores' metadata have been read.
 
-    `operation` is a name in :data:`.FOOTPRINTS`. The array has chunks that a store can have; each of its
+    `operation` is the name of the command. The array has chunks that a store can have; each of its
     sources is there once. `bytes_read` are those of words, and `job` is a hash of all that its numbers follow
     from.
     """
@@ -98,19 +98,17 @@ def _work(
 ) -> Work:
     """Describe the job by the largest chunks, the most words of a number, and other `fields` of Work."""
     everything = [*arrays, made, array]
-    stored = {source.path: (stored_chunks(source.info), source.info.shape) for source in sources}.values()
+    infos = {source.path: source.info for source in sources}.values()
+    stored = [(stored_chunks(info), info.shape) for info in infos]
     layouts = [*stored, *((one.chunks, one.shape) for one in everything)]
     sizes = [(tuple(max(1, *map(int, axis)) for axis in lengths), shape) for lengths, shape in layouts]
     chunks, shape = max(sizes, key=lambda one: (math.prod(one[0]), math.prod(one[1])))
     systems = [one.system for one in everything]
-    rows = max(system.words32 for system in systems)
-    direct = all(source.info.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape)
     alive += sum(_alive(*one, array) for one in stored)
-    held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    room = memory_plan.room_of(source.info for source in sources)
-    how: dict[str, Any] = {"direct": direct, "held": held, "room": room, **fields}
-    return memory_plan.describe(operation, systems, shape, chunks, **how)
+    held = (alive + waiting) * max(system.words32 for system in systems) * RESIDUE_DTYPE.itemsize
+    how = {"stores": 1, "held": held, **fields}  # one store after the other
+    return memory_plan.describe(operation, systems, shape, chunks, [*infos], **how)
 
 
 def _alive(chunks: Lengths, shape: tuple[int, ...], array: Any) -> int:

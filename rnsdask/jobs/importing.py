@@ -122,7 +122,7 @@ class Import:
     @property
     def work(self) -> Work:
         """The job, as far as its memory depends on it."""
-        return describe("import", [self.system], self.chunks, self.chunks, stores=0, held=self.source.held)
+        return describe("import", [self.system], self.chunks, self.chunks, held=self.source.held)
 
     def run(self, *, any_chunks: bool = False, advance: Advance = lambda _: None) -> Transfer:
         """Write all integers, chunk by chunk.
