@@ -22,10 +22,11 @@ Sums and products of two may also have ``given``, the systems of the operands wh
 ``algorithm``, a choice that benchmarks make.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter, Signature, signature
+from types import MappingProxyType
 from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
@@ -77,8 +78,9 @@ class Row(Generic[P, R]):
         The range of the results from those of the operands, where these alone say it.
     footprint : Footprint
         Memory that a task takes, of a job or as a step of an expression.
-    numpy : str or None
-        NumPy's name of it, where the row has another: a function, or ``accumulate`` of a ufunc.
+    numpy : mapping of names
+        NumPy's names of it, where it has others or several: functions, ufuncs, or ``accumulate`` of one; each
+        with what the name chooses of the row, such as a relation of :func:`compare`, or None.
     """
 
     name: str
@@ -87,7 +89,7 @@ class Row(Generic[P, R]):
     gives: np.dtype[Any] | None
     result: Callable[..., Range] | None
     footprint: Footprint
-    numpy: str | None = None
+    numpy: Mapping[str, Any]
 
     @cached_property
     def signature(self) -> Signature:
@@ -127,7 +129,7 @@ def row(
     gives: Any = None,
     result: Callable[..., Range] | None = None,
     footprint: Footprint = STEP,
-    numpy: str | None = None,
+    numpy: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[Callable[P, R]], Row[P, R]]:
     """Declare a row by a function without a body."""
 
@@ -231,7 +233,7 @@ def negative(x: Array) -> Array:
     """Opposites, where they take less than a subtraction from 0."""
 
 
-@row("numbers", result=ranges.absolute)
+@row("numbers", result=ranges.absolute, numpy={"absolute": None})
 def absolute(x: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
     """Absolute values."""
 
@@ -241,7 +243,13 @@ def sign(x: Array) -> Array:
     """-1, 0 or +1."""
 
 
-@row("numbers", gives=np.int8)
+_RELATIONS = {
+    **{"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="},
+    **{"equal": "==", "not_equal": "!="},
+}
+
+
+@row("numbers", gives=np.int8, numpy=_RELATIONS)
 def compare(a: Array, b: Array) -> Array:
     """The order of two numbers: -1, 0 or +1."""
 
@@ -256,7 +264,14 @@ def is_even(x: Array) -> Array:
     """Whether 2 divides a number."""
 
 
-@row("numbers", footprint=Footprint(4, 60))
+_PARTS: dict[str, tuple[Part, ...]] = {
+    "floor_divide": ("quotient",),
+    "remainder": ("remainder",),
+    "divmod": ("quotient", "remainder"),
+}
+
+
+@row("numbers", footprint=Footprint(4, 60), numpy=_PARTS)
 def floor_divide(
     x: Array, y: Array, *, parts: Sequence[Part], locate: Locate = int, ranges: Sequence[Range] = ()
 ) -> Array:
@@ -383,7 +398,7 @@ def mod_inverse(x: Array, m: Array, *, locate: Locate = int) -> Array:
     """Inverses modulo m."""
 
 
-@row("numbers")
+@row("numbers", numpy={"divide": None})
 def divide_by(x: Array, *, divisor: int) -> Array:
     """Quotients of elements of fields by one integer."""
 
@@ -492,22 +507,22 @@ def product_tree(words: Array, *, locate: Locate = int) -> Any:
 # ---- running results along an axis: each row gives a Scan --------------------------------------------------
 
 
-@row("scan", numpy="add.accumulate", footprint=Footprint(4, 60))
+@row("scan", numpy={"add.accumulate": None}, footprint=Footprint(4, 60))
 def cumsum(*, axis: int, line: bool = False) -> Any:
     """Sums; on a `line`, chunks have one axis alone."""
 
 
-@row("scan", numpy="multiply.accumulate")
+@row("scan", numpy={"multiply.accumulate": None})
 def cumprod(*, axis: int, mode: Mode) -> Any:
     """Products."""
 
 
-@row("scan", numpy="maximum.accumulate", footprint=Footprint(4, 60))
+@row("scan", numpy={"maximum.accumulate": None}, footprint=Footprint(4, 60))
 def cummax(*, axis: int, line: bool = False) -> Any:
     """Maxima."""
 
 
-@row("scan", numpy="minimum.accumulate", footprint=Footprint(4, 60))
+@row("scan", numpy={"minimum.accumulate": None}, footprint=Footprint(4, 60))
 def cummin(*, axis: int, line: bool = False) -> Any:
     """Minima."""
 
@@ -597,7 +612,7 @@ def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
     """Determinants (...) of matrices; with 1 variable (..., degree + 1) of matrices of polynomials."""
 
 
-@row("arrays", numpy="matrix_rank", footprint=OF_MATRICES)
+@row("arrays", numpy={"matrix_rank": None}, footprint=OF_MATRICES)
 def rank(x: Numbers) -> Array:
     """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
 
