@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -53,8 +52,7 @@ def prepare(
     read_in: Callable[[Source], Any] = lambda _: None,
     waiting: Callable[..., int] = lambda *_: 0,
     passes: Callable[..., int] = lambda *_: 1,
-    computing: Callable[..., float] | None = None,
-    memory: Mapping[str, Any] = MappingProxyType({}),
+    memory: Callable[..., Mapping[str, Any]] = lambda *_: {},
     **parameters: Any,
 ) -> Derivation:
     """Check a job that derives an array from stores; nothing is computed.
@@ -63,9 +61,8 @@ def prepare(
     are read; it gives the lazy array, or raises. They must have the method `method`
     (:meth:`.Source.array_with`). `read_in` gives the chunks that a source is opened in. `waiting`, called
     with the arrays too, gives how many numbers wait for others in memory, beside those of chunks that are cut
-    and joined; `passes` how often each chunk is read; `computing` how much is computed with it, where that is
-    not the operation's usual :attr:`.Footprint.passes`. `memory` has the fields of :class:`.Work` that the
-    stores do not tell. `parameters` are all else that the result depends on; JSON can write it.
+    and joined; `passes` how often each chunk is read; `memory` what :func:`.describe` takes and the stores do
+    not tell. `parameters` are all else that the result depends on; JSON can write it.
     """
     opened = {
         source.path: source.array_with(method, backend=backend, chunks=read_in(source)) for source in sources
@@ -75,8 +72,8 @@ def prepare(
     if not isinstance(made, NumberArray):
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
-    computed = dict(memory) if computing is None else {"passes": computing(*arrays), **memory}
-    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), computed)
+    fields = memory(*arrays)
+    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), fields)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     job = job_hash(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())

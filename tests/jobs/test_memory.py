@@ -153,6 +153,7 @@ def write_wide_matrices() -> None:
 
 
 NARROW = partial(write_inputs, 2, 2**20, "random", False)
+PACKED = partial(write_inputs, 2, 2**21, "random", True)
 NEAR = partial(write_inputs, 3, 2**19, TOP, False)
 WIDE = partial(write_inputs, 64, 2**15, FALLING, False)
 MANY = partial(write_inputs, 2048, 384, "random", False)
@@ -160,6 +161,7 @@ TWO = ["a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
 
 JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "max": (NARROW, ["max", "x.zarr"]),
+    "max of compressed chunks": (PACKED, ["max", "x.zarr"]),
     "gcd": (NARROW, ["gcd", "x.zarr"]),
     "gcd of many moduli": (MANY, ["gcd", "x.zarr"]),
     "prod": (NEAR, ["prod", "x.zarr", "--overflow", "flag"]),
