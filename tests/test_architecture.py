@@ -57,7 +57,7 @@ USERS = {
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),
     "pandas": ("arrays.tables",),
-    "pyarrow": ("arrays.tables",),
+    "pyarrow": ("io.arrow",),
     "rich": ("jobs.progress",),
     "zarr": ("store",),
 }

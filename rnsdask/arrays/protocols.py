@@ -6,6 +6,7 @@ other functions are refused: NumPy itself would convert all residues to Python i
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -27,46 +28,45 @@ from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array,
 # ---- ufuncs -----------------------------------------------------------------------------------------------
 
 
-def _relation(symbol: str) -> Callable[..., Any]:
-    mirrored = symbol.translate(str.maketrans("<>", "><"))
-
-    def compare(a: Any, b: Any) -> Any:
-        return functions.relate(a, symbol, b) if is_number_array(a) else functions.relate(b, mirrored, a)
-
-    return compare
+def _relate(relation: str, a: Any, b: Any) -> Any:
+    if is_number_array(a):
+        return functions.relate(a, relation, b)
+    return functions.relate(b, relation.translate(str.maketrans("<>", "><")), a)
 
 
-def _field_quotient(a: Any, b: Any) -> Any:
+def _divide(parts: tuple[rows.Part, ...], a: Any, b: Any) -> Any:
+    found = functions.divide(a, b, *parts)
+    return found[0] if len(parts) == 1 else tuple(found)
+
+
+def _divide_in_field(_: None, a: Any, b: Any) -> Any:
     if not has(rows.divide_by, a, b):
         raise _refusal("numpy.divide", (a, b))
     return functions.divide(a, b)
 
 
+_BY_ROWS: dict[rows.Row[..., Any], Callable[..., Any]] = {
+    rows.absolute: lambda _, a: abs(a),
+    rows.compare: _relate,
+    rows.divide_by: _divide_in_field,
+    rows.floor_divide: _divide,
+}
+"""Functions of what a name of NumPy's chooses of a row, and of the operands."""
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    "absolute": abs,
-    "positive": lambda a: a,
-    "divide": lambda a, b: _field_quotient(a, b),
-    "floor_divide": lambda a, b: functions.floor_divide(a, b, "quotient")[0],
-    "remainder": lambda a, b: functions.floor_divide(a, b, "remainder")[0],
-    "divmod": lambda a, b: tuple(functions.floor_divide(a, b, "quotient", "remainder")),
-    **{
-        name: _relation(symbol)
-        for name, symbol in (
-            *(("less", "<"), ("less_equal", "<="), ("greater", ">"), ("greater_equal", ">=")),
-            *(("equal", "=="), ("not_equal", "!=")),
-        )
-    },
+    "positive": lambda a: a,  # no row: nothing is computed
+    **{name: partial(f, chosen) for row, f in _BY_ROWS.items() for name, chosen in row.numpy.items()},
 }
 """Ufuncs that are operators here; the others are public functions of the same name."""
 
-_BY_MACHINE_INTEGERS = ("left_shift", "right_shift", "power")
-"""Ufuncs whose second operand may be an array of machine integers; their functions check it."""
+_BY_MACHINE_INTEGERS = [row.name for row in (rows.left_shift, rows.right_shift, rows.power)]
+"""Ufuncs whose second operand may be an array of machine integers, which their functions check."""
 
 _REDUCTIONS = {
     **{reduction.ufunc: reduction.name for reduction in REDUCTIONS.values() if reduction.ufunc is not None},
     **{"multiply": "prod", "logical_and": "all", "logical_or": "any"},
 }
-_OF_ROWS = {row.numpy: row.name for row in rows.ROWS.values() if row.numpy is not None}
+_OF_ROWS = {name: row.name for row in rows.ROWS.values() if row not in _BY_ROWS for name in row.numpy}
 _SCANS = {name.partition(".")[0]: method for name, method in _OF_ROWS.items() if "." in name}
 """Methods that correspond to ``ufunc.reduce`` and ``ufunc.accumulate``."""
 

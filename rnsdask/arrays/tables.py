@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 from dask.base import compute
@@ -17,16 +14,18 @@ from numpy.typing import NDArray
 
 from rnsdask.arrays.conversion import Conversion
 from rnsdask.cluster.workers import checked_workers
-from rnsdask.core.errors import InputError, abbreviate, brief
+from rnsdask.core.errors import brief
 from rnsdask.core.files import new_file
-from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.places import local_path
 from rnsdask.core.ways import must
+from rnsdask.io.arrow import arrow_array, arrow_type, check_arrow_type, pyarrow_for
+from rnsdask.io.numpy_files import machine_type
+from rnsdask.io.parquet import RowGroup, open_column, parquet_writer
 from rnsdask.lazy.map import map_chunks
-from rnsdask.rns.values import as_system, flat_integers, range_of_arrow, system_of_range
+from rnsdask.rns.values import as_system, range_of_arrow, system_of_range
 from rnsdask.store import check_file_outside_arrays
 from rnsdask.typing import SystemOf
 
@@ -40,29 +39,8 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound="NumberArray")
 _Path: TypeAlias = str | os.PathLike[str]
 
-_MACHINE_TYPES = (np.dtype(np.int64), np.dtype(np.uint64))
-
 GROUP_BYTES = 2**28
 """Most bytes of the chunks that are computed at a time, unless one chunk has more: 256 MiB."""
-
-
-def pyarrow_for(what: str) -> Any:
-    """Return the module pyarrow; ImportError names the function that needs it."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(f"{what} needs pyarrow: pip install 'rnsdask[parquet]'") from None
-    return pyarrow
-
-
-def machine_type(lowest: int, highest: int) -> np.dtype[Any] | None:
-    """Return int64 or uint64, the first that holds a range, or None."""
-    for kind in _MACHINE_TYPES:
-        ends = np.iinfo(kind)
-        if ends.min <= lowest and highest <= ends.max:
-            return kind
-    return None
 
 
 # ---- pandas -----------------------------------------------------------------------------------------------
@@ -80,88 +58,7 @@ def _check_column(x: Any, owner: str) -> None:
         raise ValueError(f"{owner} one axis, got shape {x.shape}; x.ravel() has one")
 
 
-def check_arrow_type(kind: Any) -> None:
-    """Raise TypeError unless a type of Arrow can hold numbers."""
-    if not isinstance(kind, pyarrow_for("Arrow").DataType):
-        raise TypeError(f"type must be a type of pyarrow's, got {type(kind).__name__}")
-    range_of_arrow(kind)
-
-
-def arrow_type(lowest: int, highest: int) -> Any:
-    """Return the first Arrow type that holds a range: 64-bit integers, decimals of 38 or 76 digits, text."""
-    pyarrow = pyarrow_for("Arrow")
-    if kind := machine_type(lowest, highest):
-        return pyarrow.from_numpy_dtype(kind)
-    for digits, decimal in ((38, pyarrow.decimal128), (76, pyarrow.decimal256)):
-        if max(highest, -lowest) < 10**digits:
-            return decimal(digits, 0)
-    return pyarrow.large_string()
-
-
-def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
-    """Make an Arrow array of Python ints, the first of which has the flat index `first`.
-
-    OverflowError if a number does not fit, naming its flat index.
-    """
-    pyarrow = pyarrow_for("Arrow")
-    limits = range_of_arrow(kind)
-    if limits is None:
-        return pyarrow.array([to_decimal(value) for value in ints], kind)
-    lowest, highest = limits
-    if ints and not lowest <= min(ints) <= max(ints) <= highest:
-        index = next(i for i, value in enumerate(ints) if not lowest <= value <= highest)
-        raise OverflowError(
-            f"the number at flat index {first + index} is {abbreviate(ints[index])}, outside of {kind}: "
-            f"{abbreviate(lowest)} to {abbreviate(highest)}"
-        )
-    if hasattr(kind, "precision"):
-        return pyarrow.array(ints, kind)
-    return pyarrow.array(np.array(ints, dtype=kind.to_pandas_dtype()), kind)
-
-
-def text_array(lines: memoryview) -> Any:
-    """Make an Arrow array, large_string, of lines of text, each ended by a newline."""
-    pyarrow = pyarrow_for("Arrow")
-    octets = np.frombuffer(lines, dtype=np.uint8)
-    is_end = octets == ord("\n")
-    (ends,) = is_end.nonzero()
-    offsets = np.zeros(len(ends) + 1, dtype=np.int64)
-    offsets[1:] = ends - np.arange(len(ends))  # less the newlines before each
-    buffers = map(pyarrow.py_buffer, (offsets, octets[~is_end]))
-    return pyarrow.LargeStringArray.from_buffers(len(ends), *buffers)
-
-
 # ---- Parquet ----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def parquet_errors(path: str) -> Iterator[None]:
-    """Turn an error of pyarrow about a file's content into an InputError that names the file."""
-    pyarrow = pyarrow_for("reading Parquet")
-    try:
-        yield
-    except NotImplementedError as error:  # such as for integers of 128 bits, which polars writes
-        way = "write such columns as decimals of scale 0, or as text"
-        raise InputError(f"{path}: pyarrow does not read this Parquet file: {error}; {way}") from None
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
-        if getattr(error, "errno", None) is not None:  # an error of the operating system
-            raise
-        raise InputError(f"{path}: it is no Parquet file, or damaged: {error}") from None
-
-
-@contextmanager
-def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callable[..., None]]:
-    """Write a Parquet file of one column; yields a function that writes arrays as a row group."""
-    pyarrow = pyarrow_for("to_parquet")
-    schema = pyarrow.schema([pyarrow.field(column, kind, nullable=False)])
-    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
-
-        def write(*arrays: Any) -> None:
-            values = pyarrow.chunked_array(arrays, kind)
-            if len(values):
-                writer.write_table(pyarrow.table([values], schema=schema), row_group_size=len(values))
-
-        yield write
 
 
 def _arrow_chunks(x: Any, kind: Any) -> Iterator[Any]:
@@ -182,16 +79,6 @@ def _arrow_chunks(x: Any, kind: Any) -> Iterator[Any]:
 
 def _arrow_of_block(ints: Any, kind: Any, first: int) -> Any:
     return arrow_array(ints.tolist(), kind, first)
-
-
-@dataclass(frozen=True)
-class _RowGroup:
-    """Row group of a file, with the file's size and modification time when it was opened."""
-
-    path: str
-    number: int
-    rows: int
-    state: tuple[int, int]
 
 
 @overload
@@ -241,7 +128,7 @@ def read_parquet(
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
-    described = [_describe(str(local_path(one, "path").absolute()), column) for one in paths]
+    described = [open_column(str(local_path(one, "path").absolute()), column) for one in paths]
     given: Any = moduli
     system: Any = _system([kind for kind, _ in described], column, given, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
@@ -263,19 +150,6 @@ def read_parquet(
     return found
 
 
-def _describe(path: str, column: str) -> tuple[Any, list[_RowGroup]]:
-    """Return the type of a column of a file, and the file's row groups."""
-    pyarrow = pyarrow_for("reading Parquet")
-    status = Path(path).stat()
-    with parquet_errors(path), pyarrow.parquet.ParquetFile(path) as file:
-        schema, metadata = file.schema_arrow, file.metadata
-        rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    if schema.names.count(column) != 1:
-        raise InputError(f"{path}: it has no column {column!r:.80}, or several; it has {brief(schema.names)}")
-    state = status.st_size, status.st_mtime_ns
-    return schema.field(column).type, [_RowGroup(path, i, n, state) for i, n in enumerate(rows)]
-
-
 def _system(
     kinds: list[Any], column: str, moduli: ModuliSet | NumberSystem | None, signed: bool | None
 ) -> NumberSystem:
@@ -292,20 +166,9 @@ def _system(
 
 
 def _read_block(
-    *, groups: tuple[_RowGroup, ...], column: str, system: NumberSystem, place: Place
+    *, groups: tuple[RowGroup, ...], column: str, system: NumberSystem, place: Place
 ) -> NDArray[Any]:
-    group = groups[place.index[0]]
-    status = Path(group.path).stat()
-    if (status.st_size, status.st_mtime_ns) != group.state:
-        raise InputError(f"{group.path}: it was changed since it was opened")
-    pyarrow = pyarrow_for("reading Parquet")
-    with parquet_errors(group.path), pyarrow.parquet.ParquetFile(group.path) as file:
-        values = file.read_row_group(group.number, columns=[column]).column(0)
-    try:
-        flat, _ = flat_integers(values)
-        return system.encode(flat)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{group.path}: row group {group.number}, column {column!r:.80}: {error}") from None
+    return groups[place.index[0]].read(column, system)
 
 
 # ---- the mixin --------------------------------------------------------------------------------------------

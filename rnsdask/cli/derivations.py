@@ -336,10 +336,10 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
         operands = {**given, **dict(zip(stores, arrays, strict=True))}
         return mod_power(x, operands["exponent"], operands["modulus"])
 
-    def computing(x: Any, *arrays: Any) -> float:
+    def memory(x: Any, *arrays: Any) -> dict[str, Any]:
         raised = given["exponent"]
         words = arrays[0].system.words32 if raised is None else -(-raised.bit_length() // 32)
-        return float(words * x.system.words32 / _WORDS_OF_POWERS)
+        return {"passes": words * x.system.words32 / _WORDS_OF_POWERS}
 
     about: dict[str, Any] = {
         name: None if integer is None else hex(integer) for name, integer in given.items()
@@ -349,7 +349,7 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
         [base, *(paths[name] for name in stores)],
         path,
         make,
-        computing=computing,
+        memory=memory,
         **about,
         **options,
     )

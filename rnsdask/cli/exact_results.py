@@ -239,7 +239,7 @@ def _compute(
 
         axes = axes_of(operation, about or {})
         how: dict[str, Any] = {"of_fields": True, "read_in": lambda source: source.whole_axes(axes)}
-        how["computing"] = lambda array, *_: computing(operation, array)
+        how["memory"] = lambda array, *_: {"passes": computing(operation, array)}
 
         def in_an_array(*arrays: Any) -> Any:
             found = function(*arrays)

@@ -105,7 +105,7 @@ def export(
     count = numbers.info.count
     amount = {"numbers": count, "nbytes": numbers.nbytes}
     with (
-        fitting(numbers.work),
+        fitting(numbers.work, threads=1),
         measured() as cost,
         metered("export", count, **amount, shown=progress) as meter,
         opened as stream,

@@ -311,7 +311,7 @@ def _import_integers(
             found = given.range(progress)
         job = _prepared(given, output, system, found, shape, chunks, signed, positional)
         size = given.size
-        with fitting(job.work), metered("import", size, nbytes=size or 0, shown=progress) as meter:
+        with fitting(job.work, threads=1), metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = job.run(any_chunks=chunks == "auto", advance=meter.advance)
     if not given.form.has_plain_bytes and source != "-":  # what was counted are the integers alone
         done = replace(done, bytes_read=local_path(source, "an input").stat().st_size)

@@ -220,7 +220,7 @@ def compare(
     if integer is None:
         _check_alike(path, first, other, arrays[1])
     second = arrays[1] if integer is None else integer
-    work = work_on(sources[0].info, "compare", stores=len(arrays))
+    work = work_on(sources[0].info, "compare", *(source.info for source in sources[1:]))
     with connection(work) as client, fitting(work, client, backend=backend):
         lazy = count_orders(first, second)
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}

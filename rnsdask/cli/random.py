@@ -93,7 +93,7 @@ def random(
         seed = click.get_current_context().meta[DRAWN_SEED] = creation.fresh_seed()
     with refusing():
         array = creation.random(system, lengths, seed=seed, chunks=store_chunks(chunks, lengths, system.rows))
-    work = memory_plan.describe("random", [system], array.shape, array.words.chunksize[1:], stores=0)
+    work = memory_plan.describe("random", [system], array.shape, array.words.chunksize[1:])
     about = {"shape": lengths, "chunks": array.words.chunksize[1:], "system": system}
     output = Output(path, job_hash("random", {}, seed=seed, **about), **mode)
     if is_done("random", output, as_json):

@@ -102,6 +102,6 @@ def solve(a: str, b: str, output: str | None, options: dict[str, Any]) -> None:
         lambda x: solution(matrix, x),
         of_fields=True,
         matrix=content,
-        memory=job_of.memory_of(shape, entries, fits(shape)),
+        memory=lambda _: job_of.memory_of(shape, entries, fits(shape)),
         **{name: options[name] for name in job},
     )

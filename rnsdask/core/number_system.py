@@ -101,7 +101,7 @@ class NumberSystem(ABC):
     """Whether such systems know bounds, and can hold operands and results in a system of more words."""
 
     arrays_beside: ClassVar[int] = 0
-    """Arrays of a chunk's size that operations hold in addition to their :data:`.FOOTPRINTS`."""
+    """Arrays of a chunk's size that operations hold in addition to their :class:`.Footprint`."""
 
     bound: int | None = None
     """Greatest magnitude of a number, if a bound is known."""

@@ -74,34 +74,11 @@ class Footprint(NamedTuple):
 BY_INTEGERS = 100
 """Words for each number where all of them become Python ints."""
 
-_POWER_TABLES = 3 * 2**26
-"""Bytes of the powers that raise limbs modulo integers on a GPU."""
+POWER_TABLES = 3 * 2**26
+"""Bytes of the powers by which a GPU raises limbs modulo integers."""
 
-FOOTPRINTS = {
-    # Reductions and scans.
-    **dict.fromkeys(("max", "min", "sum", "gcd"), Footprint(0, 12)),
-    "lcm": Footprint(4, BY_INTEGERS),  # a tree of multiples, at most as long as all numbers together
-    "bound": Footprint(3, 12),
-    "prod": Footprint(3, 30),
-    **dict.fromkeys(("topk", "sort"), Footprint(6, 60)),
-    **dict.fromkeys(("compare", "stats", "hist"), Footprint(0, 30)),
-    **dict.fromkeys(("cumsum", "cummax", "cummin"), Footprint(4, 60)),
-    # Other words, another order, other chunks.
-    **dict.fromkeys(("extend", "shrink", "convert"), Footprint(4, 30)),
-    **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), Footprint(3, 0)),
-    "random": Footprint(2, 4),
-    **dict.fromkeys(("import", "export"), Footprint(2, 4)),
-    "residues": Footprint(6, 4),
-    "verify": Footprint(0, 6),
-    # Products and matrices; the memory of matrix images, and their number, are added to this.
-    "ntt": Footprint(6, 0),
-    "convolve": Footprint(17, 10),
-    "powmod": Footprint(17, 16, _POWER_TABLES, passes=1),
-    "batchgcd": Footprint(40, 30, passes=1),  # one array for each level of the tree
-    "eval": Footprint(1, 0, _POWER_TABLES),  # plus the footprints of its steps
-    **dict.fromkeys(("det", "rank", "solve", "charpoly", "resultant"), Footprint(2, 20, passes=1)),
-}
-"""Footprints of jobs by the names of their commands."""
+OF_MATRICES = Footprint(2, 20, passes=1)
+"""Footprint of an operation of whole matrices; images of them, and their number, come on top."""
 
 STEP = Footprint(1, 30)
 """Footprint of a step of an expression without an entry of its own."""

@@ -23,16 +23,17 @@ Sums and products of two may also have ``given``, the systems of the operands wh
 ``algorithm``, which benchmarks set.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter, Signature, signature
+from types import MappingProxyType
 from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
 from rnsdask.core import ranges
-from rnsdask.core.operations import BY_INTEGERS, STEP, Footprint
+from rnsdask.core.operations import BY_INTEGERS, OF_MATRICES, POWER_TABLES, STEP, Footprint
 from rnsdask.core.order import Ordering
 from rnsdask.core.place import Locate, Place
 from rnsdask.core.ranges import Range
@@ -76,9 +77,10 @@ class Row(Generic[P, R]):
     result : callable or None
         The range of the results, if the ranges of the operands determine it.
     footprint : Footprint
-        Memory of a task, as a step of an expression.
-    numpy : str or None
-        NumPy's name of the operation if it differs: a function, or ``accumulate`` of a ufunc.
+        Memory that a task takes, of a job or as a step of an expression.
+    numpy : mapping of names
+        NumPy's names of it, where it has others or several: functions, ufuncs, or ``accumulate`` of one; each
+        with what the name chooses of the row, such as a relation of :func:`compare`, or None.
     """
 
     name: str
@@ -87,7 +89,7 @@ class Row(Generic[P, R]):
     gives: np.dtype[Any] | None
     result: Callable[..., Range] | None
     footprint: Footprint
-    numpy: str | None = None
+    numpy: Mapping[str, Any]
 
     @cached_property
     def signature(self) -> Signature:
@@ -127,7 +129,7 @@ def row(
     gives: Any = None,
     result: Callable[..., Range] | None = None,
     footprint: Footprint = STEP,
-    numpy: str | None = None,
+    numpy: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[Callable[P, R]], Row[P, R]]:
     """Declare a row by a function without a body."""
 
@@ -231,7 +233,7 @@ def negative(x: Array) -> Array:
     """Opposites, where this is faster than a subtraction from 0."""
 
 
-@row("numbers", result=ranges.absolute)
+@row("numbers", result=ranges.absolute, numpy={"absolute": None})
 def absolute(x: Array, *, mode: Mode = "raise", locate: Locate = int) -> Array:
     """Absolute values."""
 
@@ -241,7 +243,13 @@ def sign(x: Array) -> Array:
     """Signs: -1, 0 or +1."""
 
 
-@row("numbers", gives=np.int8)
+_RELATIONS = {
+    **{"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="},
+    **{"equal": "==", "not_equal": "!="},
+}
+
+
+@row("numbers", gives=np.int8, numpy=_RELATIONS)
 def compare(a: Array, b: Array) -> Array:
     """Order of two numbers: -1, 0 or +1."""
 
@@ -256,7 +264,14 @@ def is_even(x: Array) -> Array:
     """Divisibility by 2."""
 
 
-@row("numbers", footprint=Footprint(4, 60))
+_PARTS: dict[str, tuple[Part, ...]] = {
+    "floor_divide": ("quotient",),
+    "remainder": ("remainder",),
+    "divmod": ("quotient", "remainder"),
+}
+
+
+@row("numbers", footprint=Footprint(4, 60), numpy=_PARTS)
 def floor_divide(
     x: Array, y: Array, *, parts: Sequence[Part], locate: Locate = int, ranges: Sequence[Range] = ()
 ) -> Array:
@@ -278,7 +293,7 @@ def power_by_array(x: Array, exponents: Array, *, mode: Mode = "raise", locate: 
     """Powers by machine integers (1, *shape)."""
 
 
-@row("numbers")
+@row("numbers", footprint=Footprint(17, 16, POWER_TABLES, passes=1))
 def power_modulo(x: Array, *, exponent: int, modulus: int, locate: Locate = int) -> Array:
     """Powers modulo an integer, as Python's ``pow``."""
 
@@ -383,7 +398,7 @@ def mod_inverse(x: Array, m: Array, *, locate: Locate = int) -> Array:
     """Inverses modulo m."""
 
 
-@row("numbers")
+@row("numbers", numpy={"divide": None})
 def divide_by(x: Array, *, divisor: int) -> Array:
     """Quotients of elements of fields by one integer."""
 
@@ -401,7 +416,7 @@ def residues_modulo(x: Array) -> Array:
     """Residues of numbers of either sign modulo the system's moduli, which are not extended."""
 
 
-@row("conversion")
+@row("conversion", footprint=Footprint(4, 30))
 def widened(x: Array, *, wide: Any) -> Array:
     """Residues in a system of more moduli."""
 
@@ -424,7 +439,7 @@ def to_decimal(words: Array) -> tuple[Array, Array]:  # type: ignore[empty-body]
 # ---- over all numbers, or along axes, which keep length 1 --------------------------------------------------
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(0, 12))
 def reduce(words: Array, *, operation: str) -> ReductionResult:  # type: ignore[empty-body]
     """Result of one of :data:`.REDUCTIONS` over all numbers."""
 
@@ -439,7 +454,7 @@ def sums(words: Array, *, axes: Axes) -> Array:
     """Exact sums: Python ints (*reduced)."""
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(0, 30))
 def moments(words: Array, *, axes: Axes) -> Array:
     """Exact sums of numbers and of their squares: Python ints (2, *reduced)."""
 
@@ -479,12 +494,12 @@ def join_factors(a: Any, b: Any) -> Any:
     """Joined factors of two chunks."""
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(3, 30))
 def product(factors: Any, *, mode: Mode) -> Any:
     """Product that factors represent, an int; with ``"flag"`` a pair of it and a bool."""
 
 
-@row("reduction")
+@row("reduction", footprint=Footprint(40, 30, passes=1))
 def product_tree(words: Array, *, locate: Locate = int) -> Any:
     """Tree of all products of neighbours."""
 
@@ -492,22 +507,22 @@ def product_tree(words: Array, *, locate: Locate = int) -> Any:
 # ---- running results along an axis: each row gives a Scan --------------------------------------------------
 
 
-@row("scan", numpy="add.accumulate")
+@row("scan", numpy={"add.accumulate": None}, footprint=Footprint(4, 60))
 def cumsum(*, axis: int, line: bool = False) -> Any:
     """Running sums; on a `line`, chunks have only one axis."""
 
 
-@row("scan", numpy="multiply.accumulate")
+@row("scan", numpy={"multiply.accumulate": None})
 def cumprod(*, axis: int, mode: Mode) -> Any:
     """Running products."""
 
 
-@row("scan", numpy="maximum.accumulate")
+@row("scan", numpy={"maximum.accumulate": None}, footprint=Footprint(4, 60))
 def cummax(*, axis: int, line: bool = False) -> Any:
     """Running maxima."""
 
 
-@row("scan", numpy="minimum.accumulate")
+@row("scan", numpy={"minimum.accumulate": None}, footprint=Footprint(4, 60))
 def cummin(*, axis: int, line: bool = False) -> Any:
     """Running minima."""
 
@@ -515,7 +530,7 @@ def cummin(*, axis: int, line: bool = False) -> Any:
 # ---- order -------------------------------------------------------------------------------------------------
 
 
-@row("order")
+@row("order", footprint=Footprint(6, 60))
 def ordering(words: Array) -> Ordering:  # type: ignore[empty-body]
     """Sort keys of 64 bits, and digits that decide where the keys do not."""
 
@@ -538,7 +553,7 @@ def window(x: Array, y: Array, *, first: int, stop: int) -> Array:
     """Some coefficients of products of polynomials along the last axis."""
 
 
-@row("matrix")
+@row("matrix", footprint=Footprint(6, 0))
 def transform(words: Array, *, axis: int, inverse: bool, negacyclic: bool) -> Array:
     """Number-theoretic transforms along an axis."""
 
@@ -582,7 +597,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """
 
 
-@row("arrays")
+@row("arrays", footprint=Footprint(17, 10))
 def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | None = None) -> Any:
     """Convolutions along an axis in a mode of :func:`.convolve`; with ``"flag"`` a pair, as of `matmul`."""
 
@@ -593,22 +608,22 @@ def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | No
 # residues.
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def det(x: Numbers, *, variables: int = 0, moduli: Any = None) -> Results:
     """Determinants (...); with ``variables=1`` polynomials (..., degree + 1), of matrices of polynomials."""
 
 
-@row("arrays", numpy="matrix_rank")
+@row("arrays", numpy={"matrix_rank": None}, footprint=OF_MATRICES)
 def rank(x: Numbers) -> Array:
     """Ranks, int64: in each prime field, with the axis of the fields first, or over the rationals."""
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def charpoly(x: Numbers, *, moduli: Any = None) -> Results:
     """Characteristic polynomials (..., N + 1), ascending."""
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def solve(
     a: Numbers, b: Numbers, *, unique: bool = True, modulo: tuple[int, ...] | None = None, moduli: Any = None
 ) -> Any:
@@ -668,7 +683,7 @@ def rational_interpolate(  # type: ignore[empty-body]
     """Numerators and denominators, up to given degrees, of rational functions with given values at points."""
 
 
-@row("arrays")
+@row("arrays", footprint=OF_MATRICES)
 def resultant(f: Numbers, g: Numbers, *, variables: int = 1) -> Results:
     """Resultants (...); in 2 variables the coefficients of resultants that eliminate the first."""
 

@@ -13,7 +13,7 @@ from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.operations import LONG_PRODUCT, LONG_ROWS
 from rnsdask.core.overflow import errstate
-from rnsdask.core.rows import ROWS
+from rnsdask.core.rows import ROWS, compare
 from rnsdask.core.ways import Kind, Message, Way, with_ways
 from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.syntax import Expression
@@ -168,7 +168,7 @@ def _memory(name: str, result: Any, arguments: list[Evaluation]) -> tuple[int, i
 _PRODUCTS = ("multiply", "fma", "muladd", "mulsub", "power", "matmul")
 
 # Small integers are compared as they are.
-_OF_SIGNS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+_OF_SIGNS = tuple(compare.numpy)
 
 
 def _leaving_an_axis(key: Key, shape: tuple[int, ...]) -> Key:

@@ -16,6 +16,7 @@ from rnsdask.core.ranges import Range
 from rnsdask.core.rows import ROWS, Row
 from rnsdask.lazy import functions, modular, number_theory
 from rnsdask.lazy.planning import elemwise
+from rnsdask.rns.compare import RELATIONS
 
 NUMBERS, SIGNS, BOOLEANS = "an array of numbers", "an array of signs", "a Boolean array"
 """The kinds of arrays in an expression, as messages call them; signs are any small integers."""
@@ -119,11 +120,10 @@ _OPERATORS = {
     "right_shift": Form(_INTEGER_SECOND, operator.rshift, ranges.right_shift, **_SHIFT),
     "matmul": Form(("number",) * 2, _matmul, ranges.matmul, footprint=rows.matmul.footprint),
     **{
-        name: Form(("number",) * 2, partial(_relation, relation), ranges.truth, BOOLEANS, counted=_NONE)
-        for name, relation in (
-            *(("less", operator.lt), ("less_equal", operator.le), ("greater", operator.gt)),
-            *(("greater_equal", operator.ge), ("equal", operator.eq), ("not_equal", operator.ne)),
+        name: Form(
+            ("number",) * 2, partial(_relation, RELATIONS[sign]), ranges.truth, BOOLEANS, counted=_NONE
         )
+        for name, sign in rows.compare.numpy.items()
     },
     **{
         row.name: _of_row(row, getattr(functions, row.name))

@@ -1,1 +1,1 @@
-"""Files of integers, as text and as bytes: their forms, compression, and matrices of Matrix Market."""
+"""Files of integers: text, bytes, NumPy, Parquet and Matrix Market, and compression."""

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 class Derivation:
     """A lazy array made of stores, checked; only the stores' metadata have been read.
 
-    `operation` is a name in :data:`.FOOTPRINTS`. The array has chunks that a store can have; each of its
+    `operation` is the name of the command. The array has chunks that a store can have; each of its
     sources is there once. `bytes_read` are those of words, and `job` is a hash of all that its numbers follow
     from.
     """
@@ -53,8 +52,7 @@ def prepare(
     read_in: Callable[[Source], Any] = lambda _: None,
     waiting: Callable[..., int] = lambda *_: 0,
     passes: Callable[..., int] = lambda *_: 1,
-    computing: Callable[..., float] | None = None,
-    memory: Mapping[str, Any] = MappingProxyType({}),
+    memory: Callable[..., Mapping[str, Any]] = lambda *_: {},
     **parameters: Any,
 ) -> Derivation:
     """Check a job that derives an array from stores; nothing is computed.
@@ -63,9 +61,8 @@ def prepare(
     are read; it gives the lazy array, or raises. They must have the method `method`
     (:meth:`.Source.array_with`). `read_in` gives the chunks that a source is opened in. `waiting`, called
     with the arrays too, gives how many numbers wait for others in memory, beside those of chunks that are cut
-    and joined; `passes` how often each chunk is read; `computing` how much is computed with it, where that is
-    not the operation's usual :attr:`.Footprint.passes`. `memory` has the fields of :class:`.Work` that the
-    stores do not tell. `parameters` are all else that the result depends on; JSON can write it.
+    and joined; `passes` how often each chunk is read; `memory` what :func:`.describe` takes and the stores do
+    not tell. `parameters` are all else that the result depends on; JSON can write it.
     """
     opened = {
         source.path: source.array_with(method, backend=backend, chunks=read_in(source)) for source in sources
@@ -75,8 +72,8 @@ def prepare(
     if not isinstance(made, NumberArray):
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
-    computed = dict(memory) if computing is None else {"passes": computing(*arrays), **memory}
-    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), computed)
+    fields = memory(*arrays)
+    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays), fields)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     job = job_hash(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
@@ -98,19 +95,17 @@ def _work(
 ) -> Work:
     """Describe the job by the largest chunks, the most words of a number, and other `fields` of Work."""
     everything = [*arrays, made, array]
-    stored = {source.path: (stored_chunks(source.info), source.info.shape) for source in sources}.values()
+    infos = {source.path: source.info for source in sources}.values()
+    stored = [(stored_chunks(info), info.shape) for info in infos]
     layouts = [*stored, *((one.chunks, one.shape) for one in everything)]
     sizes = [(tuple(max(1, *map(int, axis)) for axis in lengths), shape) for lengths, shape in layouts]
     chunks, shape = max(sizes, key=lambda one: (math.prod(one[0]), math.prod(one[1])))
     systems = [one.system for one in everything]
-    rows = max(system.words32 for system in systems)
-    direct = all(source.info.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape)
     alive += sum(_alive(*one, array) for one in stored)
-    held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    room = memory_plan.room_of(source.info for source in sources)
-    how: dict[str, Any] = {"direct": direct, "held": held, "room": room, **fields}
-    return memory_plan.describe(operation, systems, shape, chunks, **how)
+    held = (alive + waiting) * max(system.words32 for system in systems) * RESIDUE_DTYPE.itemsize
+    how = {"stores": 1, "held": held, **fields}  # one store after the other
+    return memory_plan.describe(operation, systems, shape, chunks, [*infos], **how)
 
 
 def _alive(chunks: Lengths, shape: tuple[int, ...], array: Any) -> int:

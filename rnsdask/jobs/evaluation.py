@@ -240,24 +240,20 @@ def _work(
     largest = max(blocks, key=lambda words: words.size)
     arrays = [*(one.array for one in together.values()), *(one.value for one in evaluations.values())]
     systems = [array.system for array in arrays if isinstance(array, NumberArray)]
-    rows = max((system.words32 for system in systems), default=1)
+    rows = max((system.words32 for system in systems), default=2)
     # Results, also those that others use, are alive until the last one is made.
     steps = sum(evaluation.words for evaluation in evaluations.values())
     steps += max(evaluation.peak for evaluation in evaluations.values())
     parts = [evaluation for name, evaluation in evaluations.items() if _selections(expressions[name])]
+    # Extended operands are in memory beside those that are read.
+    extended = sum(not one.has_chunk_files or one.rows != rows for one in opened.values())
     return memory_plan.describe(
         "eval",
         systems,
         largest.shape[1:],
-        tuple(max(1, int(length)) for length in largest.chunksize[1:]),
-        stores=len(opened),
-        direct=all(operand.has_chunk_files for operand in opened.values()),
-        # Extended operands are in memory beside those that are read.
-        arrays=1 + sum(not one.has_chunk_files or one.rows != rows for one in opened.values()),
-        words=steps,
-        room=memory_plan.room_of(
-            one.info for one in opened.values() if isinstance(one.info, store.StoreInfo)
-        ),
+        largest.chunksize[1:],
+        [operand.info for operand in opened.values()],
+        beside=extended + steps / rows,
         passes=sum(evaluation.passes for evaluation in evaluations.values()),
         held=sum(_alive_of_parts(one.value) for one in parts) * rows * RESIDUE_DTYPE.itemsize,
     )

@@ -27,7 +27,6 @@ from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.core.rows import divide_by
 from rnsdask.core.ways import Message
 from rnsdask.fields.p_adic import Plan, is_quicker
@@ -82,7 +81,7 @@ def _greatest(arrays: Sequence[Any]) -> int:
 class Problem:
     """A problem over stores, checked; only the stores' metadata have been read.
 
-    `operation` is a name in :data:`.FOOTPRINTS`. `make` gives the results, a tuple of lazy arrays, which it
+    `operation` is the name of the command. `make` gives the results, a tuple of lazy arrays, which it
     gave before as `results`. `size` and `nbytes` are the numbers that are read, and the bytes of their words;
     `job` is a hash of all that the results follow from.
     """
@@ -146,17 +145,21 @@ def _work(
         nbytes = factors * (2 + _greatest(arrays).bit_length() // 8)
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * nbytes
         words += 2 * _lifted(operation, arrays, 8 * nbytes) if axes == 2 else 0
-    direct = all(source.info.has_chunk_files for source in sources)
-    held = each * sum(int(result.size) for result in results)
-    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "held": held}
-    how["room"] = memory_plan.room_of(source.info for source in sources)
-    how["arrays"] = FOOTPRINTS[operation].arrays + -(-words // rows)
     entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and factors that are kept
-    how["workspace"] = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
+    workspace = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
     if axes == 3:  # of matrices of polynomials, of which several copies of values are held
-        how["workspace"] += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
-    how["passes"] = computing(operation, largest)
-    return memory_plan.describe(operation, [largest.system], largest.shape, chunks, **how)
+        workspace += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
+    return memory_plan.describe(
+        operation,
+        [largest.system],
+        largest.shape,
+        chunks,
+        [source.info for source in sources],
+        beside=words / rows,
+        held=each * sum(int(result.size) for result in results),
+        workspace=workspace,
+        passes=computing(operation, largest),
+    )
 
 
 def _lifted(operation: str, arrays: Sequence[Any], bits: int) -> int:

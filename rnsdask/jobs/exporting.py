@@ -26,10 +26,11 @@ from rnsdask.core.place import Place
 from rnsdask.core.ways import Message, Setting
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.io.integer_reading import CSV_HEADER, ByteOrder
+from rnsdask.io.numpy_files import write_numpy
+from rnsdask.io.parquet import write_parquet
 from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.memory_plan import Work, describe, work_on
 from rnsdask.jobs.sources import OF_NUMBERS
-from rnsdask.jobs.tables import write_numpy, write_parquet
 from rnsdask.jobs.writing import Transfer
 from rnsdask.rns.blocks import batch_size
 from rnsdask.rns.convert import limbs_to_ints
@@ -123,7 +124,7 @@ def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
         info.count * info.dtype.itemsize,
         (-(2**63), 2**63 - 1),
         True,
-        describe("export", [], info.shape, info.chunks, rows=2, direct=False),
+        describe("export", [], info.shape, info.chunks, [info]),
         lambda index: store.read_plain_chunk(info, index).reshape(1, -1).astype("<i8"),
         decimal,
         lambda values: values[0].view(np.uint32).reshape(-1, 2),
@@ -162,10 +163,10 @@ def export_integers(
         found: list[int] = limbs_to_ints(numbers.limbs(words), numbers.signed).tolist()
         return found
 
+    how: dict[str, Any] = {"limits": numbers.limits, "mapped": map_ahead, "advance": advance}
     if form.kind == "npy":
-        done, written = write_numpy(stream, batches, ints_of, info.shape, numbers.limits, advance)
+        done, written = write_numpy(stream, batches, ints_of, info.shape, **how)
     elif form.kind == "parquet":
-        how: dict[str, Any] = {"limits": numbers.limits, "advance": advance}
         lines = partial(_bytes_of, numbers, OutputForm(), 0)
         done, written = write_parquet(stream, batches, ints_of, lines, **how)
     else:

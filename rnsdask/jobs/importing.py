@@ -16,23 +16,17 @@ from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError, brief
-from rnsdask.core.file_formats import (
-    FIRST_BYTES,
-    NUMPY,
-    ZIP,
-    format_of_begin,
-)
 from rnsdask.core.files import naming_file
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.places import is_url, read_place
 from rnsdask.core.ways import REPLACE, Message, Way, must, with_ways
 from rnsdask.io.line_forms import NumberRange
+from rnsdask.io.numpy_files import map_numpy
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.input_forms import Integers, IntegerSource
 from rnsdask.jobs.memory_plan import Work, describe
-from rnsdask.jobs.tables import read_numpy_header
 from rnsdask.jobs.writing import (
     Index,
     Transfer,
@@ -122,7 +116,7 @@ class Import:
     @property
     def work(self) -> Work:
         """The job, as far as its memory depends on it."""
-        return describe("import", [self.system], self.chunks, self.chunks, stores=0, held=self.source.held)
+        return describe("import", [self.system], self.chunks, self.chunks, held=self.source.held)
 
     def run(self, *, any_chunks: bool = False, advance: Advance = lambda _: None) -> Transfer:
         """Write all integers, chunk by chunk.
@@ -261,19 +255,8 @@ def open_residues(path: str) -> Any:
     place = read_place(path, "an input")
     if is_url(place) or not Path(place).is_file():
         return store.open_any_array(path)
-    with naming_file(path), Path(place).open("rb") as stream:
-        kind = format_of_begin(stream.read(FIRST_BYTES))
-        if kind == ZIP:
-            raise InputError(f"{path}: it is an archive of NumPy files (.npz); one array (.npy) was expected")
-        if kind != NUMPY:
-            raise InputError(f"{path}: it is no NumPy file (.npy) of integers")
-        stream.seek(0)
-        read_numpy_header(stream, path)
-    try:
-        with naming_file(path):
-            return np.load(place, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:  # what it says is about pickles, or the length of what is mapped
-        raise InputError(f"{path}: it is no NumPy file (.npy) of integers, or cut") from error
+    with naming_file(path):
+        return map_numpy(place, path)
 
 
 def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:

@@ -13,8 +13,9 @@ from rnsdask.core.rows import compare
 from rnsdask.io.integer_reading import BinaryReader, ByteOrder, IntegerReader, Readable, TextReader
 from rnsdask.io.line_forms import NumberRange, plain_lines, range_of_lines
 from rnsdask.io.matrix_market import MatrixMarketReader, range_of_matrix
+from rnsdask.io.numpy_files import NumpyReader
+from rnsdask.io.parquet import ParquetReader
 from rnsdask.jobs.compute import Advance
-from rnsdask.jobs.tables import NumpyReader, ParquetReader
 from rnsdask.rns.blocks import BATCH_INTEGERS
 
 

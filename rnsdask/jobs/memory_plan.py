@@ -1,13 +1,12 @@
 """Memory of a job before it runs: fewer threads, then parts of chunks, then a refusal.
 
-A task holds the chunks that it reads, the arrays of a chunk's size that its operation takes (the table in
-:mod:`rnsdask.core.operations`), and batches of numbers that are decided exactly or are text. A process holds
-that for each of its threads.
+The plan is one formula, :meth:`Place.need`: chunk bytes x arrays x threads, and a margin. The arrays of a
+task are those that it reads and its footprint's, which :mod:`rnsdask.core.rows` declares with the row.
 """
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,12 +20,12 @@ from rnsdask.backend.cpu.trees import may_need_tables
 from rnsdask.cluster.connecting import THREADS_PER_GPU
 from rnsdask.cluster.limits import GRAPH_BYTES, process_limit
 from rnsdask.cluster.workers import ask_workers, workers_of
-from rnsdask.core import layout
+from rnsdask.core import layout, rows
 from rnsdask.core.errors import JobError
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.core.messages import tell
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.operations import FOOTPRINTS
+from rnsdask.core.operations import POWER_TABLES, Footprint
 from rnsdask.jobs.log import record
 
 if TYPE_CHECKING:
@@ -56,17 +55,12 @@ _PAIR_BYTES = 32
 _CONVERSIONS = 8
 """Most conversions of each number that is read, to limbs, from limbs or to other moduli, by estimate."""
 
-_COPIES = 2
-"""Arrays of a chunk's size for each store that is read: the chunk, and a copy where the edge cuts it."""
-
-_CODEC_COPIES = 4
-"""Arrays more for each store whose chunks go through Zarr's codecs: as fetched, and after each codec."""
+_COPIES, _DECODED_COPIES = 2, 4
+"""Arrays of a chunk's size for each store that is read: the chunk, and a copy where the edge cuts it; with
+Zarr's codecs also as fetched, and between two codecs. Measured with Zstd: 3."""
 
 BYTES_OF_A_GPU = 4 * 10**9
 """Bytes that a job computes with for each GPU that it gets: a cluster of several takes 4 s to start."""
-
-_HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
-_SERIAL_OPERATIONS = ("import", "export")
 
 _INT_BYTES, _INT_BYTES_OF_WORD = 160, 10
 """Half of the bytes of a Python int with index and text where many are sorted, and of it for each word."""
@@ -74,10 +68,26 @@ _INT_BYTES, _INT_BYTES_OF_WORD = 160, 10
 _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
 
+FOOTPRINTS = {
+    **dict.fromkeys(("max", "min", "sum", "gcd"), rows.reduce.footprint),
+    **dict.fromkeys(("compare", "stats", "hist"), rows.moments.footprint),
+    **dict.fromkeys(("topk", "sort"), rows.ordering.footprint),
+    "prod": rows.product.footprint,
+    **dict.fromkeys(("extend", "shrink", "convert"), rows.widened.footprint),
+    **{"ntt": rows.transform.footprint, "powmod": rows.power_modulo.footprint},
+    "batchgcd": rows.product_tree.footprint,
+    # Of no row.
+    **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), Footprint(3, 0)),
+    **dict.fromkeys(("random", "import", "export"), Footprint(2, 4)),
+    **{"residues": Footprint(8, 4), "verify": Footprint(0, 6), "bound": Footprint(3, 12)},
+    "eval": Footprint(1, 0, POWER_TABLES),  # and what its steps take
+}
+"""Footprints of the commands that do not have the name of a row; others take that of their row."""
+
 
 @dataclass(frozen=True)
 class Work:
-    """A job, as far as its memory depends on it.
+    """A job, as far as its memory depends on it; :func:`describe` makes most.
 
     Attributes
     ----------
@@ -87,13 +97,12 @@ class Work:
         Words of a number, and numbers of a chunk, or of the part of it that a task reads.
     chunks : int
         How many there are.
-    arrays, words : int
-        Arrays of a chunk's size that a task holds beside what it reads, and words for each number beside
-        these: keys, indices, flags.
+    arrays : float
+        Arrays of a chunk's size that a task holds beside what it reads.
     stores : int
         Stores of which a task reads a chunk.
     direct : bool
-        Whether chunks are files that are read and written without Zarr's codecs.
+        Whether chunks are files that are read without Zarr's codecs.
     held : int
         Bytes that wait between tasks in the process that runs them all, whatever its threads: pieces of
         chunks that are to be joined to others. Workers put them on their disks.
@@ -116,9 +125,8 @@ class Work:
     rows: int
     numbers: int
     chunks: int
-    arrays: int
-    words: int
-    stores: int = 1
+    arrays: float
+    stores: int = 0
     direct: bool = True
     held: int = 0
     constants: int = 0
@@ -139,64 +147,58 @@ class Work:
         return self.rows * self.numbers * RESIDUE_DTYPE.itemsize
 
     @property
-    def array_bytes(self) -> int:
-        """Bytes of all arrays that a task holds, on the processor that computes."""
-        beside = self.words * self.numbers * RESIDUE_DTYPE.itemsize
-        return (_COPIES * self.stores + self.arrays) * self.chunk_bytes + beside + self._batch_bytes
-
-    @property
-    def _batch_bytes(self) -> int:
-        return min(_BATCH_ARRAYS * self.chunk_bytes, _BATCH_BYTES)
-
-    @property
-    def host_bytes(self) -> int:
-        """Bytes that a task takes on the host wherever it computes."""
-        codecs = 0 if self.direct else _CODEC_COPIES * (self.stores + 1) * self.chunk_bytes
-        return codecs + self.room + _THREAD_BYTES
+    def arrays_read(self) -> int:
+        """Arrays of a chunk's size that reading takes."""
+        return (_COPIES if self.direct else _DECODED_COPIES) * self.stores
 
     def table_bytes(self, *, gpu: bool) -> int:
         """Bytes of the tables that each thread makes at the same time; trees convert few numbers without."""
         conversions = _CONVERSIONS * self.numbers * self.chunks
         return _PAIR_BYTES * self.moduli**2 if may_need_tables(conversions, self.moduli, gpu=gpu) else 0
 
-    @property
-    def moved_bytes(self) -> int:
-        """Bytes of chunks that pass through the host on their way to a GPU and back."""
-        return (_COPIES * self.stores + 1) * self.chunk_bytes
-
 
 def describe(
     operation: str,
     systems: Sequence[NumberSystem],
     shape: Sequence[int],
-    chunks: Sequence[int],
+    chunks: Sequence[float],
+    sources: Sequence[store.StoreInfo | store.PlainInfo] = (),
+    *,
+    beside: float = 0,
+    room: int = 0,
     **fields: Any,
 ) -> Work:
-    """Describe a job by the systems of its numbers, and the shape and chunks of its largest array.
+    """Describe a job by the systems of its numbers, the layout of its largest array, and its stores.
 
-    `fields` are those of :class:`Work` that differ.
+    A task reads a chunk of each of the `sources`, and holds arrays `beside` those of the footprint of the
+    operation, a command, and `room` for a matrix. `fields` are those of :class:`Work` that differ.
     """
-    moduli = (len(system.residue_moduli or ()) for system in systems)
-    known = {"rows": max((system.words32 for system in systems), default=1), "moduli": max(moduli, default=0)}
-    count = max(math.prod(layout.chunk_grid(shape, chunks)), 1)
-    fields = {**known, **FOOTPRINTS[operation]._asdict(), **fields}
-    return Work(operation, numbers=math.prod(chunks), chunks=count, **fields)
+    footprint = FOOTPRINTS[operation] if operation in FOOTPRINTS else rows.ROWS[operation].footprint
+    words = max((system.words32 for system in systems), default=2)  # plain values have up to 64 bits
+    lengths = [max(1, int(length)) for length in chunks]
+    count = max(math.prod(layout.chunk_grid(shape, lengths)), 1)
+    beyond = max(map(_numbers_beyond, sources), default=0)
+    known = {
+        "moduli": max((len(system.residue_moduli or ()) for system in systems), default=0),
+        "stores": len(sources),
+        "direct": all(isinstance(one, store.StoreInfo) and one.has_chunk_files for one in sources),
+        "room": room + beyond * words * RESIDUE_DTYPE.itemsize,
+        "workspace": footprint.workspace,
+        "passes": footprint.passes,
+    }
+    arrays = footprint.arrays + footprint.words / words + beside
+    return Work(operation, words, math.prod(lengths), count, arrays, **known | fields)
 
 
-def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
-    """Describe a job that reads a store, or writes one like it."""
-    arrays = FOOTPRINTS[operation].arrays + info.system.arrays_beside
-    how: dict[str, Any] = {"direct": info.has_chunk_files, "arrays": arrays, **fields}
-    return describe(operation, [info.system], info.shape, info.chunks, **how)
+def _numbers_beyond(info: store.StoreInfo | store.PlainInfo) -> int:
+    """Numbers that a chunk's file has beyond the ends of its axes."""
+    return math.prod(info.chunks) - math.prod(map(min, info.chunks, (max(1, n) for n in info.shape)))
 
 
-def room_of(infos: Iterable[store.StoreInfo]) -> int:
-    """Most bytes that a chunk's file of some stores has beyond the ends of its axes."""
-
-    def numbers(info: store.StoreInfo) -> int:
-        return math.prod(info.chunks) - math.prod(map(min, info.chunks, (max(1, n) for n in info.shape)))
-
-    return max((4 * info.system.words32 * numbers(info) for info in infos), default=0)
+def work_on(info: store.StoreInfo, operation: str, *others: store.StoreInfo) -> Work:
+    """Describe a job that reads a store, and `others` like it, or writes one like it."""
+    beside = info.system.arrays_beside
+    return describe(operation, [info.system], info.shape, info.chunks, [info, *others], beside=beside)
 
 
 def work_of_topk(info: store.StoreInfo, k: int) -> Work:
@@ -221,17 +223,21 @@ class Place:
     local: bool = True
 
     def need(self, work: Work, threads: int) -> tuple[int, int]:
-        """Greatest bytes that a job takes here with a number of threads, on the host and on the GPU."""
-        threads = min(threads, work.chunks)
+        """Bytes that a job takes here, on the host and the GPU: chunk bytes x arrays x threads, and a margin.
+
+        Where a GPU computes, the host has only the chunks that are read and written.
+        """
+        gpu, threads = self.device is not None, min(threads, work.chunks)
+        batch, tables = min(_BATCH_ARRAYS * work.chunk_bytes, _BATCH_BYTES), work.table_bytes(gpu=gpu)
+        computing = threads * (int(work.chunk_bytes * (work.arrays_read + work.arrays)) + batch)
         # A piece that waits may be a view of a chunk twice its size.
-        kept = work.constants + (work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0)
-        if self.device is None:
-            needed = work.array_bytes + work.host_bytes + work.table_bytes(gpu=False)
-            return _PROCESS_BYTES + kept + threads * needed, 0
-        tables = work.table_bytes(gpu=True)
-        device = _DEVICE_BYTES + work.constants + tables + threads * (work.array_bytes + work.workspace)
-        needed = work.moved_bytes + work.host_bytes + tables
-        return _GPU_PROCESS_BYTES + kept + threads * needed, device
+        waiting = work.chunks * GRAPH_BYTES + 2 * work.held if self.local else 0
+        margin = work.constants + waiting + threads * (work.room + tables + _THREAD_BYTES)
+        if not gpu:
+            return computing + margin + _PROCESS_BYTES, 0
+        moving = threads * work.chunk_bytes * (work.arrays_read + 1)
+        device = computing + _DEVICE_BYTES + work.constants + tables + threads * work.workspace
+        return moving + margin + _GPU_PROCESS_BYTES, device
 
     def fits(self, work: Work, threads: int) -> bool:
         """Whether a job with that number of threads is within the limits."""
@@ -243,13 +249,11 @@ class Place:
         fewest = 1 if self.local else self.threads
         return next((t for t in range(self.threads, fewest - 1, -1) if self.fits(work, t)), 0)
 
-    def longest_fitting(self, work: Work, lengths: Sequence[int], threads: int) -> int | None:
-        """The most of some numbers of numbers in a chunk with which a job fits, None if it fits with none."""
+    def longest_fitting(self, work: Work, lengths: Sequence[int], threads: int) -> int:
+        """The most of some numbers of numbers in a chunk with which a job fits, 0 if it fits with none."""
         total = work.numbers * work.chunks
-        for numbers in sorted(lengths, reverse=True):
-            if self.fits(replace(work, numbers=numbers, chunks=-(-total // numbers)), threads):
-                return numbers
-        return None
+        parts = (replace(work, numbers=n, chunks=-(-total // n)) for n in sorted(lengths, reverse=True))
+        return next((part.numbers for part in parts if self.fits(part, threads)), 0)
 
 
 def threads_per_gpu(work: Work, gpus: int) -> int:
@@ -273,45 +277,45 @@ def _pause_share() -> float:
 
 @contextmanager
 def fitting(
-    work: Work, client: "Client | None" = None, *, backend: str = "auto", info: store.StoreInfo | None = None
+    work: Work,
+    client: "Client | None" = None,
+    *,
+    backend: str = "cpu",
+    info: store.StoreInfo | None = None,
+    threads: int | None = None,
 ) -> Iterator[int | None]:
     """Run a job within the memory there is; yield the length of parts to open the store with, or None.
 
-    On the threads of this process, fewer of them run at one time if need be. Where that is not enough, or
-    workers run the job, each chunk of the store `info` is read in parts, if it is given. JobError if the job
-    cannot fit; the message has the figures, and a chunk size that would fit.
+    On the threads of this process, `threads` at most, fewer of them run at one time if need be. Where that is
+    not enough, or workers run the job, each chunk of the store `info` is read in parts, if it is given.
+    JobError if the job cannot fit; the message has the figures, and a chunk size that would fit.
     """
-    gpu = backend != "cpu" and work.operation not in _HOST_OPERATIONS
-    places = [_this_process(work, gpu)] if client is None else worker_places(client, gpu)
-    threads = {place.name: place.most_threads(work) for place in places}
-    part, tightest = None, min(places, key=lambda place: threads[place.name] / place.threads)
-    if not threads[tightest.name]:
-        part = _part(work, places, info)
-        if part is None:
+    gpu = backend != "cpu"
+    places = [_this_process(work, gpu, threads)] if client is None else worker_places(client, gpu)
+    fitted = [(place, place.most_threads(work)) for place in places]
+    tightest, count = min(fitted, key=lambda one: one[1] / one[0].threads)
+    part = None
+    if not count:
+        part, count = _part(work, places, info), tightest.threads
+        if not part:
             raise JobError(_refusal(work, tightest))
         tell(f"rnsdask: chunks are read in parts of {part} along their first axis, to fit into memory")
-    elif threads[tightest.name] < tightest.threads:
-        few = f"{threads[tightest.name]} of {tightest.threads} threads"
-        tell(f"rnsdask: {few} run at a time, to fit into memory")
-    count = threads[tightest.name] or tightest.threads
+    elif count < tightest.threads:
+        tell(f"rnsdask: {count} of {tightest.threads} threads run at a time, to fit into memory")
     host, device = tightest.need(work, count)
     limits: dict[str, Any] = {"host_limit": tightest.host, "device_limit": tightest.device}
     record("plan", place=tightest.name, threads=count, part=part, host=host, device=device, **limits)
-    if client is None:
-        with dask.config.set(num_workers=count):
-            yield part
-    else:
+    with dask.config.set({} if client else {"num_workers": count}):
         yield part
 
 
-def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int | None:
-    """The greatest length of parts along a chunk's axis with which the job fits everywhere."""
+def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int:
+    """The greatest length of parts of a chunk with which the job fits everywhere, 0 if none does."""
     if info is None or not info.has_chunk_files:
-        return None
+        return 0
     inner = math.prod(info.chunks[store.split_axis(info.chunks) + 1 :])
     lengths = [inner * length for length in part_lengths(info)]
-    found = [place.longest_fitting(work, lengths, place.threads) for place in places]
-    return min((numbers or 0) for numbers in found) // inner or None
+    return min(place.longest_fitting(work, lengths, place.threads) for place in places) // inner
 
 
 def part_lengths(info: store.StoreInfo) -> list[int]:
@@ -340,19 +344,16 @@ def _refusal(work: Work, place: Place) -> str:
     halves = (work.numbers >> k for k in range(work.numbers.bit_length()))
     lengths = [half // CHUNK_MULTIPLE * CHUNK_MULTIPLE for half in halves if half >= CHUNK_MULTIPLE]
     smaller = place.longest_fitting(work, lengths, threads)
-    advice = "no chunk size would fit" if smaller is None else f"chunks of {smaller} numbers would fit"
-    return (
-        f"{work.operation} with chunks of {work.numbers} numbers ({work.chunk_bytes / 1e9:.3g} GB) "
-        f"{does_not_fit}; {advice}"
-    )
+    advice = f"chunks of {smaller} numbers would fit" if smaller else "no chunk size would fit"
+    chunks = f"chunks of {work.numbers} numbers ({work.chunk_bytes / 1e9:.3g} GB)"
+    return f"{work.operation} with {chunks} {does_not_fit}; {advice}"
 
 
-def _this_process(work: Work, gpu: bool) -> Place:
+def _this_process(work: Work, gpu: bool, threads: int | None) -> Place:
     device = free_device_bytes() if gpu else None
     # More threads wait for one another in Python, unless what they read is to be decoded.
     most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, THREADS_PER_GPU)
-    serial = work.operation in _SERIAL_OPERATIONS
-    threads = 1 if serial else dask.config.get("num_workers", None) or most
+    threads = threads or dask.config.get("num_workers", None) or most
     return Place("this process", threads, process_limit(), device)
 
 

@@ -34,14 +34,14 @@ def work_of(operation: str, shape: tuple[int, int], entries: int, fields: PrimeF
     count = min(PRIMES_OF_TASK, fields.rows)
     tasks = -(-fields.rows // count)
     how = memory_of(shape, entries, may_eliminate(shape, fields.moduli))
-    return Work(operation, count, max(*shape, 1), tasks, words=0, stores=0, **how)
+    return Work(operation, count, max(*shape, 1), tasks, how.pop("beside"), **how)
 
 
 def memory_of(shape: tuple[int, int], entries: int, eliminates: bool) -> dict[str, Any]:
-    """Return the fields of :class:`.Work` that follow from a matrix, which each thread may eliminate."""
+    """Return what :func:`.describe` takes of a matrix, which each thread may eliminate."""
     words = math.prod(shape) if eliminates else 0
     return {
-        "arrays": _VECTORS,
+        "beside": _VECTORS,
         "constants": _ENTRY_BYTES * entries + _ROW_BYTES * sum(shape),
         "room": _DENSE_ARRAYS * words * RESIDUE_DTYPE.itemsize,
         "whole": f"a sparse matrix of shape {shape} with up to {entries} entries",

@@ -9,7 +9,7 @@ and each pass is a job like any other, which workers may die of and which is con
 import math
 import re
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,9 @@ from rnsdask.arrays.field_array import FieldArray
 from rnsdask.core import rows
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
-from rnsdask.core.operations import FOOTPRINTS
 from rnsdask.fields.ntt import FourStep
 from rnsdask.jobs.hashes import job_hash
-from rnsdask.jobs.memory_plan import Work, room_of
+from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
 from rnsdask.lazy.chunks import rechunk
@@ -136,13 +135,12 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
         tasks = max(tasks, batch * (length // block) ** 2)
     # What of the axis waits to be joined to a block, and to chunks again.
     held = 0 if chunk == length else (block + 2 * chunk) * lines * words * RESIDUE_DTYPE.itemsize
-    direct = source.info.has_chunk_files
     # Where roots of unity move digits: factors of the passes and of their twist, and what they are made of.
     has_factors = rows.multiply_by_root.name in array.system.table
     constants = 4 * block * words * RESIDUE_DTYPE.itemsize if has_factors else 0
-    how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
-    how["room"] = room_of([source.info])
-    return Work("ntt", words, lines * max(block, chunk), max(1, tasks), **FOOTPRINTS["ntt"]._asdict(), **how)
+    how = {"held": held, "constants": constants}
+    work = describe("ntt", [array.system], array.shape, array.words.chunksize[1:], [source.info], **how)
+    return replace(work, numbers=max(work.numbers, lines * max(block, chunk)), chunks=max(1, tasks))
 
 
 def write_transform(

@@ -31,7 +31,7 @@ from rnsdask.lazy.operands import (
 from rnsdask.positional.bits import LONGEST_SHIFT
 from rnsdask.rns.system import MOST_BITS
 
-_NAMES: dict[tuple[Part, ...], str] = {("quotient",): "floor_divide", ("remainder",): "remainder"}
+_NAMES: dict[tuple[Part, ...], str] = {parts: name for name, parts in rows.floor_divide.numpy.items()}
 _RESULTS = {"quotient": ranges.floor_divide, "remainder": ranges.remainder}
 
 
@@ -42,7 +42,7 @@ def floor_divide(dividend: Operand, divisor: Operand, parts: tuple[Part, ...], n
     is computed; the error names the first index in its chunk.
     """
     dividend, divisor = with_arrays(dividend, divisor)
-    by_array, name = is_number_array(divisor), name or _NAMES.get(parts, "divmod")
+    by_array, name = is_number_array(divisor), name or _NAMES[parts]
     row = rows.floor_divide if by_array else rows.floor_divide_by
     if grows(*filter(is_number_array, (dividend, divisor))):
         dividend, divisor = _extend(dividend, divisor, parts)

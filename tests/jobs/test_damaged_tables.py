@@ -19,7 +19,7 @@ from commands import call, fail, succeed
 import rnsdask as rd
 from rnsdask.cli import importing
 from rnsdask.core.errors import InputError
-from rnsdask.jobs.tables import read_numpy_header
+from rnsdask.io.numpy_files import read_numpy_header
 
 pytestmark = pytest.mark.usefixtures("in_empty_folder")
 

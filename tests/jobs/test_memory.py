@@ -26,6 +26,7 @@ from rnsdask import store
 from rnsdask.backend.cpu import trees
 from rnsdask.cli import main
 from rnsdask.constants.convert import Spent
+from rnsdask.core import rows
 from rnsdask.core.errors import CorruptChunkError, JobError
 from rnsdask.expressions.expression import evaluate
 from rnsdask.expressions.syntax import parse
@@ -152,6 +153,7 @@ def write_wide_matrices() -> None:
 
 
 NARROW = partial(write_inputs, 2, 2**20, "random", False)
+PACKED = partial(write_inputs, 2, 2**21, "random", True)
 NEAR = partial(write_inputs, 3, 2**19, TOP, False)
 WIDE = partial(write_inputs, 64, 2**15, FALLING, False)
 MANY = partial(write_inputs, 2048, 384, "random", False)
@@ -159,6 +161,7 @@ TWO = ["a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
 
 JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "max": (NARROW, ["max", "x.zarr"]),
+    "max of compressed chunks": (PACKED, ["max", "x.zarr"]),
     "gcd": (NARROW, ["gcd", "x.zarr"]),
     "gcd of many moduli": (MANY, ["gcd", "x.zarr"]),
     "lcm": (MANY, ["lcm", "x.zarr"]),
@@ -271,19 +274,23 @@ def test_one_long_number_asks_for_little_on_each_processor() -> None:
     assert need(work, 1, device=2**40) < 2**29
 
 
-def test_threads_and_chunks_that_fit() -> None:
-    systems = [rd.Positional(2048)]
-    work = memory_plan.describe("convert", systems, (100 * 2**20,), (2**20,))
+@pytest.mark.parametrize("device", [None, 2**50])
+def test_a_plan_is_chunk_bytes_times_arrays_times_threads(device: int | None) -> None:
+    plan = partial(memory_plan.describe, "convert", [rd.Positional(2048)], (100 * 2**20,))
+    work, halved = plan((2**20,)), plan((2**19,))
+    each = need(work, 2, device=device) - need(work, 1, device=device)
+    assert each >= rows.widened.footprint.arrays * 2**28
     for threads in (1, 3, 8):
-        host, device = need(work, threads), need(work, threads, device=2**50)
+        needed = need(work, threads, device=device)
+        assert needed == need(work, 1, device=device) + (threads - 1) * each
         for lacking in (0, 1):
-            for place in (Place("here", 8, host - lacking), Place("here", 8, 2**50, device - lacking)):
-                assert place.most_threads(work) == threads - lacking
-    halved = memory_plan.describe("convert", systems, (100 * 2**20,), (2**19,))
-    lengths = [128, 2**19, 2**20]
-    assert Place("here", 4, need(halved, 4)).longest_fitting(work, lengths, 4) == 2**19
-    assert Place("here", 4, 2**50, need(halved, 4, device=0)).longest_fitting(work, lengths, 4) == 2**19
-    assert Place("here", 4, 2**20).longest_fitting(work, lengths, 4) is None
+            little = needed - lacking
+            place = Place("here", 8, little) if device is None else Place("here", 8, 2**50, little)
+            assert place.most_threads(work) == threads - lacking
+            fitting = place.longest_fitting(work, [128, 2**19, 2**20], threads)
+            assert fitting == 2 ** (20 - lacking)
+    assert need(halved, 4, device=device) < need(work, 4, device=device)
+    assert Place("here", 4, 2**20).longest_fitting(work, [128, 2**19, 2**20], 4) == 0
 
 
 def test_steps_of_an_expression_count_with_the_widths_that_they_have() -> None:

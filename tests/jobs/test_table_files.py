@@ -12,7 +12,7 @@ import pytest
 from commands import fail, succeed
 
 import rnsdask as rd
-from rnsdask.jobs import tables
+from rnsdask.io import parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -134,7 +134,7 @@ def test_parquet_files_of_wide_systems(kind: str) -> None:
 
 
 def test_row_groups_are_written_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "ROW_GROUP_BYTES", 1000)
+    monkeypatch.setattr(parquet, "ROW_GROUP_BYTES", 1000)
     store = stored("bounded", LONG)
     succeed("export", store, "x.parquet")
     file = pq.ParquetFile("x.parquet")
