@@ -158,7 +158,7 @@ def write_numpy(
 
     guess = machine_type(*limits) or np.dtype(np.int64)
     lowest = highest = done = 0
-    written = _write_header(stream, guess, shape)
+    written = write_numpy_header(stream, guess, shape)
     for count, low, high, data in mapped(converted, batches):
         stream.write(data)
         done, written = done + count, written + len(data)
@@ -175,7 +175,7 @@ def write_numpy(
                 f"the integers take uint64, as only the last of them tells; a pipe cannot say so; {_WAY}"
             )
         stream.seek(0)
-        _write_header(stream, kind, shape)
+        write_numpy_header(stream, kind, shape)
     stream.flush()
     return done, written
 
@@ -194,8 +194,8 @@ def _refuse_wide(first: int, ints: Sequence[int]) -> NoReturn:
     )
 
 
-def _write_header(stream: BinaryIO, kind: np.dtype[Any], shape: Sequence[int]) -> int:
-    """Write the header of a NumPy file, and return how long it is: the same for both types."""
+def write_numpy_header(stream: BinaryIO, kind: np.dtype[Any], shape: Sequence[int]) -> int:
+    """Write the header of a NumPy file in C order, and return how long it is, the same for each type."""
     header = io.BytesIO()
     described = {"descr": f"<{kind.str[1:]}", "fortran_order": False, "shape": tuple(shape)}
     np.lib.format.write_array_header_1_0(header, described)

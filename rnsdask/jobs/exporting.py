@@ -26,7 +26,7 @@ from rnsdask.core.place import Place
 from rnsdask.core.ways import Message, Setting
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.io.integer_reading import CSV_HEADER, ByteOrder
-from rnsdask.io.numpy_files import write_numpy
+from rnsdask.io.numpy_files import write_numpy, write_numpy_header
 from rnsdask.io.parquet import write_parquet
 from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.memory_plan import Work, describe, work_on
@@ -272,8 +272,7 @@ def export_residues(
         )
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
     shape = (*info.shape[:axis], len(moduli), *info.shape[axis:])
-    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, header)
+    write_numpy_header(stream, dtype, shape)
     begun, inner = 0 if in_order else stream.tell(), math.prod(info.shape[axis:])
 
     def convert_batch(batch: tuple[int, Any]) -> tuple[int, Any]:
