@@ -35,7 +35,7 @@ def _relate(relation: str, a: Any, b: Any) -> Any:
 
 
 def _divide(parts: tuple[rows.Part, ...], a: Any, b: Any) -> Any:
-    found = functions.divide(a, b, *parts)
+    found = functions.floor_divide(a, b, *parts)
     return found[0] if len(parts) == 1 else tuple(found)
 
 
