@@ -91,7 +91,7 @@ def test_the_range_of_any_lines() -> None:
         assert (found.lowest, found.highest) == (min(0, *values), max(0, *values)), text
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_pipe_is_read_once_and_kept_in_no_file(packed: bool) -> None:
     text = "".join(f"{k**5}\n" for k in range(5000)).encode()
     done = subprocess.run(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from commands import fail, succeed
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.cli import main
@@ -123,7 +124,7 @@ def test_an_import_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (rd.open_zarr("m.zarr").to_ints() == dense).all()
 
 
-@pytest.mark.parametrize("symmetry", ["general", "symmetric"])
+@pytest.mark.parametrize("symmetry", ["general", *slow("symmetric")])
 def test_memory_of_entries(symmetry: str) -> None:
     """Bytes by `held`, from which the plan of an import follows."""
     side = 200 if symmetry == "general" else 280

@@ -201,6 +201,7 @@ def write_long() -> None:
     Path("lines").write_text("".join(f"{gmpy2.mpz(value)}\n" for value in values))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_few_long_numbers(
     on_each_processor: Processor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

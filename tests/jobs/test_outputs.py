@@ -604,7 +604,15 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("name", "times"), [("max", 1), ("max", 2), ("verify", 1), ("max --gpus 2", 1)])
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("max", 2),
+        ("verify", 1),
+        pytest.param("max", 1, marks=pytest.mark.slow),
+        pytest.param("max --gpus 2", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_interruption_is_quick(name: str, times: int, made: Path, tmp_path: Path) -> None:
     """Nobody waits for the work at hand (ten minutes); the group gets the signal, as from a terminal."""
     script, started = tmp_path / "slow.py", tmp_path / "started"

@@ -243,7 +243,7 @@ main(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize("kind", ["eval of several", "intervals"])
+@pytest.mark.parametrize("kind", ["intervals", pytest.param("eval of several", marks=pytest.mark.slow)])
 def test_killed_and_resumed(kind: str, further: Path) -> None:
     """By the signal that nothing can catch, in the middle of its chunks, then again by the very command."""
     job = [*words(JOBS[kind], further), "--resume"]
