@@ -26,8 +26,9 @@ SAFE_PATHS = {
 
 KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
 SLOW = (
-    "bench_arith",
+    "bench_interval_rns",
     "bench_jobs",
+    "bench_paper",
     "bench_pipelines",
     "bench_scaling",
     "bench_reduce",
