@@ -60,9 +60,29 @@ MS_357 = ModuliSet([3, 5, 7])
 STORE_SET = ModuliSet([2**32, 2**32 - 1, 7, 65519])
 """One for tests of stores: few moduli, long and short ones."""
 
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
+BETWEEN_OTHERS = {"three_two", "table2_8", "table2_16", "table2_64", "table2_128", "table2_256"}
+"""Sets that are tried with --slow only: others of their kind are shorter and longer, or in another order."""
+
+
+def each_set(sets: dict[str, ModuliSet], name: str = "moduli") -> pytest.MarkDecorator:
+    """Parametrize a test by moduli sets."""
+    return pytest.mark.parametrize(name, [pytest.param(ms, id=k, marks=_marks(k)) for k, ms in sets.items()])
+
+
+def each_name(sets: Iterable[str], name: str = "name") -> pytest.MarkDecorator:
+    """Parametrize a test by the names of moduli sets."""
+    return pytest.mark.parametrize(name, [pytest.param(k, marks=_marks(k)) for k in sets])
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] if name in BETWEEN_OTHERS else []
+
+
+ALL_SETS = each_set(MODULI_SETS)
+SHORT_SETS = each_set(SMALL_SETS)
 BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+SIGNED_AT_LEAST = pytest.mark.parametrize("signed", [True, *slow(False)], ids=["signed", "unsigned"])
+"""Both ranges, the unsigned one with --slow only."""
 
 
 def _spread(items: list[int], limit: int) -> list[int]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from forks import Commands
+from strategies import slow
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/chains.md"
 NUMBERS = [(i * i * 123456789) % 2**60 for i in range(300)]
@@ -185,7 +186,7 @@ def test_chains_make_anew_what_has_changed(engine: Engine) -> None:
 
 
 @each_engine
-@pytest.mark.parametrize("of_engine", [False, True], ids=["a rule", "the engine"])
+@pytest.mark.parametrize("of_engine", [False, *slow(True)], ids=["a rule", "the engine"])
 @pytest.mark.usefixtures("faulty")
 def test_chains_go_on_after_a_fault_of(engine: Engine, of_engine: bool, rng: np.random.Generator) -> None:
     """A run begins with what a fault at one rule has left, and ends with a fault at the next."""

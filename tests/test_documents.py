@@ -66,7 +66,13 @@ def session_of(page: str) -> dict[str, Any]:
     return run_code((ROOT / page).read_text(encoding="utf-8"), page)
 
 
-@pytest.mark.parametrize("page", WITH_CODE)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow if page == "docs/clusters.md" else [])  # starts several
+        for page in WITH_CODE
+    ],
+)
 def test_code_of_documents_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some write stores
     session = session_of(page)

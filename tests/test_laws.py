@@ -32,6 +32,12 @@ OF_ANY_NUMBERS = {
 }
 """Laws that do not ask which numbers an array has."""
 
+NEAR_OTHERS = {
+    *("signed", "unsigned-bound", "tight-bounds", "two-moduli-signed", "33-moduli"),
+    *("interval-two-moduli", "interval-33-moduli", "positional-33"),
+}
+"""Systems like others, which are tried with --slow only; drawn ones are like these too."""
+
 LACKS = {name: system.lacks for name, system in SYSTEMS.items()}
 
 
@@ -50,7 +56,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("name", "law"), [(s, w) for s in SYSTEMS for w in LAWS if w not in LACKS[s]])
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        pytest.param(s, w, marks=pytest.mark.slow if s in NEAR_OTHERS else [])
+        for s in SYSTEMS
+        for w in LAWS
+        if w not in LACKS[s]
+    ],
+)
 def test_law(
     name: str, law: str, layout: str, on_each_processor: Processor, random: Random, folder: Callable[[], Path]
 ) -> None:

@@ -67,7 +67,13 @@ def shown(cell: NotebookNode) -> str:
     return text
 
 
-@each_notebook
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[] if path.stem == "tour" else pytest.mark.slow)
+        for path in NOTEBOOKS
+    ],
+)
 def test_notebooks_run_and_show_what_they_keep(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands
 ) -> None:

@@ -31,6 +31,7 @@ def test_no_public_function_returns_any() -> None:
     assert list(contracts.public_functions_of_any(ROOT, contracts.trees(ROOT))) == []
 
 
+@pytest.mark.slow
 def test_types_of_public_names(tmp_path: Path) -> None:
     """The tour's calls have these types, and mypy has nothing to say about README and the first lesson."""
     pytest.importorskip("mypy")

@@ -9,7 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
-from strategies import MODULI_SETS
+from strategies import MODULI_SETS, slow
 
 import rnsdask as rd
 
@@ -216,7 +216,7 @@ CALLS: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("kind", SYSTEMS)
+@pytest.mark.parametrize("kind", ["RNS", *slow("IntervalRNS")])
 def test_as_numpys(kind: str, name: str) -> None:
     for layout, (shape, chunks) in LAYOUTS.items():
         a = numbers_of(shape)
@@ -314,7 +314,7 @@ def test_a_padded_array_is_bounded() -> None:
         rd.pad(x, 1, "maximum")
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", ["RNS", *slow("IntervalRNS")])
 @pytest.mark.parametrize("shape", [(1,), (2,), (5,), (3, 4), (2, 0)])
 @pytest.mark.parametrize("chunks", [None, 2])
 def test_numbers_are_repeated_as_numpy_does(chunks: int | None, shape: tuple[int, ...], system: str) -> None:

@@ -14,6 +14,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from strategies import slow
 
 import rnsdask as rd
 
@@ -26,6 +27,7 @@ FERMAT = rd.FermatField(2**28 + 2**22, 16)
 VALUES = np.array([[12, 5, 30], [24, 9, 3]], dtype=object)
 COLUMNS = {"rns": 0, "interval": 0, "positional": 0, "fields": 2, "fermat": 2}
 KINDS = [f"{kind}{lazy}" for kind in COLUMNS for lazy in ("", " lazy")]
+QUICK_KINDS = ["rns", "positional lazy", "interval lazy", "fermat", "fields lazy"]
 
 
 def make(kind: str) -> Any:
@@ -107,7 +109,7 @@ def expected_of(call: str) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*QUICK_KINDS, *slow(*(kind for kind in KINDS if kind not in QUICK_KINDS))])
 @pytest.mark.parametrize("heading", TABLES)
 def test_the_table_of_the_documents(heading: str, kind: str, tmp_path: Path) -> None:
     x = make(kind)
@@ -169,7 +171,9 @@ def test_the_tables_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "field" not in kind and "fermat" not in kind])
+@pytest.mark.parametrize(
+    "kind", ["rns lazy", "interval", "positional", *slow("rns", "interval lazy", "positional lazy")]
+)
 @pytest.mark.filterwarnings("ignore:Behaviour of argmin/argmax:FutureWarning")
 def test_places_of_extremes_along_any_axes(kind: str, name: str) -> None:
     """One index, or as xarray gives them for several axes a dict of indices."""

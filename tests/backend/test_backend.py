@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import Processor, cuda_is_usable
 from oracles import rns
-from strategies import BOTH_RANGES, MODULI_SETS, edge_values
+from strategies import ALL_SETS, BOTH_RANGES, MODULI_SETS, edge_values
 
 from rnsdask.backend import (
     backend_name,
@@ -136,7 +136,7 @@ def test_moves_to_and_fro() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@ALL_SETS
 @BOTH_RANGES
 def test_both_processors_agree_bit_for_bit(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> None:
     import cupy

@@ -9,7 +9,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, moduli_sets
+from strategies import ALL_SETS, MODULI_SETS, moduli_sets
 
 from rnsdask.backend import kernels_of
 from rnsdask.backend.cuda import sources as cuda_sources
@@ -95,7 +95,7 @@ def test_every_residue_of_small_moduli(on_each_processor: Processor, m: int) -> 
             check(on_each_processor, name, columns_of(tuples), ModuliSet([m]))
 
 
-@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@ALL_SETS
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_set(
     on_each_processor: Processor, name: str, moduli: ModuliSet, rng: np.random.Generator

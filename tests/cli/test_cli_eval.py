@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import zarr
 from commands import call, fail, succeed, values_in
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask import store
@@ -180,10 +181,11 @@ def test_equal_results_are_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [found[name]["results"]["max"]["value"] for name in ("r0", "r1")] == 2 * [str(max(products))]
 
 
-def test_any_results_some_of_them_equal(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("trials", [8, *slow(17)])
+def test_any_results_some_of_them_equal(trials: int, rng: np.random.Generator) -> None:
     """Expressions drawn with repetition, also as names of others, against Python's integers."""
     numbers = ["a+1", "1+a", "a", "a[:]", "abs(a)", "a*b", "b*a", "a*b+a", "max(a, b)", "-a", "b-a"]
-    for trial in range(25):
+    for trial in range(trials):
         texts: dict[str, str] = {}
         for i in range(int(rng.integers(2, 6))):
             pool = [*numbers, "a<b", "b>a", "a==a"] + 3 * [*texts]

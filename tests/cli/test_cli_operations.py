@@ -19,6 +19,7 @@ import pytest
 import zarr
 from commands import as_json, call, fail, succeed, values_in
 from distributed import LocalCluster
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask import backend, store
@@ -538,7 +539,7 @@ def sizes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "command",
     [
-        "eval a*b+c a=SIZE-x.zarr b=SIZE-y.zarr c=SIZE-z.zarr -o SIZE-eval.zarr --overwrite",
+        *slow("eval a*b+c a=SIZE-x.zarr b=SIZE-y.zarr c=SIZE-z.zarr -o SIZE-eval.zarr --overwrite"),
         "cumsum SIZE-x.zarr SIZE-sums.zarr --overwrite",
     ],
 )

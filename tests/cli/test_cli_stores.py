@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import as_json, contents, fail, succeed, values_in
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask import store
@@ -440,7 +441,7 @@ def test_faults(args: list[Any], status: int, message: str) -> None:
 # ---- order ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [1, 3, 40])
+@pytest.mark.parametrize("count", [1, 3, *slow(40)])
 def test_sort(count: int, rng: np.random.Generator) -> None:
     values = [int(v) ** 3 for v in rng.integers(-50, 50, 20 * count)]
     arrays = {

@@ -96,8 +96,10 @@ class StopError(Exception):
 
 
 STOPS = [
-    *((k, "--resume") for k in (0, 5, 16, 20, 32, 47, 48, 50, 63)),
-    *((k, "--overwrite") for k in (5, 20, 50)),
+    *((k, "--resume") for k in (0, 16, 20, 47, 48, 63)),
+    (50, "--overwrite"),
+    *(pytest.param(k, "--resume", marks=pytest.mark.slow) for k in (5, 32, 50)),
+    *(pytest.param(k, "--overwrite", marks=pytest.mark.slow) for k in (5, 20)),
 ]
 FERMAT_STOPS = (20, 47, 50)
 

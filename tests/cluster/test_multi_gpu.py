@@ -71,6 +71,7 @@ def on_threads(x: rd.RNSArray, operation: str) -> ReductionResult:
         return replace(x.reduce(operation, backend="cpu").compute(), backend="")
 
 
+@pytest.mark.slow
 def test_random_numbers(kind: str) -> None:
     arrays = [
         rd.random(moduli, 10_000, seed=seed, chunks=1280, signed=signed)

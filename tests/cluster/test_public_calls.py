@@ -121,10 +121,13 @@ def no_p2p(monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
 
 
 def cases(where: str) -> Iterator[Any]:
-    """All rows, systems and forms on two GPUs; elsewhere of each row one of them, in turn."""
-    marks = [] if where == "cpu" else [pytest.mark.gpu]
+    """All rows, systems and forms on two GPUs; elsewhere of each row one of them, in turn.
+
+    On CPUs half of the rows are tried with --slow only.
+    """
     forms = FORMS[: 2 if where == "cpu" else 3]
     for number, row in enumerate(ROWS):
+        marks = [pytest.mark.gpu] if where != "cpu" else [pytest.mark.slow] if number % 4 > 1 else []
         turn = [(forms[number % len(forms)], row.systems[number % len(row.systems)])]
         for form, name in itertools.product(forms, row.systems) if where == "2 GPUs" else turn:
             if form == "given" and row.name in BESIDE_NUMPYS:

@@ -122,6 +122,7 @@ HOSTILE_EXPRESSIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_expressions_run_nothing(tmp_path: Path) -> None:
     rd.from_ints(range(300), MODULI, chunks=128).to_zarr(tmp_path / "x.zarr")
     commands = [["eval", text, "a=x.zarr", "--max"] for text in ["a + 1", "a + 1", *HOSTILE_EXPRESSIONS]]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import BOTH_RANGES, MODULI_SETS, moduli_sets
+from strategies import BOTH_RANGES, MODULI_SETS, each_set, moduli_sets
 
 from rnsdask.core.moduli import ModuliSet, as_integer, fewest_moduli
 from rnsdask.store.location import LONGEST_METADATA
@@ -163,6 +163,7 @@ def test_more_moduli_than_a_store_can_hold_are_refused_at_once(
         make(bits)
 
 
+@pytest.mark.slow
 def test_no_store_can_hold_more_moduli() -> None:
     # Those with the shortest texts are the first ones.
     first = ModuliSet.consecutive_odd(3, 2**20)
@@ -172,6 +173,7 @@ def test_no_store_can_hold_more_moduli() -> None:
         ModuliSet([2, *first])
 
 
+@pytest.mark.slow
 def test_large_sets_take_about_linear_time() -> None:
     start = time.process_time()
     ms = ModuliSet.for_bits(10**6)
@@ -305,7 +307,7 @@ def test_any_iterable_of_any_integer_type_gives_python_ints(kind: type) -> None:
     assert {type(c) for c in (*ms.partial_products, *ms.partial_inverses)} == {int}
 
 
-@pytest.mark.parametrize("ms", MODULI_SETS.values(), ids=MODULI_SETS.keys())
+@each_set(MODULI_SETS, "ms")
 def test_constants_satisfy_their_definitions(ms: ModuliSet) -> None:
     assert ms.product == math.prod(ms.moduli)
     assert 2 ** (ms.bits - 1) <= ms.product < 2**ms.bits
@@ -343,7 +345,7 @@ def test_value_range_by_hand(moduli: list[int], unsigned: tuple[int, int], signe
     assert ModuliSet(moduli).value_range(signed=True) == signed
 
 
-@pytest.mark.parametrize("ms", MODULI_SETS.values(), ids=MODULI_SETS.keys())
+@each_set(MODULI_SETS, "ms")
 @BOTH_RANGES
 def test_value_range_has_m_values_and_limb_count_is_the_least_that_holds_them(
     ms: ModuliSet, signed: bool

@@ -21,6 +21,7 @@ from dask.base import tokenize
 from oracles import fermat
 from oracles.integers import objects
 from sample_arrays import host
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.core.fermat_primes import factors_of_radix, is_fermat_prime
@@ -173,7 +174,7 @@ def test_arithmetic_of_all_fields(name: str, rng: np.random.Generator, on_each_p
 
 
 @pytest.mark.parametrize("name", FEW_NAMES)
-@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("chunks", [CHUNKS[0], CHUNKS[-1], *slow(*CHUNKS[1:-1])])
 def test_operators(name: str, chunks: Any, rng: np.random.Generator) -> None:
     field = rd.FermatField.named(name)
     a, b = numbers(field, rng), others(field, rng)
@@ -199,7 +200,7 @@ def test_operators(name: str, chunks: Any, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("name", FEW_NAMES)
-@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("chunks", [CHUNKS[0], CHUNKS[-1], *slow(*CHUNKS[1:-1])])
 def test_division_inverses_and_powers(name: str, chunks: Any, rng: np.random.Generator) -> None:
     field = rd.FermatField.named(name)
     p = field.modulus
@@ -296,8 +297,9 @@ def convolved(a: list[int], b: list[int], mode: str, p: int) -> list[int]:
 
 
 @pytest.mark.parametrize("name", FEW_NAMES)
-@pytest.mark.parametrize(("first", "second"), [(1, 1), (16, 16), (17, 17), (20, 7), (3, 29), (1, 9)])
-def test_convolutions(name: str, first: int, second: int, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("lengths", [(1, 1), (17, 17), (20, 7), (1, 9), *slow((16, 16), (3, 29))])
+def test_convolutions(name: str, lengths: tuple[int, int], rng: np.random.Generator) -> None:
+    first, second = lengths
     field = rd.FermatField.named(name)
     a, b = numbers(field, rng, first), others(field, rng, second)
     for chunks in (None, 6):

@@ -245,6 +245,7 @@ def printed_and_written(args: list[str], *place: str) -> tuple[int, dict[str, An
     return result.exit_code, without_measures(json.loads(result.stdout)), outputs()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_killed_workers_change_nothing(all_workers: Workers, operands: Path, seed: int) -> None:
@@ -326,7 +327,7 @@ def kept_pieces() -> int:
     return len(list(Path("kept").glob("piece-*.json")))
 
 
-@pytest.mark.parametrize("what", ["scheduler", "interruption"])
+@pytest.mark.parametrize("what", [pytest.param("scheduler", marks=pytest.mark.slow), "interruption"])
 def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
     succeed("random", "x.zarr", *RANDOM)
     with Place(slow_module) as place:
@@ -718,6 +719,7 @@ def test_an_interrupted_job_continues(kind: str) -> None:
     assert outputs() == expected
 
 
+@pytest.mark.slow
 def test_states_of_an_interrupted_mask() -> None:
     printed, expected = uninterrupted("mask")
     for state in ("no mask", "no mask's chunks", "complete mask", "nothing"):

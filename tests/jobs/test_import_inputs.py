@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from commands import fail, succeed
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.cli import main
@@ -91,7 +92,7 @@ def test_the_range_of_any_lines() -> None:
         assert (found.lowest, found.highest) == (min(0, *values), max(0, *values)), text
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", [True, *slow(False)])
 def test_a_pipe_is_read_once_and_kept_in_no_file(packed: bool) -> None:
     text = "".join(f"{k**5}\n" for k in range(5000)).encode()
     done = subprocess.run(

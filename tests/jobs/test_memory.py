@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from conftest import Processor
 from documents import write_sealed
 from forks import Commands
+from strategies import slow
 from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
@@ -179,11 +180,12 @@ JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
 }
 """Jobs of different kinds of memory, with their inputs."""
 
+QUICK_JOBS = ("max", "prod", "sort", "eval of cases", "convolve", "import", "export")
 _ON_HOST = ("import", "export")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", [*QUICK_JOBS, *slow(*(name for name in JOBS if name not in QUICK_JOBS))])
 def test_peak_is_not_above_the_plan(
     name: str, on_each_processor: Processor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +207,7 @@ def write_long() -> None:
     Path("lines").write_text("".join(f"{gmpy2.mpz(value)}\n" for value in values))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_few_long_numbers(
     on_each_processor: Processor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

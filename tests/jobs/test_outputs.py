@@ -18,6 +18,7 @@ import pytest
 from commands import call, fail, succeed
 from distributed import LocalCluster
 from forks import Commands, Ended
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask import store
@@ -61,6 +62,10 @@ COMMANDS: dict[str, list[str]] = {
     "compare": ["compare", "{x}", "{x}"],
 }
 READING = [name for name in COMMANDS if name not in ("moduli", "random")]
+LIKE_OTHERS = ("random", "min", "sum", "cummax", "cummin", "convert", "slice", "prod")
+EACH_COMMAND = pytest.mark.parametrize(
+    "name", [*(name for name in COMMANDS if name not in LIKE_OTHERS), *slow(*LIKE_OTHERS)]
+)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +110,7 @@ def check_one_line(ended: Ended) -> str:
 # ---- Standard streams -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@EACH_COMMAND
 def test_output_that_cannot_be_written(name: str, commands: Commands, made: Path, tmp_path: Path) -> None:
     closed = commands.run(*words(name, made), folder=tmp_path, stdout=None)
     assert check_one_line(closed) == "standard output is closed"
@@ -129,7 +134,7 @@ def test_help_that_cannot_be_printed(option: str, commands: Commands, tmp_path: 
         assert ended.status == 1
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@EACH_COMMAND
 def test_errors_that_cannot_be_written(name: str, commands: Commands, made: Path, tmp_path: Path) -> None:
     for i, stderr in enumerate((None, "/dev/full")):
         (tmp_path / str(i)).mkdir()
@@ -604,7 +609,15 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("name", "times"), [("max", 1), ("max", 2), ("verify", 1), ("max --gpus 2", 1)])
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("max", 2),
+        ("verify", 1),
+        pytest.param("max", 1, marks=pytest.mark.slow),
+        pytest.param("max --gpus 2", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_interruption_is_quick(name: str, times: int, made: Path, tmp_path: Path) -> None:
     """Nobody waits for the work at hand (ten minutes); the group gets the signal, as from a terminal."""
     script, started = tmp_path / "slow.py", tmp_path / "started"

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import zarr
 from commands import call, contents, fail, succeed
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask import store
@@ -243,7 +244,7 @@ main(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize("kind", ["eval of several", "intervals"])
+@pytest.mark.parametrize("kind", ["intervals", *slow("eval of several")])
 def test_killed_and_resumed(kind: str, further: Path) -> None:
     """By the signal that nothing can catch, in the middle of its chunks, then again by the very command."""
     job = [*words(JOBS[kind], further), "--resume"]

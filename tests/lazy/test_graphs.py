@@ -96,7 +96,7 @@ def client() -> Iterator[Client]:
 
 
 @pytest.mark.parametrize("chunks", [400, 50, (1, 7, 92, 200, 100)])
-@pytest.mark.parametrize("scheduler", ["synchronous", "threads", "processes", "distributed"])
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads", *slow("processes"), "distributed"])
 def test_schedulers_agree(chunks: Any, scheduler: Any, client: Client) -> None:
     if scheduler == "processes" and chunks != 50:
         pytest.skip("each process takes a second to import the package")

@@ -14,6 +14,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
+from strategies import slow
 
 import rnsdask as rd
 
@@ -86,7 +87,7 @@ def numbers(rng: random.Random, shape: tuple[int, ...]) -> Any:
     return values
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(4), *slow(*range(4, 8))])
 def test_any_index_selects_or_fails_as_numpys(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(60):
@@ -324,7 +325,7 @@ def test_lazy_masks_of_no_numbers(on_each_processor: Processor, shape: tuple[int
         assert [places.compute().tolist() for places in x.nonzero()] == [[]] * len(shape)
 
 
-@pytest.mark.parametrize("name", WITH_LENGTHS)
+@pytest.mark.parametrize("name", [*[*WITH_LENGTHS][::2], *slow(*[*WITH_LENGTHS][1::2])])
 def test_lengths_of_a_selection_are_found_where_they_are_needed(name: str) -> None:
     function, oracle = WITH_LENGTHS[name]
     with dask.config.set(scheduler="sync"):

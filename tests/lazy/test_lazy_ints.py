@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.base import tokenize
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.core.scalar_int import ScalarInt
@@ -136,7 +137,7 @@ def result_of(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         return type(error)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *slow(1)])
 @pytest.mark.parametrize("signed", [False, True, "interval"])
 def test_a_lazy_operand_acts_as_the_integer_itself(seed: int, signed: bool | str) -> None:
     rng = random.Random(seed)

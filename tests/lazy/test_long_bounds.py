@@ -3,7 +3,7 @@
 import math
 import operator
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
@@ -149,12 +149,25 @@ TABLES = {
 }
 
 
+def slow_rows(rows: Iterable[str]) -> list[Any]:
+    """Rows of interval arrays, whose constants take longest, that are tried with --slow only."""
+    return [pytest.param("intervals", row, marks=pytest.mark.slow) for row in rows]
+
+
+def rows_of(name: str) -> list[str]:
+    """Rows of a table that have a call."""
+    return [row for row in CALLS if row in table_at(TABLES[name])]
+
+
 @pytest.mark.parametrize(
     ("name", "row"),
     [
-        *((name, row) for name, table in TABLES.items() for row in CALLS if row in table_at(table)),
-        *((name, call) for name in TABLES for call in ("unique", "topk")),
-        *(("intervals", call) for call in ("change_moduli", "from_rns", "to_rns", "part_sign")),
+        *((name, row) for name in ("rns", "positional") for row in rows_of(name)),
+        *(("intervals", row) for row in rows_of("intervals")[::3]),
+        *slow_rows(row for k, row in enumerate(rows_of("intervals")) if k % 3),
+        *((name, call) for name in ("rns", "positional") for call in ("unique", "topk")),
+        ("intervals", "change_moduli"),
+        *slow_rows(("unique", "topk", "from_rns", "to_rns", "part_sign")),
         ("positional", "exact"),
     ],
 )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import Processor
 from sample_arrays import host
+from strategies import slow
 
 import rnsdask as rd
 
@@ -112,12 +113,21 @@ def test_ranks_that_differ_from_prime_to_prime(
     check_factors(array(on_each_processor, residues, fields))
 
 
-def test_great_matrices_go_by_panels(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    shapes = (140, 140, 300), (131, 260, 150), (100, 250, 250), (130, 131, 131), (70, 90, 100), (99, 130, 99)
-    for rank, rows, columns in shapes:
-        residues = of_rank(rng, GREAT, rank, 1, rows, columns)
-        residues[..., 60:70] = 0  # no pivots at the end of a panel
-        check_factors(array(on_each_processor, residues, GREAT))
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *((131, 260, 150), (130, 131, 131), (70, 90, 100)),
+        *slow((140, 140, 300), (100, 250, 250), (99, 130, 99)),
+    ],
+    ids=str,
+)
+def test_great_matrices_go_by_panels(
+    shape: tuple[int, int, int], on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    rank, rows, columns = shape
+    residues = of_rank(rng, GREAT, rank, 1, rows, columns)
+    residues[..., 60:70] = 0  # no pivots at the end of a panel
+    check_factors(array(on_each_processor, residues, GREAT))
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 8, 15, 16, 17, 33, 65])

@@ -9,7 +9,7 @@ import pytest
 from conftest import Processor
 from oracles.rns import limits_of
 from sample_arrays import array_of, chunked, host
-from strategies import BOTH_RANGES, MODULI_SETS
+from strategies import BOTH_RANGES, MODULI_SETS, SIGNED_AT_LEAST
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
@@ -35,7 +35,7 @@ def matrices(rng: np.random.Generator, shape: tuple[int, ...], signed: bool, rea
     return rng.integers(-reach if signed else 0, reach + 1, size=shape).astype(object)
 
 
-@BOTH_RANGES
+@SIGNED_AT_LEAST
 def test_products_of_stacks(on_each_processor: Processor, signed: bool, rng: np.random.Generator) -> None:
     moduli = ModuliSet([2**32, 5, 7])
     limits = limits_of(moduli, signed)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import Processor
 from sample_arrays import host
+from strategies import slow
 
 import rnsdask as rd
 from rnsdask.sparse import dense, wiedemann
@@ -214,7 +215,7 @@ def systems(rng: np.random.Generator, p: int, count: int) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("p", [2, 3])
+@pytest.mark.parametrize("p", [3, *slow(2)])
 def test_systems_of_few_elements_by_trying_all_vectors(
     p: int, eliminates: bool, rng: np.random.Generator
 ) -> None:

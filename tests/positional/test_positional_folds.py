@@ -140,6 +140,7 @@ def test_sums_of_more_limbs_than_a_block(monkeypatch: pytest.MonkeyPatch, rng: n
                 assert (x.cumsum(axis).to_ints() == np.cumsum(a, axis=axis)).all()
 
 
+@pytest.mark.slow
 def test_the_longest_numbers() -> None:
     values = [0, *special_values(2**20, True)[-3:]]
     x = rd.from_ints([v // 4 for v in values], rd.Positional(2**20, True), chunks=None)

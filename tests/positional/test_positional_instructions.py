@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import Processor
 from positional_numbers import PRECISIONS, some_values, special_values, to_values, to_words, wrapped
+from strategies import slow
 
 from rnsdask.backend import cpu
 from rnsdask.positional.divide import divmod_
@@ -40,7 +41,7 @@ def numbers_of(bits: int, signed: bool, rng: np.random.Generator) -> list[int]:
 
 
 @pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("bits", [*PRECISIONS, 20000])
+@pytest.mark.parametrize("bits", [*PRECISIONS, *slow(20000)])
 def test_products_and_quotients(bits: int, signed: bool, rng: np.random.Generator) -> None:
     values = numbers_of(bits, signed, rng)
     pairs = [(p, q) for p in values for q in values]

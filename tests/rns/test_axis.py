@@ -20,6 +20,7 @@ from strategies import (
     bounds_around_prefixes,
     edge_values,
     moduli_sets,
+    slow,
     values_in,
     values_within,
 )
@@ -94,7 +95,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
     )
 
 
-@pytest.mark.parametrize("chunks", [(1, 1), (2, 5), (7, 2), (3, 12), (7, 12)])
+@pytest.mark.parametrize("chunks", [(2, 5), (3, 12), *slow((1, 1), (7, 2), (7, 12))])
 def test_ties_across_chunks(chunks: tuple[int, int]) -> None:
     moduli = MODULI_SETS["table2_8"]
     numbers = objects([i * 7 // 3 % 5 for i in range(84)], (7, 12))

@@ -9,7 +9,7 @@ from conftest import Processor
 from oracles.integers import Range, objects
 from oracles.rns import limits_of
 from sample_arrays import array_of, chunked, host
-from strategies import BOTH_RANGES, MODULI_SETS, edge_values
+from strategies import BOTH_RANGES, MODULI_SETS, SIGNED_AT_LEAST, edge_values
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
@@ -67,7 +67,7 @@ def check_overflow(function: Callable[..., Any], exact: np.ndarray, limits: Rang
 
 
 @SETS
-@BOTH_RANGES
+@SIGNED_AT_LEAST
 def test_products_along_axes(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
@@ -84,7 +84,7 @@ def test_products_along_axes(
 
 
 @SETS
-@BOTH_RANGES
+@SIGNED_AT_LEAST
 def test_running_products(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
@@ -96,7 +96,7 @@ def test_running_products(
 
 
 @SETS
-@BOTH_RANGES
+@SIGNED_AT_LEAST
 def test_running_sums_and_extrema(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from oracles import rns
 from oracles.integers import limbs, objects
-from strategies import BOTH_RANGES, MODULI_SETS
+from strategies import BOTH_RANGES, MODULI_SETS, each_set
 
 from rnsdask.backend import cpu
 from rnsdask.backend.cpu import convert, trees
@@ -39,7 +39,7 @@ SETS = {
     "groups64": ModuliSet.for_bits(32 * 3 * 64 - 1),
     "groups65": ModuliSet.for_bits(32 * 3 * 65 - 1),
 }
-ALL_SETS = pytest.mark.parametrize("ms", SETS.values(), ids=SETS)
+ALL_SETS = each_set(SETS, "ms")
 
 
 def drawn(ms: ModuliSet, signed: bool, count: int, rng: np.random.Generator) -> list[int]:

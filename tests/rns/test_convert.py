@@ -21,6 +21,7 @@ from strategies import (
     MODULI_SETS,
     MS_357,
     arrays_of_values,
+    each_set,
     edge_values,
     moduli_sets,
     some_edges,
@@ -52,7 +53,7 @@ SETS = {
     # M is below 2**96 by 2**-41.6 of itself: X + M may need one bit more than three limbs.
     "nearly_full": ModuliSet([2883661097, 3830230057, 3, 2391053263]),
 }
-ALL_SETS = pytest.mark.parametrize("ms", SETS.values(), ids=SETS)
+ALL_SETS = each_set(SETS, "ms")
 MS = MODULI_SETS["top"]
 
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from oracles import rns
 from oracles.rns import in_range
 from strategies import (
+    ALL_SETS,
     BOTH_RANGES,
     EXHAUSTIVE_SETS,
     MODULI_SETS,
     arrays_of_values,
+    each_name,
     edge_values,
     moduli_sets,
     some_edges,
@@ -99,7 +101,7 @@ def check_division(
 # ---- by an integer ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODULI_SETS)
+@each_name(MODULI_SETS)
 @BOTH_RANGES
 def test_integer_divisors(
     on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator
@@ -114,7 +116,7 @@ def test_integer_divisors(
         check_division(on_each_processor, fitting, divisor, ms, signed)
 
 
-@pytest.mark.parametrize("name", MODULI_SETS)
+@each_name(MODULI_SETS)
 @BOTH_RANGES
 def test_remainders_alone(
     on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator
@@ -148,7 +150,7 @@ def test_every_value_by_every_divisor(on_each_processor: Processor, name: str, s
 # ---- by an array ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODULI_SETS)
+@each_name(MODULI_SETS)
 @pytest.mark.parametrize("by_limbs", [False, True])
 @BOTH_RANGES
 def test_array_divisors(
@@ -346,7 +348,7 @@ def small_divisors(moduli: rd.ModuliSet, signed: bool) -> list[int]:
 
 
 @pytest.mark.usefixtures("_remainders_by")
-@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@ALL_SETS
 @BOTH_RANGES
 def test_small_divisors(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
     edges = edge_values(moduli, signed)
@@ -382,7 +384,7 @@ def long_divisors(moduli: rd.ModuliSet, signed: bool, rng: np.random.Generator) 
 
 
 @pytest.mark.usefixtures("_remainders_by")
-@pytest.mark.parametrize("name", MODULI_SETS)
+@each_name(MODULI_SETS)
 @BOTH_RANGES
 def test_long_divisors(
     on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator

@@ -15,6 +15,7 @@ from strategies import (
     EXHAUSTIVE_SETS,
     MODULI_SETS,
     arrays_of_values,
+    each_name,
     moduli_sets,
     some_edges,
     values_in,
@@ -64,7 +65,7 @@ def check_base_extend(
 # ---- residues modulo other moduli -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", MODULI_SETS)
+@each_name(MODULI_SETS, "source")
 @pytest.mark.parametrize("target", TARGETS)
 @BOTH_RANGES
 def test_base_extend(

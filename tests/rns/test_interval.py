@@ -17,6 +17,7 @@ from strategies import (
     MODULI_SETS,
     SMALL_SETS,
     arrays_of_values,
+    each_name,
     edge_values,
     moduli_sets,
 )
@@ -86,7 +87,7 @@ def some(values: list[int], moduli: ModuliSet) -> list[int]:
 
 
 @BOTH_RANGES
-@pytest.mark.parametrize("name", MODULI_SETS)
+@each_name(MODULI_SETS)
 def test_edge_values(name: str, signed: bool, on_each_processor: Processor) -> None:
     moduli = MODULI_SETS[name]
     values = some(edge_values(moduli, signed), moduli)
@@ -105,7 +106,7 @@ def test_every_value(name: str, signed: bool, on_each_processor: Processor) -> N
         evaluate_and_check(values, moduli, on_each_processor, signed, accuracy=accuracy)
 
 
-@pytest.mark.parametrize("name", SMALL_SETS)
+@each_name(SMALL_SETS)
 def test_accuracies(name: str, on_each_processor: Processor) -> None:
     moduli = SMALL_SETS[name]
     for signed in (False, True):
@@ -145,7 +146,7 @@ def exact_sum(value: int, moduli: ModuliSet, up: bool) -> float:
     return float(total - 1)
 
 
-@pytest.mark.parametrize("name", SMALL_SETS)
+@each_name(SMALL_SETS)
 def test_each_operation_rounds_as_directed(
     name: str, on_each_processor: Processor, rng: np.random.Generator
 ) -> None:
@@ -280,7 +281,7 @@ def test_any_set_and_values(
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", MODULI_SETS)
+@each_name(MODULI_SETS)
 def test_processors_agree_bit_for_bit(name: str, rng: np.random.Generator) -> None:
     cupy: Any = pytest.importorskip("cupy")
     moduli = MODULI_SETS[name]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import Processor
 from oracles import rns
-from strategies import BOTH_RANGES, MODULI_SETS, edge_values
+from strategies import ALL_SETS, BOTH_RANGES, MODULI_SETS, edge_values
 
 import rnsdask as rd
 from rnsdask.rns.evaluation import MAGNITUDE_ERROR, magnitudes
@@ -25,7 +25,7 @@ def check(
         assert abs(found - value) <= Fraction(MAGNITUDE_ERROR) * abs(value), value
 
 
-@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@ALL_SETS
 @BOTH_RANGES
 def test_edges_of_every_set(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
     values = edge_values(moduli, signed)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracles import rns
 from oracles.integers import matrix_product, objects
 from sample_arrays import CPU, array_of, chunked, host
-from strategies import ALL_SETS, BOTH_RANGES, MODULI_SETS, SMALL_SETS, edge_values, moduli_sets, values_in
+from strategies import ALL_SETS, BOTH_RANGES, MODULI_SETS, SHORT_SETS, edge_values, moduli_sets, values_in
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of
@@ -80,7 +80,7 @@ def test_edges_of_every_set(
         check(x, y, matrix_product(a, b))
 
 
-@pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
+@SHORT_SETS
 @BOTH_RANGES
 def test_results_that_fit_after_partial_sums_do_not(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool
@@ -310,7 +310,7 @@ def test_small_numbers_need_no_further_moduli() -> None:
     assert 2 * 25 <= product.reach <= 2 * 7 * 7
 
 
-@pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
+@SHORT_SETS
 @BOTH_RANGES
 def test_greatest_magnitude(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
     for value in edge_values(moduli, signed):
@@ -319,7 +319,7 @@ def test_greatest_magnitude(on_each_processor: Processor, moduli: ModuliSet, sig
         assert abs(value) <= found <= abs(value) + abs(value) // 1000 + 1
 
 
-@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@ALL_SETS
 @BOTH_RANGES
 def test_enlarged_sets_hold_what_they_are_for(moduli: ModuliSet, signed: bool) -> None:
     highest = moduli.value_range(signed)[1]

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from strategies import BOTH_RANGES, MODULI_SETS
+from strategies import ALL_SETS, BOTH_RANGES, MODULI_SETS, each_set
 
 from rnsdask.backend.cpu import trees
 from rnsdask.constants.convert import Spent
@@ -16,7 +16,7 @@ from rnsdask.rns.lift import decode, from_parts, join_parts, primes
 SETS = {**MODULI_SETS, **{f"primes{count}": primes(3, count) for count in (1, 2, 3, 7, 64, 65, 300)}}
 
 
-@pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
+@each_set(SETS)
 @BOTH_RANGES
 def test_residues_and_back(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> None:
     lowest, highest = moduli.value_range(signed)
@@ -37,7 +37,7 @@ def test_residues_and_back(moduli: ModuliSet, signed: bool, rng: np.random.Gener
     assert tree.residues_of(beyond).tolist() == expected
 
 
-@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@ALL_SETS
 def test_inverses_of_partial_products(moduli: ModuliSet) -> None:
     pairs = zip(moduli, moduli.partial_inverses, strict=True)
     assert all(0 < w < m and w * (moduli.product // m) % m == 1 % m for m, w in pairs)

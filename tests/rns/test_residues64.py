@@ -15,6 +15,7 @@ from conftest import Processor
 from hypothesis import given as given_by
 from hypothesis import strategies as st
 from sample_arrays import host
+from strategies import slow
 
 import rnsdask as rd
 
@@ -331,7 +332,7 @@ def layouts(array: Any) -> Iterator[Any]:
 
 @BOTH
 @pytest.mark.parametrize("bits", [32, 64])
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, 5, *slow(2)])
 def test_limbs(
     on_each_processor: Processor, signed: bool, bits: int, count: int, rng: np.random.Generator
 ) -> None:

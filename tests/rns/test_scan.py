@@ -25,6 +25,7 @@ from strategies import (
     bounds_around_prefixes,
     chunks_of,
     moduli_sets,
+    slow,
     some_edges,
     values_within,
 )
@@ -236,7 +237,7 @@ DIVISIONS: dict[str, Callable[[rd.RNSArray], rd.RNSArray]] = {
 
 
 @pytest.mark.parametrize("division", DIVISIONS.values(), ids=DIVISIONS)
-@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+@pytest.mark.parametrize("scheduler", ["threads", *slow("sync")])
 def test_chunks_divided_otherwise_are_read_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import Processor
 from sample_arrays import RELATIONS, array_of, host
-from strategies import BOTH_RANGES, MODULI_SETS
+from strategies import BOTH_RANGES, MODULI_SETS, slow
 
 import rnsdask as rd
 from rnsdask.constants import key_constants
@@ -77,7 +77,7 @@ def test_comparison(on_each_processor: Processor, kind: str, signed: bool, rando
 
 @KINDS
 @BOTH_RANGES
-@pytest.mark.parametrize("name", ["multiply", "fma", "mulsub", "muladd"])
+@pytest.mark.parametrize("name", ["multiply", "mulsub", *slow("fma", "muladd")])
 def test_products(on_each_processor: Processor, kind: str, signed: bool, name: str, random: Random) -> None:
     exact = {
         "multiply": operator.mul,

@@ -25,7 +25,16 @@ SAFE_PATHS = {
 }
 
 KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
-SLOW = ("bench_jobs", "bench_pipelines", "bench_scaling", "bench_reduce", "bench_peers", "bench_costs")
+SLOW = (
+    "bench_interval_rns",
+    "bench_jobs",
+    "bench_paper",
+    "bench_pipelines",
+    "bench_scaling",
+    "bench_reduce",
+    "bench_peers",
+    "bench_costs",
+)
 """Benchmarks that start many processes, or have many rows."""
 
 BENCHMARKS = [

@@ -88,6 +88,7 @@ def broken_slice(seed: int, seconds: float, backend: str, only: str | None, fold
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_script_starts_by_its_path() -> None:
     command = [sys.executable, fuzz.__file__, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -480,6 +480,7 @@ def test_feynman_integrals_at_a_point(integrals: dict[str, Any], tmp_path: Path)
             assert sum((u + v * s) * values[pair][k] for pair, (u, v) in row.items()) == 0
 
 
+@pytest.mark.slow
 def test_feynman_integrals_go_on(integrals: dict[str, Any], tmp_path: Path) -> None:
     expected = integrals["reduce_integrals"](tmp_path, 12)
     first, last = sorted(tmp_path.iterdir())

@@ -17,7 +17,7 @@ from commands import contents, fail, succeed
 from dask.graph_manipulation import clone
 from interruptions import Interrupted, interrupting
 from numpy.typing import NDArray
-from strategies import STORE_SET
+from strategies import STORE_SET, slow
 
 import rnsdask as rd
 from rnsdask import store
@@ -306,7 +306,7 @@ def end_early(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
         assert "the end" in fail(*command, "--overwrite")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["import", "eval", "cummax", *slow("random", "bool")])
 def test_commands_keep_and_resume(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("numbers").write_text("".join(f"{i**9}\n" for i in range(3840)))
     succeed("random", "s.zarr", *RANDOM, "--seed", "3")
