@@ -3,10 +3,12 @@
     python kernels/build_cubins.py OUTPUT    what CMake runs in a build: cubins and their list, in OUTPUT
 
 RNSDASK_CUDA_ARCHITECTURES says for which GPUs: "80;90", "all" for those of `cubins.ARCHITECTURES`, "none" or
-empty for no GPU. Without it they are compiled for all where NVRTC is found, and not elsewhere. NVRTC is that of
-a wheel (nvidia-cuda-nvrtc-cu12), or of a CUDA toolkit. What was compiled before, of the same text, is kept in
-OUTPUT's sibling ``kept``. It imports the standard library only, and of the package what does so too.
+empty for no GPU. Without it they are compiled for all where NVRTC is found, and not elsewhere. NVRTC is that
+of a wheel (nvidia-cuda-nvrtc-cu12), or of a CUDA toolkit. What was compiled before, of the same text, is kept
+in OUTPUT's sibling ``kept``. It imports the standard library only, and of the package what does so too.
 """
+
+# ruff: noqa: E402  (paths and packages come first)
 
 import sys
 import types

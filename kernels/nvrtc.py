@@ -37,7 +37,7 @@ def find_library() -> str | None:
     toolkits = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
     for toolkit in filter(None, toolkits):
         for folder in ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"):
-            if (library := Path(toolkit) / folder / "libnvrtc.so").exists():
+            for library in sorted((Path(toolkit) / folder).glob("libnvrtc.so*")):
                 return str(library)
     return ctypes.util.find_library("nvrtc")
 

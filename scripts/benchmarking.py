@@ -251,7 +251,12 @@ def compile_for_cpu(source: Path, folder: Path, *options: str) -> ctypes.CDLL:
     """Compile a C++ source for this machine's processor, with CXX or c++, into a library in `folder`."""
     library = folder / f"{source.stem}{len(list(folder.iterdir()))}.so"
     flags = ["-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-shared", "-fPIC"]
-    command = [os.environ.get("CXX", "c++"), *flags, *options, *(f"-I{folder}" for folder in header_directories())]
+    command = [
+        os.environ.get("CXX", "c++"),
+        *flags,
+        *options,
+        *(f"-I{folder}" for folder in header_directories()),
+    ]
     subprocess.run([*command, str(source), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 

@@ -13,8 +13,7 @@ dtype that Python fills (``rnsdask/backend/cuda/layout.py``).
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "kernels"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernels"))
 
 import argparse
 import os

@@ -13,7 +13,7 @@ import numpy as np
 
 SHARED_BYTES = 2**18
 ATTRIBUTES = {16: 2, 75: 8, 76: 0, 97: 2**17}
-"""Attributes of a device: multiprocessors, major and minor version, bytes of shared memory that a block can ask for."""
+"""Attributes of a device: multiprocessors, version, bytes of shared memory that a block can ask for."""
 
 
 class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)

@@ -76,7 +76,7 @@ def as_host_source(code: str) -> str:
 
 
 def with_own_headers(code: str) -> str:
-    """A source that holds its headers, with those of `EMULATION` for instructions that C++ has nothing like."""
+    """A source that holds its headers, with those of `EMULATION` for what C++ has nothing like."""
     parts = re.split(r'(?m)^(#line \d+ "(.*)"\n)', code)
     kept, replaced = [parts[0]], set()
     for line, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):

@@ -71,6 +71,7 @@ COMMANDS = {
     "charpoly": "m.zarr",
     "solve": "m.zarr v.zarr",
     "resultant": "x.zarr y.zarr",
+    "kernels": "list",
 }
 
 

@@ -79,7 +79,9 @@ def _shape(tables: ByteProofTables) -> _Shape:
     is_kept = tables.vectors <= _MOST_KEPT
     own = 8 * WARP * tables.steps  # words of a warp: its numbers' bytes
     common = 4 * tables.vectors if is_kept else 0
-    shares = ((warps, shared_bytes(warps * own + common)) for warps in range(proof_division(is_kept)[0], 0, -1))
+    shares = (
+        (warps, shared_bytes(warps * own + common)) for warps in range(proof_division(is_kept)[0], 0, -1)
+    )
     return _Shape(*next((share for share in shares if share[1]), (0, 0)), is_kept)
 
 

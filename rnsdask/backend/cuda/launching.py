@@ -69,7 +69,7 @@ class Parameter:
         return value
 
 
-_modules: dict[tuple[str, Defines, int], Any] = {}
+loaded_modules: dict[tuple[str, Defines, int], Any] = {}
 _kernels: dict[tuple[str, str, Defines, int], Any] = {}
 
 _loading: defaultdict[tuple[str, Defines], threading.Lock] = defaultdict(threading.Lock)
@@ -90,18 +90,19 @@ def _kernel(module: str, name: str, defines: Defines, device: int) -> Any:
 def _module(name: str, defines: Defines, device: int) -> Any:
     """Return a module on the current device, loaded or compiled at the first call."""
     key = name, defines, device
-    module = _modules.get(key)
+    module = loaded_modules.get(key)
     if module is None:
         with _loading[name, defines]:
-            module = _modules.get(key)
+            module = loaded_modules.get(key)
             if module is None:
-                module = _raw_module(name, defines, device)
+                module = raw_module(name, defines, device)
                 module.compile()
-                _modules[key] = module
+                loaded_modules[key] = module
     return module
 
 
-def _raw_module(name: str, defines: Defines, device: int) -> Any:
+def raw_module(name: str, defines: Defines, device: int) -> Any:
+    """Return a module of the file that came compiled for a device, or of its source, not loaded yet."""
     cubin = _cubin(name, defines, device)
     if cubin is not None:
         return cupy.RawModule(path=str(cubin))
@@ -112,11 +113,12 @@ def _raw_module(name: str, defines: Defines, device: int) -> Any:
 
 def _cubin(name: str, defines: Defines, device: int) -> Path | None:
     """Return the file of a module that came compiled for a device, or None."""
-    return cubins.installed().find(name, defines, capability(device), _driver())
+    return cubins.installed().find(name, defines, capability(device), driver())
 
 
 @functools.cache
-def _driver() -> int:
+def driver() -> int:
+    """Version of CUDA that the driver knows: 12090 for 12.9."""
     return int(cupy.cuda.runtime.driverGetVersion())
 
 
@@ -132,20 +134,24 @@ def load(module: str, name: str) -> None:
     _kernel(module, name, (), cupy.cuda.runtime.getDevice())
 
 
-def modules_to_compile() -> list[tuple[str, Defines]]:
-    """Return the declared modules that did not come compiled for the current device."""
-    device = cupy.cuda.runtime.getDevice()
+def modules_to_compile(device: int) -> list[tuple[str, Defines]]:
+    """Return the declared modules that did not come compiled for a device."""
     return [one for one in cubins.declared_modules(capability(device)) if _cubin(*one, device) is None]
 
 
-def prepare(modules: Iterable[tuple[str, Defines]], advance: Callable[[], object] = lambda: None) -> None:
-    """Compile modules for the current device side by side, unless they are loaded or came compiled.
+def prepare(
+    modules: Iterable[tuple[str, Defines]],
+    device: int | None = None,
+    advance: Callable[[], object] = lambda: None,
+) -> None:
+    """Compile modules for a device, by default the current one, unless they are loaded or came compiled.
 
-    `advance` is called in the calling thread after each. The first that fails raises its error, CuPy's, after
-    those that have begun.
+    Several threads compile side by side. `advance` is called in the calling thread after each module. The
+    first that fails raises its error, CuPy's; those that have begun are waited for, the others left out.
     """
-    device = cupy.cuda.runtime.getDevice()
-    left = [one for one in modules if (*one, device) not in _modules and _cubin(*one, device) is None]
+    if device is None:
+        device = cupy.cuda.runtime.getDevice()
+    left = [one for one in modules if (*one, device) not in loaded_modules and _cubin(*one, device) is None]
     if not left:
         return
 
@@ -159,9 +165,8 @@ def prepare(modules: Iterable[tuple[str, Defines]], advance: Callable[[], object
             for future in as_completed(futures):
                 future.result()
                 advance()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _compiling_threads() -> int:
@@ -233,8 +238,9 @@ def launch(
     Without `strides` there are all of `threads`: where registers let fewer blocks run at once than would be
     started, the last ones would have the GPU to themselves. `arguments` are arrays, scalars and
     :class:`Parameter` of the current device; `defines` are options of the compiler, made in
-    :mod:`.variants`, by which a source is compiled more than once; `cluster` blocks at a time work together. ValueError if an array is another
-    device's; RuntimeError if the current stream is one that CUDA gives each thread by default.
+    :mod:`.variants`, by which a source is compiled more than once; `cluster` blocks at a time work together.
+    ValueError if an array is another device's; RuntimeError if the current stream is one that CUDA gives each
+    thread by default.
     """
     device = cupy.cuda.runtime.getDevice()
     values = []

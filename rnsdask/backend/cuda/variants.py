@@ -243,7 +243,7 @@ def variants_of(module: str) -> tuple[Defines, ...]:
 
 
 def is_launched(module: str, defines: Defines, architecture: int) -> bool:
-    """Whether GPUs of an architecture, such as 90, ever launch a source that is compiled with some options."""
+    """Whether GPUs of an architecture, such as 90, launch a source that is compiled with some options."""
     if module == "ntt_overlapped":
         return architecture // 10 == 9
     if module == "eliminate_panel":  # blocks work in clusters from sm_90 on
