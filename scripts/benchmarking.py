@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import ctypes
 import datetime
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import rnsdask as rd
-from rnsdask.backend.cuda.sources import NVRTC_OPTIONS, include_options, sources_digest
+from rnsdask.backend.cuda.sources import NVRTC_OPTIONS, header_directories, inline
 
 ROOT = Path(__file__).resolve().parents[1]
 GIB = 2**30
@@ -252,7 +251,12 @@ def compile_for_cpu(source: Path, folder: Path, *options: str) -> ctypes.CDLL:
     """Compile a C++ source for this machine's processor, with CXX or c++, into a library in `folder`."""
     library = folder / f"{source.stem}{len(list(folder.iterdir()))}.so"
     flags = ["-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-shared", "-fPIC"]
-    command = [os.environ.get("CXX", "c++"), *flags, *options, *include_options()]
+    command = [
+        os.environ.get("CXX", "c++"),
+        *flags,
+        *options,
+        *(f"-I{folder}" for folder in header_directories()),
+    ]
     subprocess.run([*command, str(source), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 
@@ -261,13 +265,7 @@ def compile_for_gpu(source: Path, *options: str) -> Any:
     """Compile a CUDA source for the current GPU, by NVRTC."""
     import cupy
 
-    # CuPy's cache of compiled sources does not look into headers.
-    headers = "".join(path.read_text(encoding="utf-8") for path in sorted(source.parent.glob("*.cuh")))
-    digest = hashlib.sha256((sources_digest() + headers).encode()).hexdigest()
-    folders = (*include_options(), f"-I{source.parent}", f"-DRNS_SOURCES={digest}")
-    return cupy.RawModule(
-        code=source.read_text(encoding="utf-8"), options=(*NVRTC_OPTIONS, *options, *folders), backend="nvrtc"
-    )
+    return cupy.RawModule(code=inline(source), options=(*NVRTC_OPTIONS, *options), backend="nvrtc")
 
 
 # ---- record ------------------------------------------------------------------------------------------------

@@ -10,30 +10,35 @@ failure, and so is a kernel of the source that the machine code lacks, or a stru
 dtype that Python fills (``rnsdask/backend/cuda/layout.py``).
 """
 
-import argparse
-import ctypes
-import importlib.metadata
-import os
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
-from rnsdask.backend.cuda.layout import VARIANTS, assertions
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernels"))
+
+import argparse
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+
+import nvrtc
+from nvrtc import CompilationError, compiled_entry_points
+
+from rnsdask.backend.cuda.layout import assertions
 from rnsdask.backend.cuda.sources import (
     COMPILE_OPTIONS,
     NVRTC_OPTIONS,
-    include_options,
+    inline,
     kernels_directory,
     kernels_in,
     source_names,
 )
+from rnsdask.backend.cuda.variants import Defines, variants_of
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
-NVRTC_WHEELS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+MOST_VARIANTS = 6
+"""Sets of options that a source is checked with, at most; a build compiles all."""
 
 # Kernels that only benchmarks use; they are not installed.
 SCRIPTS = Path(__file__).resolve().parent
@@ -43,18 +48,17 @@ BENCHMARKS = [SCRIPTS, SCRIPTS / "papers" / "kernels"]
 Compiler = Callable[[Path, str, tuple[str, ...]], bytes]
 
 
-class CompilationError(Exception):
-    """The compiler's own messages."""
-
-
 def checked_text(path: Path) -> str:
     """Return a source with the assertions of what Python takes for granted about it."""
-    return path.read_text(encoding="utf-8") + assertions(path.stem)
+    return inline(path) + assertions(path.stem)
 
 
-def folders(path: Path) -> tuple[str, ...]:
-    """Return the folders of headers: the kernels' and the source's own."""
-    return *include_options(), f"-I{path.parent}"
+def checked_variants(name: str) -> list[Defines]:
+    """Return no options, and of those that a build takes the first, the last and some between."""
+    variants = variants_of(name)
+    count = min(MOST_VARIANTS, len(variants))
+    chosen = [variants[k * (len(variants) - 1) // max(1, count - 1)] for k in range(count)]
+    return list(dict.fromkeys(((), *chosen)))
 
 
 def find_nvcc() -> Compiler | None:
@@ -69,7 +73,7 @@ def find_nvcc() -> Compiler | None:
             cubin, source = Path(folder) / "kernel.cubin", Path(folder) / path.name
             source.write_text(checked_text(path), encoding="utf-8")
             given = (option.replace(",", "\\,") for option in more)  # a comma is for nvcc the end of a value
-            options = (*COMPILE_OPTIONS, *given, *folders(path), f"-arch={architecture}")
+            options = (*COMPILE_OPTIONS, *given, f"-arch={architecture}")
             command = [nvcc, "-cubin", "-o", str(cubin), *options, str(source)]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode != 0:
@@ -79,63 +83,15 @@ def find_nvcc() -> Compiler | None:
     return compile_source
 
 
-def nvrtc_libraries() -> list[Path]:
-    """Return the NVRTC libraries of the installed wheels."""
-    libraries = []
-    for wheel in NVRTC_WHEELS:
-        try:
-            files = importlib.metadata.files(wheel) or []
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        found = (file for file in files if re.fullmatch(r"libnvrtc\.so\.\d+", file.name))
-        libraries += [Path(str(file.locate())) for file in found]
-    return libraries
-
-
-def nvrtc_translator(library: Path) -> Callable[[str, str, tuple[str, ...], str], bytes]:
-    """Return what has NVRTC make of a source, its name and options what is wanted, ``CUBIN`` or ``PTX``."""
-    nvrtc = ctypes.CDLL(str(library))
-    nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
-
-    def check(status: int) -> None:
-        if status != 0:
-            raise CompilationError(nvrtc.nvrtcGetErrorString(status).decode())
-
-    def text(program: ctypes.c_void_p, what: str) -> bytes:
-        size = ctypes.c_size_t()
-        check(getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
-        buffer = ctypes.create_string_buffer(size.value)
-        check(getattr(nvrtc, f"nvrtcGet{what}")(program, buffer))
-        return buffer.raw
-
-    def translate(source: str, name: str, options: tuple[str, ...], what: str) -> bytes:
-        program = ctypes.c_void_p()
-        check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None))
-        try:
-            array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-            if nvrtc.nvrtcCompileProgram(program, len(options), array) != 0:
-                raise CompilationError(text(program, "ProgramLog").rstrip(b"\0").decode())
-            return text(program, what)
-        finally:
-            nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-
-    return translate
-
-
 def nvrtc_compiler(library: Path) -> Compiler:
     """Return a compiler that calls NVRTC."""
-    translate = nvrtc_translator(library)
+    compiler = nvrtc.NVRTC(library)
 
     def compile_source(path: Path, architecture: str, more: tuple[str, ...]) -> bytes:
-        options = (*NVRTC_OPTIONS, *more, *folders(path), f"-arch={architecture}")
-        return translate(checked_text(path), path.name, options, "CUBIN")
+        options = (*NVRTC_OPTIONS, *more, f"-arch={architecture}")
+        return compiler.translate(checked_text(path), path.name, options, "CUBIN")
 
     return compile_source
-
-
-def compiled_entry_points(cubin: bytes) -> set[str]:
-    """Return the names of the kernels in machine code: each has a section for its parameters."""
-    return {name.decode() for name in re.findall(rb"\.nv\.constant0\.(\w+)\0", cubin)}
 
 
 def check_source(path: Path, compilers: dict[str, Compiler]) -> list[str]:
@@ -147,7 +103,7 @@ def check_source(path: Path, compilers: dict[str, Compiler]) -> list[str]:
     for compiler_name, compiler in compilers.items():
         for architecture in ARCHITECTURES:
             compiled: set[str] = set()  # by all options together: some leave out kernels
-            for more in ((), *VARIANTS.get(path.stem, ())):
+            for more in checked_variants(path.stem):
                 where = f"{path.name}, {' '.join((architecture, *more))}, {compiler_name}"
                 try:
                     compiled |= compiled_entry_points(compiler(path, architecture, more))
@@ -184,11 +140,11 @@ def wanted_sources(arguments: list[str]) -> list[Path]:
 def main() -> int:
     """Check the sources; return the exit status."""
     sources = wanted_sources(sys.argv[1:])
-    compilers = {f"NVRTC ({library.name})": nvrtc_compiler(library) for library in nvrtc_libraries()}
+    compilers = {f"NVRTC ({library.name})": nvrtc_compiler(library) for library in nvrtc.wheel_libraries()}
     if (nvcc := find_nvcc()) is not None:
         compilers["nvcc"] = nvcc
     if not compilers:
-        return fail(f"no CUDA compiler: neither nvcc nor a wheel of NVRTC ({' or '.join(NVRTC_WHEELS)})")
+        return fail(f"no CUDA compiler: neither nvcc nor a wheel of NVRTC ({' or '.join(nvrtc.WHEELS)})")
     if not sources:
         return fail(f"no CUDA source in {kernels_directory() / 'cuda'}")
     print(f"compiling for {', '.join(ARCHITECTURES)} with {' and '.join(compilers)}", flush=True)

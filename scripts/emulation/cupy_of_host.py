@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 SHARED_BYTES = 2**18
-ATTRIBUTES = {16: 2, 75: 8, 97: 2**17}
-"""Attributes of a device: multiprocessors, major version, bytes of shared memory that a block can ask for."""
+ATTRIBUTES = {16: 2, 75: 8, 76: 0, 97: 2**17}
+"""Attributes of a device: multiprocessors, version, bytes of shared memory that a block can ask for."""
 
 
 class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
@@ -55,6 +55,7 @@ def install(module: type) -> None:
         deviceGetAttribute=lambda what, _: ATTRIBUTES[what],
         pointerGetAttributes=lambda _: types.SimpleNamespace(type=0),
         deviceSynchronize=nothing,
+        driverGetVersion=lambda: 0,  # which loads no cubins
         streamPerThread=2,
         memoryTypeHost=2,
     )

@@ -72,14 +72,21 @@ def as_host_source(code: str) -> str:
     memory = f"alignas(16) static unsigned char shared_memory[{SHARED_BYTES}];\n"
     shared = r"extern __shared__ (\w+) (\w+)\[\];"
     code = re.sub(shared, r"static \1* const \2 = reinterpret_cast<\1*>(shared_memory);", code)
-    return f'#include "{HEADER}"\n' + memory + without_assembly(code)
+    return f'#include "{HEADER}"\n' + memory + without_assembly(with_own_headers(code))
 
 
-def write_headers(folder: Path) -> None:
-    for header in (kernels_directory() / "cuda").glob("*.cuh"):
-        own = EMULATION / header.name  # what there is of instructions that C++ has nothing like
-        text = (own if own.exists() else header).read_text(encoding="utf-8")
-        (folder / header.name).write_text(without_assembly(text))
+def with_own_headers(code: str) -> str:
+    """A source that holds its headers, with those of `EMULATION` for what C++ has nothing like."""
+    parts = re.split(r'(?m)^(#line \d+ "(.*)"\n)', code)
+    kept, replaced = [parts[0]], set()
+    for line, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        own = EMULATION / Path(name).name
+        if not name.startswith("cuda/") or not own.exists():
+            kept += [line, text]
+        elif name not in replaced:
+            replaced.add(name)
+            kept += [f'#line 1 "{own}"\n', own.read_text(encoding="utf-8").replace("#pragma once\n", "\n")]
+    return "".join(kept)
 
 
 def compiler(folder: Path, code: str, *options: str) -> str:
@@ -99,13 +106,15 @@ class RawModule:
         code = as_host_source(code)
         self.folder = tempfile.TemporaryDirectory()  # which sanitizers read when they find something
         folder = Path(self.folder.name)
-        write_headers(folder)
         left = compiler(folder, code, *defines, "-E", "-P")  # these options may leave out kernels
         for kernel in sorted(kernels_in(code) & set(re.findall(r"\w+", left))):
             code += f'\nextern "C" void emulate_{kernel}(unsigned b, unsigned t, void** a)'
             code += f" {{ emulation::run({kernel}, b, t, a); }}\n"
         compiler(folder, code, *defines, *SANITIZERS, "-o", "kernels.so")
         self.library = ctypes.CDLL(str(folder / "kernels.so"))
+
+    def compile(self) -> None:
+        """Nothing, for it is compiled."""
 
     def get_function(self, name: str) -> Callable[..., None]:
         function = self.library[f"emulate_{name}"]

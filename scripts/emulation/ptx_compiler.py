@@ -2,8 +2,11 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
-import check_kernels
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernels"))
+
+import nvrtc
 
 from emulation import ptx
 from emulation.cupy_of_host import launched_by
@@ -15,14 +18,17 @@ class PtxModule:
     def __init__(self, code: str, options: tuple[str, ...], backend: str) -> None:  # noqa: ARG002
         self.text = ptx_of(code, tuple(o for o in options if not o.startswith("-arch")))
 
+    def compile(self) -> None:
+        """Nothing, for it is compiled."""
+
     def get_function(self, name: str) -> Callable[..., None]:
         return launched_by(ptx.Kernel(self.text, name).launch)
 
 
 def ptx_of(code: str, options: tuple[str, ...]) -> str:
     """A source of CUDA as PTX of a Hopper GPU, by NVRTC."""
-    libraries = check_kernels.nvrtc_libraries()
-    if not libraries:
-        sys.exit(f"error: --ptx needs a wheel of NVRTC ({' or '.join(check_kernels.NVRTC_WHEELS)})")
-    translate = check_kernels.nvrtc_translator(libraries[0])
-    return translate(code, "kernels.cu", (*options, "-arch=compute_90"), "PTX").rstrip(b"\0").decode()
+    library = nvrtc.find_library()
+    if library is None:
+        sys.exit(f"error: --ptx needs NVRTC: a wheel ({' or '.join(nvrtc.WHEELS)}) or a CUDA toolkit")
+    made = nvrtc.NVRTC(library).translate(code, "kernels.cu", (*options, "-arch=compute_90"), "PTX")
+    return made.rstrip(b"\0").decode()

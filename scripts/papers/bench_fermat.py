@@ -48,7 +48,7 @@ from small_prime_ffts import VARIANTS, CpuTransforms, GpuTransforms
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of, to_backend
-from rnsdask.backend.cuda.layout import fermat_options
+from rnsdask.backend.cuda.layout import field_options
 from rnsdask.constants import mixed_radix_constants, reverse_constants
 
 # P3 and P4, and the fields of 32-bit digits with about as many bits.
@@ -138,7 +138,7 @@ def calls_by_number(
     from rnsdask.backend.cuda.layout import BLOCK
 
     path = Path(__file__).resolve().parent / "kernels" / "fermat_layouts.cu"
-    module = compile_for_gpu(path, *fermat_options(field.constants))
+    module = compile_for_gpu(path, *field_options(field.constants))
     add, root = (module.get_function(f"{name}_by_number") for name in ("add", "multiply_by_root"))
     count = np.int64(x.shape[1])
     grid = (min(-(-int(count) // BLOCK), BLOCKS_PER_PROCESSOR * processors(0)),), (BLOCK,)

@@ -26,7 +26,7 @@ def test_each_command_has_a_line_in_a_group() -> None:
     assert "..." not in printed.replace("[ARGS]...", "")
     groups = re.findall(r"\n([A-Z].*):\n((?:  .*\n)+)", printed)
     assert [name for name, _ in groups] == [
-        "Make", "Look", "Compute", "Matrices and polynomials", "Convert", "Options",
+        "Make", "Look", "Compute", "Matrices and polynomials", "Convert", "Install", "Options",
     ]  # fmt: skip
     lines = [line for _, text in groups[:-1] for line in text.splitlines()]
     assert sorted(line.split()[0] for line in lines) == COMMANDS

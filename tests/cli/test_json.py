@@ -68,6 +68,7 @@ COMMANDS = {
     "charpoly": "m.zarr",
     "solve": "m.zarr v.zarr",
     "resultant": "x.zarr y.zarr",
+    "kernels": "list",
 }
 
 

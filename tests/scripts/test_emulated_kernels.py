@@ -6,14 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import check_kernels
 import numpy as np
+import nvrtc
 import pytest
 from emulation import ptx
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "emulate_kernels.py"
-LIBRARIES = check_kernels.nvrtc_libraries()
-needs_nvrtc = pytest.mark.skipif(not LIBRARIES, reason="there is no wheel of NVRTC")
+LIBRARY = nvrtc.find_library()
+needs_nvrtc = pytest.mark.skipif(LIBRARY is None, reason="there is no NVRTC")
 TWICE_AND_ONE = r"""
 extern "C" __global__ void twice_and_one(const unsigned* x, unsigned* out) {
   unsigned given = x[threadIdx.x], sum = given;
@@ -52,7 +52,8 @@ def emulated(*arguments: str) -> list[str]:
 
 
 def compiled(source: str, name: str) -> ptx.Kernel:
-    text = check_kernels.nvrtc_translator(LIBRARIES[0])(source, "test.cu", ("-arch=compute_90",), "PTX")
+    assert LIBRARY is not None
+    text = nvrtc.NVRTC(LIBRARY).translate(source, "test.cu", ("-arch=compute_90",), "PTX")
     return ptx.Kernel(text.rstrip(b"\0").decode(), name)
 
 

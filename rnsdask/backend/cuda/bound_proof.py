@@ -13,7 +13,8 @@ from rnsdask.backend.cuda.launching import (
     row_stride,
     shared_bytes,
 )
-from rnsdask.backend.cuda.layout import BYTE_PROOF, WARP, proof_options
+from rnsdask.backend.cuda.layout import BYTE_PROOF, WARP
+from rnsdask.backend.cuda.variants import proof_division, proof_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import ByteProofConstants, byte_proof_constants
 from rnsdask.constants.proofs import MOST_WORDS, ByteProofTables
@@ -61,7 +62,6 @@ def prove_bound(residues: Array, constants: ByteProofConstants) -> Array:
         window=(_in_words(constants.start), _in_words(constants.room)),
         proved=proved,
     )
-    most, blocks = _division(shape.is_kept)
     launching.launch(
         "byte_proof",
         "prove_bound",
@@ -69,14 +69,9 @@ def prove_bound(residues: Array, constants: ByteProofConstants) -> Array:
         (task,),
         block=shape.warps * WARP,
         shared=shape.shared,
-        defines=proof_options(tables.bytes, tables.words, tables.is_wide, shape.is_kept, most * WARP, blocks),
+        defines=proof_options(tables.bytes, tables.words, tables.is_wide, shape.is_kept),
     )
     return proved
-
-
-def _division(is_kept: bool) -> tuple[int, int]:
-    """Warps of a block, at most, and blocks of a processor: small ones, unless coefficients are common."""
-    return (8, 2) if is_kept else (4, 3)
 
 
 def _shape(tables: ByteProofTables) -> _Shape:
@@ -84,7 +79,9 @@ def _shape(tables: ByteProofTables) -> _Shape:
     is_kept = tables.vectors <= _MOST_KEPT
     own = 8 * WARP * tables.steps  # words of a warp: its numbers' bytes
     common = 4 * tables.vectors if is_kept else 0
-    shares = ((warps, shared_bytes(warps * own + common)) for warps in range(_division(is_kept)[0], 0, -1))
+    shares = (
+        (warps, shared_bytes(warps * own + common)) for warps in range(proof_division(is_kept)[0], 0, -1)
+    )
     return _Shape(*next((share for share in shares if share[1]), (0, 0)), is_kept)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, is_aligned, row_stride
-from rnsdask.backend.cuda.layout import FERMAT_TASK, FERMAT_TRANSFORM, WIDE_RADIX, fermat_options, fermat_side
+from rnsdask.backend.cuda.layout import FERMAT_TASK, FERMAT_TRANSFORM, WIDE_RADIX, fermat_side, field_options
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import FermatConstants, FermatPass, radix_division
@@ -33,7 +33,7 @@ def _launch(
         vectors=count // side if together else 0,
         **result,
     )
-    launching.launch("fermat", name, -(-count // side), (task, *more), defines=fermat_options(field))
+    launching.launch("fermat", name, -(-count // side), (task, *more), defines=field_options(field))
 
 
 def fermat_apply(operation: str, operands: Sequence[Array], field: FermatConstants, out: Array) -> None:
@@ -70,7 +70,7 @@ def fermat_pass(x: Array, step: FermatPass, out: Array) -> None:
         -(-out.shape[1] // 2),
         (task,),
         block=step.field.tile // 2,
-        defines=fermat_options(step.field),
+        defines=field_options(step.field),
     )
 
 

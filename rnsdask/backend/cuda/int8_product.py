@@ -34,8 +34,8 @@ from rnsdask.backend.cuda.layout import (
     MOST_SMALL_MODULI,
     SMALL_MODULUS,
     WARP,
-    int8_options,
 )
+from rnsdask.backend.cuda.variants import int8_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
     INT8_COLUMNS,

@@ -25,10 +25,10 @@ from rnsdask.backend.cuda.layout import (
     PARAMETER_TABLE_SIZE,
     SCALAR_TABLE,
     SCAN_TILE,
-    SHARED_TABLE,
     SUM_VECTORS,
     WARP,
 )
+from rnsdask.backend.cuda.variants import SHARED_TABLE
 from rnsdask.backend.protocol import Array, Extremum, KeySums
 from rnsdask.constants import KeyConstants
 from rnsdask.constants.factors import CACHED_SETS

@@ -1,22 +1,27 @@
-"""Compilation of kernels at first use, launches, their arguments, and small results written to the host.
+"""Kernels loaded or compiled at first use, launches, their arguments, and small results written to the host.
 
 All work goes to the current device and stream, which must be the ones of the arrays.
 """
 
 import functools
+import os
 import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any
 
 import cupy
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
-from rnsdask.backend.cuda import sources
+from rnsdask.backend.cuda import cubins, sources
 from rnsdask.backend.cuda.layout import BLOCK, EXTREMUM
 from rnsdask.backend.cuda.memory import pinned_memory, table_on_gpu
+from rnsdask.backend.cuda.variants import Defines
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import modulus_table
 from rnsdask.core.moduli import ModuliSet
@@ -26,8 +31,15 @@ SHARED_BYTES = 48 * 1024 - 512
 """Most bytes of dynamic shared memory of a launch, which leave room for what kernels declare."""
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
 _MAJOR = 75  # cudaDevAttrComputeCapabilityMajor
+_MINOR = 76  # cudaDevAttrComputeCapabilityMinor
 _CACHE = 38  # cudaDevAttrL2CacheSize
 _MOST_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+
+_MOST_COMPILING = 8
+"""Threads that compile at the same time, at most."""
+
+_COMPILING_BYTES = 2**29
+"""Memory of the host for each of them: NVRTC takes up to some 300 MB for the largest source."""
 
 
 class Parameter:
@@ -57,24 +69,64 @@ class Parameter:
         return value
 
 
-@functools.cache
-def _module(name: str, defines: tuple[str, ...]) -> Any:
-    options = (
-        *sources.NVRTC_OPTIONS,
-        *sources.include_options(),
-        f"-DRNS_SOURCES={sources.sources_digest()}",
-        *defines,
-    )
-    return cupy.RawModule(code=sources.source(name), options=options, backend="nvrtc")
+loaded_modules: dict[tuple[str, Defines, int], Any] = {}
+_kernels: dict[tuple[str, str, Defines, int], Any] = {}
+
+_loading: defaultdict[tuple[str, Defines], threading.Lock] = defaultdict(threading.Lock)
+"""Held by the thread that loads a module: others would compile the same again."""
+
+_limits = threading.Lock()
+"""Held by the thread that raises a kernel's limit of shared memory."""
 
 
-def _kernel(module: str, name: str, defines: tuple[str, ...], device: int) -> Any:
+def _kernel(module: str, name: str, defines: Defines, device: int) -> Any:
     key = module, name, defines, device  # a function belongs to one device
     kernel = _kernels.get(key)
     if kernel is None:
-        with compiling:
-            kernel = _kernels[key] = _module(module, defines).get_function(name)
+        kernel = _kernels.setdefault(key, _module(module, defines, device).get_function(name))
     return kernel
+
+
+def _module(name: str, defines: Defines, device: int) -> Any:
+    """Return a module on the current device, loaded or compiled at the first call."""
+    key = name, defines, device
+    module = loaded_modules.get(key)
+    if module is None:
+        with _loading[name, defines]:
+            module = loaded_modules.get(key)
+            if module is None:
+                module = raw_module(name, defines, device)
+                module.compile()
+                loaded_modules[key] = module
+    return module
+
+
+def raw_module(name: str, defines: Defines, device: int) -> Any:
+    """Return a module of the file that came compiled for a device, or of its source, not loaded yet."""
+    cubin = _cubin(name, defines, device)
+    if cubin is not None:
+        return cupy.RawModule(path=str(cubin))
+    # The text holds its headers: CuPy's cache is keyed by text and options, and serves all installations.
+    text = sources.whole_source(name)
+    return cupy.RawModule(code=text, options=cubins.options_of(defines), backend="nvrtc")
+
+
+def _cubin(name: str, defines: Defines, device: int) -> Path | None:
+    """Return the file of a module that came compiled for a device, or None."""
+    return cubins.installed().find(name, defines, capability(device), driver())
+
+
+@functools.cache
+def driver() -> int:
+    """Version of CUDA that the driver knows: 12090 for 12.9."""
+    return int(cupy.cuda.runtime.driverGetVersion())
+
+
+@functools.cache
+def capability(device: int) -> int:
+    """Compute capability of a device: 90 for 9.0."""
+    major, minor = (int(cupy.cuda.runtime.deviceGetAttribute(k, device)) for k in (_MAJOR, _MINOR))
+    return 10 * major + minor
 
 
 def load(module: str, name: str) -> None:
@@ -82,10 +134,45 @@ def load(module: str, name: str) -> None:
     _kernel(module, name, (), cupy.cuda.runtime.getDevice())
 
 
-_kernels: dict[tuple[str, str, tuple[str, ...], int], Any] = {}
+def modules_to_compile(device: int) -> list[tuple[str, Defines]]:
+    """Return the declared modules that did not come compiled for a device."""
+    return [one for one in cubins.declared_modules(capability(device)) if _cubin(*one, device) is None]
 
-compiling = threading.RLock()
-"""Held by the thread that compiles: others would compile the same again, one after the other."""
+
+def prepare(
+    modules: Iterable[tuple[str, Defines]],
+    device: int | None = None,
+    advance: Callable[[], object] = lambda: None,
+) -> None:
+    """Compile modules for a device, by default the current one, unless they are loaded or came compiled.
+
+    Several threads compile side by side. `advance` is called in the calling thread after each module. The
+    first that fails raises its error, CuPy's; those that have begun are waited for, the others left out.
+    """
+    if device is None:
+        device = cupy.cuda.runtime.getDevice()
+    left = [one for one in modules if (*one, device) not in loaded_modules and _cubin(*one, device) is None]
+    if not left:
+        return
+
+    def compile_one(module: tuple[str, Defines]) -> None:
+        with cupy.cuda.Device(device):  # the current one is each thread's own
+            _module(*module, device)
+
+    with ThreadPoolExecutor(min(len(left), _compiling_threads())) as pool:
+        futures = [pool.submit(compile_one, module) for module in left]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                advance()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _compiling_threads() -> int:
+    """Threads that compile side by side, by processors and free memory of the host."""
+    room = int(psutil.virtual_memory().available) // _COMPILING_BYTES
+    return max(1, min(_MOST_COMPILING, os.cpu_count() or 1, room))
 
 
 @functools.cache
@@ -143,16 +230,17 @@ def launch(
     block: int = BLOCK,
     shared: int = 0,
     strides: bool = True,
-    defines: tuple[str, ...] = (),
+    defines: Defines = (),
     cluster: int = 1,
 ) -> int:
     """Run a kernel whose threads stride over their work; returns the number of blocks.
 
     Without `strides` there are all of `threads`: where registers let fewer blocks run at once than would be
     started, the last ones would have the GPU to themselves. `arguments` are arrays, scalars and
-    :class:`Parameter` of the current device; `defines` are options of the compiler, by which a module is
-    compiled more than once; `cluster` blocks at a time work together. ValueError if an array is another
-    device's; RuntimeError if the current stream is one that CUDA gives each thread by default.
+    :class:`Parameter` of the current device; `defines` are options of the compiler, made in
+    :mod:`.variants`, by which a source is compiled more than once; `cluster` blocks at a time work together.
+    ValueError if an array is another device's; RuntimeError if the current stream is one that CUDA gives each
+    thread by default.
     """
     device = cupy.cuda.runtime.getDevice()
     values = []
@@ -185,7 +273,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _allow(kernel: Any, shared: int) -> None:
     """Raise a kernel's limit of shared memory; never lower it, since another thread may launch the kernel."""
-    with compiling:
+    with _limits:
         if kernel.max_dynamic_shared_size_bytes < shared:
             kernel.max_dynamic_shared_size_bytes = shared
 

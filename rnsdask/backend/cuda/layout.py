@@ -5,6 +5,8 @@
 
 import numpy as np
 
+from rnsdask.backend.cuda.variants import WARP as WARP
+from rnsdask.backend.cuda.variants import Defines, fermat_options
 from rnsdask.constants import FermatConstants
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.keys import INTERVAL_POWERS
@@ -22,27 +24,11 @@ def fermat_side(field: FermatConstants) -> int:
     return max(1, min(16 // size, 256 // (size * field.digits)))
 
 
-def fermat_options(field: FermatConstants) -> tuple[str, ...]:
+def field_options(field: FermatConstants) -> Defines:
     """Compiler options for a Fermat field."""
     *radix, digits = field.parameters
-    return (
-        f"-DRNS_FERMAT_BITS={8 * field.dtype.itemsize}",
-        f"-DRNS_FERMAT_DIGITS={digits}",
-        f"-DRNS_FERMAT_SIDE={fermat_side(field)}",
-        f"-DRNS_FERMAT_RADIX={radix[0]}ull,{','.join(map(str, radix[1:]))}",
-    )
+    return fermat_options(8 * field.dtype.itemsize, fermat_side(field), radix, digits)
 
-
-MOST_LIMBS = 128
-"""Limbs up to which the kernels of positional numbers are compiled for their number."""
-
-
-def limb_options(limbs: int) -> tuple[str, ...]:
-    """Compiler options for the number of limbs of positional numbers; 0 means any."""
-    return (f"-DRNS_LIMBS={limbs if limbs <= MOST_LIMBS else 0}",)
-
-
-WARP = 32
 
 # Operands and results of element-wise kernels.
 MAX_OPERANDS = 4
@@ -233,7 +219,6 @@ WHOLE_ROWS = 256
 LU_STRIP = 32
 GREAT_TILE = 128
 BOARD_BYTES = 1392
-MOST_CLUSTER = 8
 TRIANGULAR = np.dtype(
     [
         ("upper", STACK),
@@ -369,45 +354,6 @@ MOST_POWER_WINDOW = 5
 """Bits of an exponent that one entry of a power's table is for, on GPUs: more does not pay there."""
 
 
-def product_options(
-    x_limbs: int, y_limbs: int, columns: int, is_plain: bool, is_sum: bool = False
-) -> tuple[str, ...]:
-    """Compiler options for the limbs in products of positional numbers."""
-    limbs = (f"-DRNS_X_LIMBS={x_limbs}", f"-DRNS_Y_LIMBS={y_limbs}", f"-DRNS_COLUMNS={columns}")
-    return *limbs, f"-DRNS_IS_PLAIN={int(is_plain)}", f"-DRNS_IS_SUM={int(is_sum)}"
-
-
-def lane_options(limbs: int, lanes: int, rows: int) -> tuple[str, ...]:
-    """Compiler options for the lanes of a positional number, and the limbs of a lane.
-
-    And how many rows of products are added without a loop, or 0 where these do not go by rows.
-    """
-    return f"-DRNS_LIMBS={limbs}", f"-DRNS_LANES={lanes}", f"-DRNS_ROWS={rows}"
-
-
-def int8_options(down: int) -> tuple[str, ...]:
-    """Compiler options for the warps along a tile's rows in products of 8-bit matrices."""
-    return (f"-DRNS_DOWN={down}",)
-
-
-def proof_options(
-    size: int, words: int, is_wide: bool, is_kept: bool, threads: int, blocks: int
-) -> tuple[str, ...]:
-    """Compiler options for the sizes of residues, fractions and sums in the proof of a bound.
-
-    And whether coefficients are kept in shared memory, how many threads a block has at most, and how many
-    blocks a processor.
-    """
-    numbers = {"BYTES": size, "WORDS": words, "WIDE": int(is_wide), "KEPT": int(is_kept)}
-    numbers |= {"THREADS": threads, "BLOCKS": blocks}
-    return tuple(f"-DRNS_{name}={value}" for name, value in numbers.items())
-
-
-def cluster_options(blocks: int) -> tuple[str, ...]:
-    """Compiler options for the number of blocks that eliminate a matrix together."""
-    return (f"-DRNS_CLUSTER={blocks}",)
-
-
 STRUCTURES = {
     "arithmetic": {"Operand": OPERAND, "Task": TASK},
     "arithmetic_checked": {"Task": TASK, "SumTest": SUM_TEST},
@@ -462,44 +408,11 @@ STRUCTURES = {
 }
 """The structures by their names in the sources that know them."""
 
-FERMAT_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**20, 8))
-SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
-"""Options of kernels whose coefficients are too many for a parameter."""
-
-VARIANTS = {
-    **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
-    **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
-    "byte_proof": (
-        proof_options(2, 1, False, True, 256, 2),
-        proof_options(3, 1, True, False, 128, 3),
-        proof_options(4, 2, True, False, 128, 3),
-    ),
-    "eliminate_panel": (cluster_options(MOST_CLUSTER),),
-    "int8_tiles": (int8_options(1),),
-    "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
-    "positional_modular": (limb_options(0), limb_options(9)),
-    "positional_montgomery": (
-        lane_options(1, 1, 0),
-        lane_options(9, 1, 0),
-        lane_options(16, 4, 16),
-        lane_options(18, 8, 9),
-        lane_options(32, 4, 8),
-    ),
-    "positional_karatsuba": (
-        (*product_options(1, 1, 1, True), *lane_options(20, 4, 10)),
-        (*product_options(1, 1, 1, True), *lane_options(32, 4, 16)),
-    ),
-    "positional_multiply": (
-        product_options(1, 1, 1, True, True),
-        product_options(9, 2, 11, True),
-        (*product_options(1, 1, 1, False), *lane_options(10, 1, 8)),
-        (*product_options(1, 1, 1, True), *lane_options(32, 4, 16)),
-    ),
-}
-"""Further options to check sources with that are compiled more than once, by their names."""
+COMMON_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**20, 8))
+"""Fermat fields that packages bring kernels for (:data:`.variants.VARIANTS`)."""
 
 SIZES = {
-    "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
+    "fermat_fft": {"kTileNumbers": COMMON_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "byte_proof": {
         "kMostProofWords": MOST_WORDS,

@@ -16,9 +16,11 @@ from rnsdask.backend.cuda import launching, ntt_tables
 from rnsdask.backend.cuda.arithmetic import apply
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, row_stride
 from rnsdask.backend.cuda.layout import FLOW, PASS
-from rnsdask.backend.cuda.ntt_tables import Shape, matrix_shape, overlapped, row_shape
+from rnsdask.backend.cuda.ntt_shapes import Shape, matrix_shape, overlapped, row_shape
+from rnsdask.backend.cuda.variants import overlapped_options, transform_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
+from rnsdask.constants.ntt import is_narrow
 
 # Elements of the memory between two passes: enough that the time of launches does not count.
 BETWEEN = 2**26
@@ -35,6 +37,11 @@ def longest_row() -> int:
     """The logarithm of the longest transform that shared memory holds."""
     shared = launching.most_shared(cupy.cuda.runtime.getDevice())
     return 14 if row_shape(14).shared <= shared else 13
+
+
+def _matrix_shape(log_length: int, log_width: int) -> Shape:
+    """Shape for columns of a matrix, on the current device."""
+    return matrix_shape(log_length, log_width, launching.most_shared(cupy.cuda.runtime.getDevice()))
 
 
 # For two passes in one launch: words between them in addition to those that blocks work on; least words of a
@@ -92,6 +99,11 @@ class _Rows:
     constants: TransformConstants
     rows: slice
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the kernels for narrow primes serve all moduli."""
+        return is_narrow(list(self.constants.moduli))
+
     def parameter(
         self, x: Array, out: Array, shape: Shape, tiles: int, tables: dict[str, Array], **fields: int
     ) -> Parameter:
@@ -142,7 +154,7 @@ class _Rows:
             block=shape.block,
             shared=shape.shared,
             strides=strides,
-            defines=shape.defines(self.constants.moduli),
+            defines=transform_options(shape, self.is_narrow),
         )
 
     def transform_rows(self, x: Array, out: Array, log_length: int, scaled: bool) -> None:
@@ -166,7 +178,7 @@ class _Rows:
         backward: bool = False,
     ) -> None:
         """Columns of matrices of 2**log_length rows and 2**log_rest columns, and the powers between."""
-        shape = matrix_shape(log_length, log_rest)
+        shape = _matrix_shape(log_length, log_rest)
         log_matrix = log_length + log_rest
         device = cupy.cuda.runtime.getDevice()
         low, high, split = self.powers(log_matrix)
@@ -187,7 +199,7 @@ class _Rows:
     def transform_turned(self, x: Array, out: Array, log_length: int, log_between: int) -> None:
         """The last pass: rows, to columns of the result."""
         log_whole = self.constants.length.bit_length() - 1
-        shape = matrix_shape(log_length, log_whole - log_length - log_between)
+        shape = _matrix_shape(log_length, log_whole - log_length - log_between)
         tiles = out.shape[1] >> (log_length + shape.columns)
         parameter = self.parameter(x, out, shape, tiles, {}, log_length=log_whole, log_rest=log_between)
         self.launch("ntt_turned", "ntt_turned", shape, parameter)
@@ -226,7 +238,7 @@ class _Rows:
             (parameter, flow),
             block=shape.first.block,
             shared=shape.shared,
-            defines=shape.defines(self.constants.moduli),
+            defines=overlapped_options(shape, self.is_narrow),
         )
 
 

@@ -8,14 +8,13 @@ from rnsdask.backend.cuda.launching import has_clusters, processors, shared_byte
 from rnsdask.backend.cuda.layout import (
     BOARD_BYTES,
     GREAT_TILE,
-    MOST_CLUSTER,
     MOST_INVERTED,
     PANEL_WIDTH,
     ROW,
     ROW_WIDTH,
-    cluster_options,
 )
 from rnsdask.backend.cuda.triangles import Found, in_warps, task_of
+from rnsdask.backend.cuda.variants import MOST_CLUSTER, cluster_options
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 

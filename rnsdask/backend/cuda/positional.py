@@ -8,16 +8,11 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
-from rnsdask.backend.cuda.layout import LIMB_BLOCK, LIMB_OPERAND, LIMB_TASK, WARP, limb_options
+from rnsdask.backend.cuda.layout import LIMB_BLOCK, LIMB_OPERAND, LIMB_TASK
+from rnsdask.backend.cuda.variants import limb_options
 from rnsdask.backend.protocol import LIMB_COUNTS, Array
 
 LIMB_BITS = 32
-
-LIMBS_OF_LANE = 32
-"""Limbs that a lane takes of long numbers, and of factors that go by rows, if a warp has lanes enough."""
-
-MOST_ROWS = 16
-"""Rows of products that are added without a loop, at most."""
 
 
 def operand(x: Array) -> tuple[Any, ...]:
@@ -28,16 +23,6 @@ def operand(x: Array) -> tuple[Any, ...]:
 def resident_threads(resident: int, count: int) -> int:
     """Threads for numbers, given how many of them run on a multiprocessor at once."""
     return min(launching.processors(cupy.cuda.runtime.getDevice()) * resident, max(1, count))
-
-
-def shares(limbs: int) -> tuple[int, int]:
-    """Limbs of a lane, an even number, and lanes of a number."""
-    lanes = min(WARP, 1 << (-(-limbs // LIMBS_OF_LANE) - 1).bit_length())
-    return multiple(-(-limbs // lanes), 2), lanes
-
-
-def multiple(limbs: int, of: int) -> int:
-    return -(-limbs // of) * of
 
 
 _BLOCK = 64

@@ -15,17 +15,18 @@ from rnsdask.backend.cuda.layout import (
     MOST_POWER_TABLES,
     MOST_POWER_WINDOW,
     PRODUCT_TASK,
-    lane_options,
-    limb_options,
-    product_options,
 )
-from rnsdask.backend.cuda.positional import (
-    LIMB_BITS,
+from rnsdask.backend.cuda.positional import LIMB_BITS, operand, resident_threads
+from rnsdask.backend.cuda.variants import (
     LIMBS_OF_LANE,
-    MOST_ROWS,
-    multiple,
-    operand,
-    resident_threads,
+    Defines,
+    halved_shares,
+    halves_options,
+    limb_options,
+    modular_shares,
+    montgomery_options,
+    product_options,
+    row_options,
     shares,
 )
 from rnsdask.backend.protocol import Array, power_window
@@ -51,7 +52,7 @@ class _Way:
     source: str
     name: str
     lanes: int
-    options: tuple[str, ...]
+    options: Defines
 
 
 def positional_multiply(
@@ -102,15 +103,13 @@ def positional_multiply(
 
 
 def _by_rows(shortest: int, is_plain: bool) -> _Way:
-    share, lanes = shares(shortest)
-    options = (*product_options(1, 1, 1, is_plain), *lane_options(share, lanes, MOST_ROWS))
-    return _Way("positional_multiply", "multiply_by_rows", lanes, options)
+    _, lanes = shares(shortest)
+    return _Way("positional_multiply", "multiply_by_rows", lanes, row_options(shortest, is_plain))
 
 
 def _by_halves(longest: int) -> _Way:
-    share, lanes = _shares_of_halves(longest)
-    options = (*product_options(1, 1, 1, True), *lane_options(share, lanes, share // 2))
-    return _Way("positional_karatsuba", "multiply_by_karatsuba", lanes, options)
+    _, lanes = halved_shares(longest)
+    return _Way("positional_karatsuba", "multiply_by_karatsuba", lanes, halves_options(longest))
 
 
 def _goes_by_columns(x_limbs: int, y_limbs: int, columns: int) -> bool:
@@ -137,15 +136,9 @@ def _columns(
     return columns if signed or addend is not None else min(columns, max(len(x) + len(y), limbs))
 
 
-def _shares_of_halves(limbs: int) -> tuple[int, int]:
-    """Limbs of a lane, a multiple of 4 so that its halves are pairs, and lanes of the longer factor."""
-    share, lanes = shares(limbs)
-    return multiple(share, 4), lanes
-
-
 def _goes_by_halves(shortest: int, longest: int, limbs: int) -> bool:
     """Whether three products of halves take clearly less than the whole by rows."""
-    share, lanes = _shares_of_halves(longest)
+    share, lanes = halved_shares(longest)
     held = share * lanes
     if lanes < _LEAST_LANES_OF_HALVES or share > LIMBS_OF_LANE:
         return False
@@ -169,12 +162,6 @@ def _multiply_halves(x: Array, y: Array, bits: int, out: Array) -> None:
     positional_multiply(x[:half], y[half:], upper, upper_bits, False, upper, None)
     positional_multiply(x[half:], y[:half], upper, upper_bits, False, upper, None)
 
-
-_MOST_BY_ONE_LANE = 32
-"""Limbs of the longest moduli that a thread keeps in registers with two numbers and a quotient."""
-
-_ROWS_OF_POWERS = 12
-"""Most rows of powers that are unrolled: the code of squares and of products then fits the caches."""
 
 _RESIDENT_LIMBS = 2**13
 _SHORT = 8
@@ -211,23 +198,13 @@ def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: A
     return not unreduced.read(1)[0]
 
 
-def _shares(limbs: int) -> tuple[int, int]:
-    """Limbs of a lane, and lanes of a number."""
-    return (limbs, 1) if limbs <= _MOST_BY_ONE_LANE else shares(limbs)
-
-
-def _montgomery_options(share: int, lanes: int, most_rows: int = MOST_ROWS) -> tuple[str, ...]:
-    rows = 0 if lanes == 1 else share if share <= MOST_ROWS else share // 2
-    return lane_options(share, lanes, rows // 2 if rows > most_rows and rows % 4 == 0 else rows)
-
-
 def montgomery_bits(limbs: int) -> int:
-    share, lanes = _shares(limbs)
+    share, lanes = modular_shares(limbs)
     return LIMB_BITS * share * lanes
 
 
 def montgomery_multiply(x: Array, y: Array, moduli: Array, squares: Array, out: Array) -> None:
-    share, lanes = _shares(len(moduli))
+    _, lanes = modular_shares(len(moduli))
     launching.launch(
         "positional_montgomery",
         "montgomery_multiply",
@@ -235,14 +212,14 @@ def montgomery_multiply(x: Array, y: Array, moduli: Array, squares: Array, out: 
         (_task(x, y, moduli, squares, out),),
         block=LIMB_BLOCK,
         strides=False,
-        defines=_montgomery_options(share, lanes),
+        defines=montgomery_options(len(moduli), is_power=False),
     )
 
 
 def montgomery_power(
     x: Array, exponents: Array, bits: int, moduli: Array, squares: Array, out: Array
 ) -> None:
-    share, lanes = _shares(len(moduli))
+    share, lanes = modular_shares(len(moduli))
     count, window = out.shape[1], min(MOST_POWER_WINDOW, power_window(bits))
     table = share << window  # words of a thread
     resident = _RESIDENT_LIMBS // max(_SHORT, share)
@@ -259,5 +236,5 @@ def montgomery_power(
         (_task(x, exponents, moduli, squares, out, **fields),),
         block=LIMB_BLOCK,
         strides=False,
-        defines=_montgomery_options(share, lanes, _ROWS_OF_POWERS),
+        defines=montgomery_options(len(moduli), is_power=True),
     )

@@ -1,8 +1,8 @@
 """Paths and compiler options of the CUDA sources; needs neither CuPy nor a GPU."""
 
 import functools
-import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 COMPILE_OPTIONS: tuple[str, ...] = ("-std=c++17", "--fmad=false")
@@ -35,9 +35,9 @@ def kernels_directory() -> Path:
     )
 
 
-def include_options() -> tuple[str, ...]:
-    """Return options that name the folders of headers, the host's too: ``<rns/NAME.cuh>``, and CUDA's."""
-    return tuple(f"-I{kernels_directory() / folder}" for folder in ("include", "cuda"))
+def header_directories() -> tuple[Path, ...]:
+    """Return the folders of headers: of ``<rns/NAME.cuh>``, which the host has too, and CUDA's."""
+    return tuple(kernels_directory() / folder for folder in ("include", "cuda"))
 
 
 def source(name: str) -> str:
@@ -49,6 +49,51 @@ def source(name: str) -> str:
         If there is no such file.
     """
     return (kernels_directory() / "cuda" / f"{name}.cu").read_text(encoding="utf-8")
+
+
+@functools.cache
+def whole_source(name: str) -> str:
+    """Return the text of ``cuda/<name>.cu`` with its headers in it, as :func:`inline` does.
+
+    It is all that a compiler needs, so that neither options nor caches hold the place of an installation.
+    """
+    return inline(kernels_directory() / "cuda" / f"{name}.cu")
+
+
+def inline(path: Path) -> str:
+    """Return the text of a source in which each header stands at its first ``#include``, once.
+
+    ``#line`` keeps files and lines of the compiler's messages: files by their paths below the kernels'
+    folder, or their names elsewhere. Headers that are in no folder of :func:`header_directories`, nor beside
+    the file that includes them, stay ``#include``.
+    """
+    return "\n".join(_lines(path, set())) + "\n"
+
+
+_INCLUDE = re.compile(r"\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
+
+
+def _lines(path: Path, seen: set[Path]) -> Iterator[str]:
+    root = kernels_directory()
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    yield f'#line 1 "{name}"'
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip() == "#pragma once":
+            yield ""
+        elif (included := _INCLUDE.match(line)) is None:
+            yield line
+        else:
+            beside = (path.parent,) if included[1] == '"' else ()
+            places = (folder / included[2] for folder in (*beside, *header_directories()))
+            header = next((place for place in places if place.is_file()), None)
+            if header is None:
+                yield line
+            elif header in seen:
+                yield ""
+            else:
+                seen.add(header)
+                yield from _lines(header, seen)
+                yield f'#line {number + 1} "{name}"'
 
 
 def source_names() -> list[str]:
@@ -86,20 +131,3 @@ def kernels_in(text: str) -> frozenset[str]:
     code = re.sub(r"__launch_bounds__\s*\([^)]*\)", " ", code)
     # Macros may stand before the name.
     return frozenset(re.findall(r"__global__\s+void\s+(?:[A-Z_]+\s+)*(\w+)\s*\(", code))
-
-
-@functools.cache
-def sources_digest() -> str:
-    """Return the SHA-256 of every header, as 64 hexadecimal digits.
-
-    CuPy's cache of compiled kernels is keyed by the source text and the options, not by the headers. Compile
-    with ``-DRNS_SOURCES=<digest>``, and it sees a changed header.
-    """
-    root = kernels_directory()
-    digest = hashlib.sha256()
-    files = (path for folder in ("cuda", "include") for path in (root / folder).rglob("*.cuh"))
-    for path in sorted(files, key=lambda path: path.relative_to(root).as_posix()):
-        text = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode())
-        digest.update(text)
-    return digest.hexdigest()

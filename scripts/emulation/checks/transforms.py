@@ -6,8 +6,8 @@ from unittest.mock import patch
 import numpy as np
 
 from emulation.checks import Place, check, not_by_ptx, words
-from rnsdask.backend.cuda import launching, ntt, ntt_tables
-from rnsdask.backend.cuda.ntt_tables import Shape
+from rnsdask.backend.cuda import launching, ntt, ntt_shapes
+from rnsdask.backend.cuda.ntt_shapes import Shape
 from rnsdask.constants import transform_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.positional import multiply as transforms
@@ -62,7 +62,7 @@ def transforms_in_one_launch(kernels: Any, place: Place) -> list[Any]:
         cut = {"_longest_row": lambda: 4, "_OVERLAPPED": {log: matrix}, "_BETWEEN": 2 ** (log + 1)}
         large = patch.object(launching, "is_hopper", lambda _: True)
         cache = patch.object(launching, "cache_bytes", lambda _: 2**26)
-        tiles = patch.dict(ntt_tables._OVERLAPPED, shapes)
+        tiles = patch.dict(ntt_shapes._OVERLAPPED, shapes)
         with patch.multiple(ntt, **cut, _groups=few_tiles), large, cache, tiles:
             for moduli in SETS:
                 x = words(len(moduli), 5 << log, 26) % np.array(list(moduli), np.uint32)[:, None]
