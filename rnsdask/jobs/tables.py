@@ -1,4 +1,4 @@
-"""NumPy files and columns of Parquet files: reading their integers, and writing those of stores."""
+"""Reading and writing integers in NumPy files and in columns of Parquet files."""
 
 import io
 import math
@@ -28,21 +28,21 @@ from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.rns.values import flat_integers, range_of_arrow
 
 COLUMN = "value"
-"""Name of the column of a table that has no other."""
+"""Default name of a table's column."""
 
 ROW_GROUP_BYTES = 2**25
-"""Bytes in memory from which on numbers are written as a row group."""
+"""Bytes in memory at which numbers are written as a row group."""
 
 _MOST_ROWS = 2**14
-"""Rows of a table that are read at a time: as Python ints they take some megabytes."""
+"""Rows of a table that are read at a time; as Python ints they take a few megabytes."""
 
 
 class NumpyReader(BinaryReader):
     """The integers of a NumPy file (.npy) of an integer type, in C order.
 
     The header is read at once. A file in Fortran order is read into memory. Without `lowest` and `highest`,
-    all values of the type are allowed. InputError if the header is damaged, or of another type, or the file
-    is not of its length.
+    all values of the type are allowed. InputError if the header is damaged, names another type, or does not
+    match the file's length.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class NumpyReader(BinaryReader):
 
 
 _NUMPY_VERSIONS = ((1, 0), (2, 0), (3, 0))
-"""Versions of the format of NumPy files that there are."""
+"""Existing versions of the format of NumPy files."""
 
 _DAMAGE = (ValueError, EOFError, SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError)
-"""Errors that NumPy's parser raises for headers of any bytes."""
+"""Errors that NumPy's parser raises for arbitrary bytes as a header."""
 
 
 def read_numpy_header(stream: BinaryIO, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -100,7 +100,7 @@ def read_numpy_header(stream: BinaryIO, name: str) -> tuple[tuple[int, ...], boo
             major, minor = version
             raise InputError(f"{name}: its NumPy file is of version {major}.{minor}; import reads 1.0 to 3.0")
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _read_header_2
-        with warnings.catch_warnings(action="ignore"):  # of Python's parser, which reads any bytes
+        with warnings.catch_warnings(action="ignore"):  # from Python's parser, which reads arbitrary bytes
             shape, is_fortran, kind = read(stream)
         if any(length < 0 for length in shape):
             raise ValueError(f"it has shape {shape}")
@@ -117,7 +117,7 @@ def _read_header_2(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[An
 
 
 class _Values:
-    """Some integers of a column, as :func:`.flat_integers` gives them."""
+    """Some integers of a column, as :func:`.flat_integers` returns them."""
 
     def __init__(self, values: Any) -> None:
         self._values = values
@@ -136,7 +136,7 @@ class _Values:
         return int(self._values.max() if largest else self._values.min())
 
     def to_words(self, system: NumberSystem) -> NDArray[np.uint32]:
-        """Their words in a system, (rows, integers)."""
+        """Convert to words of a system, (rows, integers)."""
         words: NDArray[np.uint32] = system.encode(self._values)
         return words
 
@@ -144,9 +144,9 @@ class _Values:
 class ParquetReader(IntegerReader):
     """The integers of a column of a Parquet file, whose row groups are read one after the other.
 
-    The stream must be seekable. `column` is its name, or its number from 1; without it, it is the only one,
-    or that of the name "value". Any integer is allowed without limits. InputError without pyarrow, or if the
-    file is not a Parquet file or has no such column of integers.
+    The stream must be seekable. `column` is the column's name, or its number from 1; by default, it is the
+    only one, or the one named "value". Without limits, any integer is allowed. InputError without pyarrow, or
+    if the file is not a Parquet file or has no such column of integers.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class ParquetReader(IntegerReader):
         return self._accept(_Values(values), part.nbytes)  # type: ignore[arg-type]
 
     def _first_wrong(self, values: list[Any]) -> InputError:
-        """The error of the first value that is missing, or a text that is no integer."""
+        """Error of the first value that is missing, or text that is not an integer."""
         for row, value in enumerate(values):
             if value is None:
                 return InputError(f"{self._place(row)}: the value is missing")
@@ -207,7 +207,7 @@ class ParquetReader(IntegerReader):
 
 
 def _column_of(name: str, names: list[str], column: str | None) -> str:
-    """The name of the column that is asked for, by name or number."""
+    """Name of the requested column, given by name or number."""
     if column is None:
         if len(names) == 1 or names.count(COLUMN) == 1:
             return names[0] if len(names) == 1 else COLUMN
@@ -240,11 +240,10 @@ def write_numpy(
 ) -> tuple[int, int]:
     """Write integers as a NumPy file: of int64, or of uint64 where that holds all of them and int64 does not.
 
-    Their lowest 64 bits are the same in both types, so the header can be written again at the end. `batches`
-    are some numbers at a time, at least one, in C order, each with the index of the first; `integers` gives
-    them as such, and `limits` are what is known of their range. Return how many integers are written, and
-    bytes. JobError if neither type holds all integers; or if only their values tell the type, and the stream
-    is a pipe.
+    The lowest 64 bits are the same in both types, so the header can be rewritten at the end. `batches` are
+    nonempty batches of numbers in C order, each with the index of its first; `integers` converts a batch, and
+    `limits` is the known range. Return the numbers of integers and of bytes written. JobError if neither type
+    holds all integers; or if the type depends on their values, and the stream is a pipe.
     """
 
     def converted(batch: tuple[int, Any]) -> tuple[int, int, int, bytes]:
@@ -294,7 +293,7 @@ def _refuse_wide(first: int, ints: Sequence[int]) -> NoReturn:
 
 
 def _write_header(stream: BinaryIO, kind: np.dtype[Any], shape: Sequence[int]) -> int:
-    """Write the header of a NumPy file, and return how long it is: the same for both types."""
+    """Write the header of a NumPy file, and return its length, which is the same for both types."""
     header = {"descr": f"<{kind.str[1:]}", "fortran_order": False, "shape": tuple(shape)}
     counting = _Counting(stream)
     np.lib.format.write_array_header_1_0(counting, header)
@@ -302,7 +301,7 @@ def _write_header(stream: BinaryIO, kind: np.dtype[Any], shape: Sequence[int]) -
 
 
 class _Counting:
-    """A stream that counts what is written to another."""
+    """A stream that counts the bytes written to another stream."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.written = stream, 0
@@ -322,8 +321,8 @@ def write_parquet(
 ) -> tuple[int, int]:
     """Write integers as the column of a Parquet file, of a type that holds the limits.
 
-    Parameters and results are those of :func:`write_numpy`; `lines` gives the numbers as lines of decimal
-    text. JobError if there is no pyarrow.
+    Parameters and results are as in :func:`write_numpy`; `lines` converts a batch to lines of decimal text.
+    JobError without pyarrow.
     """
     try:
         pyarrow_for("writing Parquet")
