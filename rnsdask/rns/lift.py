@@ -65,7 +65,7 @@ _primes_of = functools.cache(_Primes)
 
 @functools.lru_cache(CACHED_SETS)
 def primes(start: int, count: int, limit: int = _LIMIT, step: int = 1) -> ModuliSet:
-    """Take `count` primes below a limit that are 1 modulo a step, in descending order after `start` others."""
+    """Take `count` primes below a limit that are 1 modulo a step, descending, after `start` others."""
     return unchecked_set(_primes_of(limit, step).between(start, start + count))
 
 
