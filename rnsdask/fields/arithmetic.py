@@ -1,7 +1,7 @@
 """Inverses, powers and sums of chunks of field elements. No Dask in here.
 
-Sums and products of two chunks are those of residue arithmetic modulo M (:mod:`rnsdask.rns.arithmetic`), and
-products along axes are :func:`.products.factors_along`.
+Sums and products of two chunks are computed by residue arithmetic modulo M (:mod:`rnsdask.rns.arithmetic`),
+and products along axes are :func:`.products.factors_along`.
 """
 
 import math
@@ -20,15 +20,15 @@ from rnsdask.rns.axis import rows_along
 from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS
 
-# Number of residues, each below 2**32, whose sum stays below 2**64.
+# Number of residues below 2**32 whose sum is surely below 2**64.
 TERMS = 2**32
 
 
 def inverse(words: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     """Inverses of a chunk (n, *shape) of elements.
 
-    ZeroDivisionError if one is 0 in a field, naming that and the index that `locate` makes of the one in the
-    chunk.
+    ZeroDivisionError if an element is 0 in a field; it names the field and the index that `locate` derives
+    from the index in the chunk.
     """
     inverses, failed = inverses_of(words, moduli)
     if failed is not None:
@@ -45,12 +45,12 @@ def apply(name: str, *blocks: Array, system: PrimeFields) -> Array:
 
 
 def differ(a: Array, b: Array, moduli: ModuliSet) -> Array:
-    """Boolean (*shape): where two chunks, which broadcast, have different elements."""
+    """Mask (*shape) of the places where two chunks, which broadcast, differ."""
     return compare.differ(a, b, RNS(moduli))
 
 
 def divide_by(words: Array, divisor: int, system: FiniteFields) -> Array:
-    """Quotients of elements of any fields by an integer; ZeroDivisionError if it is 0 in one."""
+    """Divide elements of any fields by an integer; ZeroDivisionError if it is 0 in one of them."""
     column = system.column(system.reciprocal(divisor), words.ndim - 1)
     return system.apply(rows.multiply, words, column)
 
@@ -67,14 +67,14 @@ def multiply_sparse(x: Array, matrix: Any, moduli: ModuliSet) -> Array:
 
 
 def power(words: Array, exponent: int, moduli: ModuliSet, locate: Locate = int) -> Array:
-    """Powers of a chunk (n, *shape) by any integer, a negative one of :func:`inverse`; 0**0 is 1."""
+    """Raise a chunk (n, *shape) to any integer power; a negative one takes :func:`inverse`, and 0**0 is 1."""
     if exponent < 0:
         words = inverse(words, moduli, locate)
     return power_of_residues(words, abs(exponent), moduli)
 
 
 def powers(words: Array, exponents: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
-    """Powers of a chunk (n, *shape) by an exponent for each element, machine integers (1, *shape)."""
+    """Raise each element of a chunk (n, *shape) to its own exponent, from machine integers (1, *shape)."""
     negative = exponents < 0
     if negative.any():
         words = np.broadcast_to(
@@ -82,14 +82,14 @@ def powers(words: Array, exponents: Array, moduli: ModuliSet, locate: Locate = i
         )
         inverses = inverse(np.where(negative, words, np.ones_like(words)), moduli, locate)
         words = np.where(negative, inverses, words)
-        # The magnitude of the least 64-bit integer is its own word, read without a sign.
+        # The magnitude of the least 64-bit integer is the same word, read as unsigned.
         exponents = exponents.astype(np.int64)
         exponents = np.where(negative, -exponents, exponents).astype(np.uint64)
     return power_by_array(words, exponents, RNS(moduli), "wrap")
 
 
 def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
-    """Elements of a chunk added along axes of the numbers, which keep length 1."""
+    """Add elements of a chunk along axes of the numbers, which keep length 1."""
     shape = (len(words), *reduced_shape(words.shape[1:], axes))
     if words.size == 0:
         return np.zeros_like(words, shape=shape, order="C")

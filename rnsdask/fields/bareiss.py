@@ -1,7 +1,8 @@
 """Determinants and solutions of a few small integer matrices, eliminated without fractions. No Dask here.
 
 E. Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination", Mathematics of
-Computation 22 (1968): a step divides by the pivot before, without a rest, for what it finds are minors.
+Computation 22 (1968): each step divides by the previous pivot without remainder, because its results are
+minors.
 """
 
 import math
@@ -12,14 +13,14 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name
 
-# Number of steps that take as long as the calls for images modulo primes.
+# Steps of the elimination that take as long as the calls for images modulo primes.
 MOST_STEPS = 150
 
 
 def is_quicker(words: Array, rows: int, columns: int, matrices: int | None = None) -> bool:
-    """Whether this elimination is quicker for a number of rows and right-hand sides.
+    """Whether this elimination is quicker than others for matrices of `rows` and `columns` right-hand sides.
 
-    They are as many as `words` (n, *batch, ...) has, if `matrices` does not say.
+    Without `matrices`, their number is that of the batch of `words` (n, *batch, ...).
     """
     count = math.prod(words.shape[1:-2]) if matrices is None else matrices
     steps = count * rows**2 * (rows / 2 + columns if columns else rows / 3)
@@ -29,7 +30,7 @@ def is_quicker(words: Array, rows: int, columns: int, matrices: int | None = Non
 def cramer(values: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
     """Numerators (*batch, N, K) of Cramer's rule and determinants (*batch, 1, 1) of [A b], as gmpy2's.
 
-    Where a determinant is 0, numerators mean nothing.
+    Where a determinant is 0, the numerators are undefined.
     """
     *batch, rows, width = values.shape
     numerators = np.empty((*batch, rows, width - rows), dtype=object)
@@ -42,7 +43,7 @@ def cramer(values: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np
 
 
 def _eliminated(matrix: list[list[int]]) -> tuple[list[list[gmpy2.mpz]], gmpy2.mpz]:
-    """The matrix [A b] as [A' det(A) x], where A' means nothing, and det(A). Without b only the latter."""
+    """Eliminate [A b]: [A' det(A) x] with an undefined A', and det(A), which alone is valid without b."""
     rows, before, sign = [list(map(gmpy2.mpz, row)) for row in matrix], gmpy2.mpz(1), 1
     length = len(rows)
     for k in range(length):

@@ -1,8 +1,8 @@
 """Resultants of two integer polynomials in x and y with respect to y, exact. No Dask in here.
 
-Modulo primes one is evaluated at enough points x, interpolated, and lifted; docs/exact-polynomials.md proves
-how many points and primes are enough. Sylvester's matrix has the same formal degrees everywhere, so that a
-leading coefficient that is 0 at a point or modulo a prime does no harm.
+A resultant is evaluated modulo primes at enough points x, interpolated, and lifted; docs/exact-polynomials.md
+proves how many points and primes are enough. Sylvester's matrix has the same formal degrees everywhere, so
+that a leading coefficient that is 0 at a point or modulo a prime does no harm.
 """
 
 import math
@@ -23,7 +23,7 @@ from rnsdask.fields.geometric_points import GeometricPoints, count_beyond, prime
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
 
-# Words of values of coefficients that are computed together: on a CPU they stay in its cache, or nearly.
+# Words of coefficients' values that are computed together: on a CPU they nearly fit its cache.
 _CPU_WORDS = 2**21
 _GPU_WORDS = 2**27
 
@@ -31,16 +31,16 @@ _GPU_WORDS = 2**27
 _FEW = 32
 
 RootDegree = tuple[int, Fraction | None]
-"""How many roots y have a degree in x, or are 0."""
+"""Number of roots y of one degree in x, and the degree; None for roots that are 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Input of the resultants of B pairs of polynomials: residues in a system of the coefficients, uint32.
+    """Input of the resultants of B pairs of polynomials: residues of their coefficients, uint32.
 
     `f` and `g` have shapes (n, m + 1, B, A) and (n, k + 1, B, C), of degrees up to m and k in y, and
-    `degrees` are theirs, -1 of polynomials 0. No degree of the resultants in x is greater than `degree`, -1
-    if all are known to be 0, and no coefficient of them is greater in magnitude than `bound`.
+    `degrees` are their degrees, -1 for the polynomial 0. The resultants have a degree in x of at most
+    `degree`, -1 if all are known to be 0, and coefficients of magnitude at most `bound`.
     """
 
     f: Array
@@ -52,11 +52,11 @@ class Task:
 
     @cached_property
     def prime_count(self) -> int:
-        """How many primes are enough."""
+        """Number of primes that determine the resultants."""
         return count_beyond(2 * self.bound + 1) if self.degree >= 0 else 0
 
     def parts(self, start: int, stop: int) -> list[ModuliSet]:
-        """The primes from number `start` to `stop`, in parts that are computed with together."""
+        """The primes from number `start` to `stop`, in parts that are computed together."""
         values = (self.f.shape[1] + self.g.shape[1]) * self.f.shape[2] * (self.degree + 1)
         count = max(0, stop - start)
         step = -(-count // max(1, -(-count * values // _words(self.f))))  # parts of about the same size
@@ -68,7 +68,7 @@ def _words(x: Array) -> int:
 
 
 def task_of(f: Array, g: Array, system: RNS) -> Task:
-    """The task of pairs of polynomials (n, B, M, A) and (n, B, K, C), residues of a system."""
+    """Make the task of pairs of polynomials (n, B, M, A) and (n, B, K, C), residues of a system."""
     found, bound, degree, widths = [], 0, -1, [1, 1]
     for pair in zip(*(_coefficients(x, system) for x in (f, g)), strict=True):
         rows = [[_degree(row) for row in coefficients] for coefficients in pair]
@@ -89,7 +89,7 @@ def task_of(f: Array, g: Array, system: RNS) -> Task:
 
 
 def known_bound(f: Sequence[int], g: Sequence[int], magnitude: int) -> int:
-    """The greatest bound of any task of arrays of two shapes, with coefficients up to a magnitude."""
+    """Greatest bound of all tasks with arrays of two shapes and coefficients up to a magnitude."""
     (m, width), (n, other) = f, g
     squares = ((rows * (columns * magnitude) ** 2) for rows, columns in ((m, width), (n, other)))
     return sylvester_bound(m - 1, n - 1, *squares)
@@ -101,17 +101,17 @@ def _coefficients(words: Array, system: RNS) -> list[list[list[int]]]:
 
 
 def _degree(coefficients: Sequence[int]) -> int:
-    """The last place where there is no 0, or -1."""
+    """Index of the last coefficient that is not 0, or -1."""
     return next((k for k in range(len(coefficients) - 1, -1, -1) if coefficients[k]), -1)
 
 
 def degree_bound(f: Sequence[int], g: Sequence[int]) -> int:
-    """No resultant of polynomials in x and y with respect to y has a greater degree in x; -1 if it is 0.
+    """Bound of the degree in x of resultants with respect to y; -1 if they are 0.
 
-    It is c^n d^m times the product of all differences of roots, where c and d are the leading coefficients. A
-    difference has at most the greater degree of both roots, and Newton's polygons tell the degrees of roots.
-    Given are the degrees in x of the coefficients of y^0, y^1 and so on, -1 where they are 0; the last one is
-    not.
+    A resultant is c^n d^m times the product of all differences of roots, where c and d are the leading
+    coefficients. A difference has at most the greater degree of its two roots, and Newton's polygons give the
+    degrees of roots. `f` and `g` are the degrees in x of the coefficients of y^0, y^1 and so on, -1 where one
+    is 0; the last one is not.
     """
     m, n = len(f) - 1, len(g) - 1
     total = Fraction(n * f[-1] + m * g[-1])
@@ -136,13 +136,13 @@ def _root_degrees(degrees: Sequence[int]) -> list[RootDegree]:
 
 
 def _is_below(point: tuple[int, int], left: tuple[int, int], right: tuple[int, int]) -> bool:
-    """Whether a point is not above the line from a left one to a right one."""
+    """Whether a point is on or below the line from a left point to a right one."""
     (k, d), (i, low), (j, high) = point, left, right
     return (d - low) * (j - i) <= (high - low) * (k - i)
 
 
 def image(task: Task, start: int, stop: int) -> Array:
-    """The resultants modulo the primes from number `start` to `stop` that it takes, (n, B, degree + 1)."""
+    """Resultants (n, B, degree + 1) modulo the primes of a task from number `start` to `stop`."""
     stop = min(stop, task.prime_count)
     if stop <= start:
         return np.zeros_like(task.f, shape=(0, task.f.shape[2], task.degree + 1), order="C")
@@ -182,7 +182,7 @@ class Image:
 
     @cached_property
     def resultants(self) -> Array:
-        """Resultants (n, B * points) of these."""
+        """Resultants (n, B * points) of the values."""
         return polynomials.resultants(*self.values, self.moduli, self.formal_degrees)
 
     @cached_property
@@ -193,7 +193,7 @@ class Image:
 
 
 def lifted(task: Task, images: Sequence[Array], length: int) -> NDArray[np.object_]:
-    """So many coefficients (B, length), Python ints, of images modulo all primes of a task, in order."""
+    """First `length` coefficients (B, length), Python ints, from images modulo all primes of a task."""
     found = np.zeros((task.f.shape[2], length), dtype=object)
     if task.degree >= 0:
         found[:, : task.degree + 1] = integers_of(list(images), primes)
@@ -208,7 +208,7 @@ def resultants(f: Array, g: Array, system: RNS, length: int) -> NDArray[np.objec
         for v in (f, g)
     )
     found = np.zeros((math.prod(batch), length), dtype=object)
-    # As many together as their values modulo _FEW primes have those words.
+    # Pairs are computed together while their values modulo _FEW primes have those words.
     step = max(1, _words(f) // (_FEW * (x.shape[2] + y.shape[2]) * length))
     for start in range(0, len(found), step):
         part = slice(start, start + step)

@@ -1,8 +1,9 @@
 """Convolutions modulo each m of chunks of residues, along their last axis. No Dask in here.
 
-Modulo a prime that has transforms of the length they are products of transforms. Modulo any other m the sums
-are computed modulo three primes whose product is greater than each, and reduced modulo m. Of a short operand
-they are sums of products. A long operand beside a shorter one is cut into blocks ("overlap-save").
+Modulo a prime that has transforms of the length, they are products of transforms. Modulo any other m, the
+sums are computed modulo three primes whose product is greater than any sum, and reduced modulo m. With a
+short operand they are sums of products. An operand much longer than the other is cut into blocks
+("overlap-save").
 """
 
 import math
@@ -22,20 +23,20 @@ from rnsdask.fields.ntt import twisted
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
-# Convolutions by cyclic ones: of numbers with zeros after them, or of blocks of them ("overlap-save").
+# Convolutions by cyclic ones: of numbers padded with zeros, or of blocks ("overlap-save").
 #
 # Arrays are of residues or digits, (n, *shape), on NumPy or CuPy.
 
-# What a transform costs besides its butterflies, as levels of them: copies and the product.
+# Cost of a transform besides its butterflies, in levels of butterflies: copies and the product.
 _LEVELS_BESIDE = 4
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How convolutions are computed, of which `first` to `stop` are wanted.
+    """Way to compute the numbers `first` to `stop` of convolutions.
 
     `short` is the length of the shorter operand, `length` that of the transforms; `blocks` of the longer
-    operand are transformed, of which each gives `step` numbers.
+    operand are transformed, and each gives `step` numbers.
     """
 
     short: int
@@ -48,8 +49,8 @@ class Plan:
 
 @lru_cache(CACHED_SETS)
 def plan_for(longer: int, short: int, first: int, stop: int, longest: int) -> Plan | None:
-    """The way with the fewest butterflies, by transforms up to the longest one; None if that is too short."""
-    # Numbers that a single cyclic convolution folds onto those that are wanted must be none.
+    """Plan with the fewest butterflies by transforms up to a longest length; None if that is too short."""
+    # A single cyclic convolution must fold no number onto one that is wanted.
     whole = 1 << (max(stop, longer + short - 1 - first) - 1).bit_length()
     plans = [Plan(short, whole, 1, first, stop, stop - first)] if whole <= longest else []
     length = max(4, 1 << (2 * short - 3).bit_length())
@@ -67,7 +68,7 @@ def _cost(plan: Plan) -> int:
 
 
 def as_runs(x: Array, batch: tuple[int, ...]) -> Array:
-    """(n, *batch, length) as runs, contiguous each; one if all are the same by broadcasting."""
+    """Reshape (n, *batch, length) to contiguous runs; to a single run if broadcasting makes all the same."""
     if math.prod(x.shape[1:-1]) != 1:
         x = x[(slice(None), *(None,) * (len(batch) - x.ndim + 2))]
         x = np.broadcast_to(x, (len(x), *batch, x.shape[-1]))
@@ -76,7 +77,7 @@ def as_runs(x: Array, batch: tuple[int, ...]) -> Array:
 
 
 def padded(x: Array, length: int) -> Array:
-    """Numbers with as many zeros after them as make the last axis so long."""
+    """Pad the last axis with zeros to a length."""
     out = np.empty_like(x, shape=(*x.shape[:-1], length), order="C")
     out[..., : x.shape[-1]] = x
     out[..., x.shape[-1] :] = 0
@@ -84,11 +85,11 @@ def padded(x: Array, length: int) -> Array:
 
 
 def blocks(x: Array, plan: Plan) -> Array:
-    """(n, runs, blocks, length): each block has the numbers that its own take, and then those of the next."""
+    """Cut the longer operand into blocks, (n, runs, blocks, length), each overlapping the next."""
     if plan.blocks == 1:
         return padded(x, plan.length)[:, :, None]
     overlap, count = plan.short - 1, plan.blocks * plan.step
-    # From number first - overlap on, with zeros before and after the operand's.
+    # The operand from number first - overlap on, with zeros before and after it.
     line = np.zeros_like(x, shape=(*x.shape[:-1], count + plan.step), order="C")
     start = plan.first - overlap
     part = x[..., max(start, 0) : start + count + overlap]
@@ -101,7 +102,7 @@ def blocks(x: Array, plan: Plan) -> Array:
 
 
 def expanded(x: Array, y: Array) -> tuple[Array, Array]:
-    """(n, runs, blocks, length) as runs that go together one by one, or of which one serves for all."""
+    """Flatten (n, runs, blocks, length) to runs that pair up one by one, or one run that serves for all."""
     shape = np.broadcast_shapes(x.shape[1:3], y.shape[1:3])
     parts = (
         v if math.prod(v.shape[1:3]) == 1 else np.broadcast_to(v, (len(v), *shape, v.shape[-1]))
@@ -112,7 +113,7 @@ def expanded(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def wanted(products: Array, plan: Plan) -> Array:
-    """The numbers that are wanted of cyclic products (n, runs * blocks, length)."""
+    """Take the numbers that a plan wants from cyclic products (n, runs * blocks, length)."""
     if plan.blocks == 1:
         return products[..., plan.first : plan.stop]
     numbers = products[..., plan.short - 1 :].reshape(len(products), -1, plan.blocks * plan.step)
@@ -122,11 +123,11 @@ def wanted(products: Array, plan: Plan) -> Array:
 LONGEST = 2**26
 """The greatest length of a transform modulo the three primes."""
 
-# Operands up to this length are short: modulo primes with transforms of the length, and modulo others.
+# Longest short operands: modulo primes with transforms of the length, and modulo other integers.
 SHORT_OWN = 8
 SHORT_OTHER = 96
 
-# Rows with transforms of the length, between others without, that are enough to go their own way.
+# Fewest consecutive rows with transforms of the length that are transformed apart from rows without.
 _FEW_ROWS = 3
 
 # Words of an operand that are transformed at a time: on a CPU they stay in its cache, and the memory beside a
@@ -134,8 +135,8 @@ _FEW_ROWS = 3
 _CPU_WORDS = 2**17
 _GPU_WORDS = 2**24
 
-# What a residue costs, of transforms modulo a prime that has them: a multiply-add of base extension, and a
-# result of sums of products with the share of each term.
+# Cost of a residue, in transforms modulo a prime that has them: a multiply-add of base extension; a result of
+# sums of products, and the share of each term.
 _EXTENSION_TERM = 1 / 200
 _SUM, _SUM_TERM = 1.3, 1 / 60
 
@@ -150,7 +151,7 @@ def convolve(x: Array, y: Array, moduli: ModuliSet, first: int = 0, stop: int | 
     if x.shape[-1] < y.shape[-1]:
         x, y = y, x
     short, stop = y.shape[-1], x.shape[-1] + y.shape[-1] - 1 if stop is None else stop
-    start = max(0, first - short + 1)  # of the numbers that what is wanted takes
+    start = max(0, first - short + 1)  # of the numbers that the wanted results depend on
     x = x[..., start:stop]
     return _convolve_runs(x, y, moduli, plan_blocks(x.shape[-1], short, first - start, stop - start))
 
@@ -163,7 +164,7 @@ def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = Fa
     length = x.shape[-1]
     order = length * (1 + negacyclic)  # of the roots of unity
     is_whole = length.bit_count() == 1 and length > SHORT_OWN and order <= LONGEST
-    # What the three primes leave of differences is no remainder.
+    # Differences modulo the three primes would not be remainders.
     if is_whole and (not negacyclic or all(own for *_, own in _stretches(moduli, order))):
         plan = Plan(length, length, 1, 0, length, length)
         return _convolve_runs(x, y, moduli, plan, _negacyclic_products if negacyclic else cyclic_products)
@@ -177,9 +178,9 @@ def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = Fa
 
 
 def cyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
-    """Cyclic convolutions modulo primes by products of transforms, of contiguous x and y (n, runs, N).
+    """Cyclic convolutions of contiguous x and y (n, runs, N) modulo primes, by products of transforms.
 
-    N is a power of two that divides each p - 1. One of them may have one run, which serves for all.
+    N is a power of two that divides each p - 1. An operand may have a single run, which serves for all.
     """
     n, length = len(moduli), x.shape[-1]
     forward, inverse = (transform_constants(moduli, length, is_inverse) for is_inverse in (False, True))
@@ -209,9 +210,9 @@ def through_primes(
     """Primes modulo which convolving integers is quicker than modulo the targets, or None.
 
     The results of operands with bounds are integers within `reach`, which primes with a product of two or
-    three words can hold as well as any moduli. So operands and results are extended to other moduli, and each
-    residue takes one transform in the place of three. `lengths` are those of the operands; `window` is which
-    numbers are wanted, None of a cyclic convolution.
+    three words hold as well as any moduli. So operands and results are extended to other moduli, and each
+    residue takes one transform instead of three. `lengths` are the operands' lengths; `window` is the range
+    of numbers that are wanted, None for a cyclic convolution.
     """
     longer, short = max(lengths), min(lengths)
     plan = plan_blocks(longer, short, *(window or (0, longer + short - 1)))
@@ -230,7 +231,7 @@ def _through_primes(
     direct = sum((1 if own else other) * (stop - start) for start, stop, own in _stretches(targets, length))
     try:
         primes = ModuliSet.ntt_primes(reach.bit_length() + 2, length)
-    except ValueError:  # there are too few
+    except ValueError:  # too few primes
         return None
     sources = sum(len(sufficient_prefix(s.moduli, s.signed, s.bound)) for s in systems) / 2
     cost = len(primes) * (1 + (sources + len(targets)) * _EXTENSION_TERM)
@@ -253,9 +254,9 @@ def plan_blocks(longer: int, short: int, first: int, stop: int) -> Plan:
 
 @lru_cache(CACHED_SETS)
 def _stretches(moduli: ModuliSet, length: int) -> tuple[tuple[int, int, bool], ...]:
-    """First and last row of stretches of moduli that have transforms of a length, or have not."""
+    """Stretches of moduli with or without transforms of a length: first row, end, whether they have them."""
     owned = [(m - 1) % length == 0 and is_prime(m) for m in moduli]
-    # A few among others go with them: a stretch is some launches of its own.
+    # A few rows join their neighbours: each stretch takes launches of its own.
     runs = [(own, len(list(rows))) for own, rows in groupby(owned)]
     kept = [own and (count >= _FEW_ROWS or len(runs) == 1) for own, count in runs for _ in range(count)]
     stretches, start = [], 0
@@ -272,7 +273,7 @@ def _stretches(moduli: ModuliSet, length: int) -> tuple[tuple[int, int, bool], .
 def _convolve_runs(
     x: Array, y: Array, moduli: ModuliSet, plan: Plan, whole: Callable[..., Array] | None = None
 ) -> Array:
-    """Convolutions by a plan; or cyclic ones, by the function `whole` modulo primes with transforms."""
+    """Convolve by a plan; or cyclically, by the function `whole` modulo primes with transforms."""
     batch = np.broadcast_shapes(x.shape[1:-1], y.shape[1:-1])
     out = np.empty_like(x, shape=(len(moduli), math.prod(batch), plan.stop - plan.first), order="C")
     if out.size:
@@ -293,7 +294,7 @@ def _part(moduli: ModuliSet, start: int, stop: int) -> ModuliSet:
 
 
 def _batches(start: int, stop: int, x: Array, y: Array, plan: Plan, own: bool) -> Iterator[tuple[int, int]]:
-    """Rows to be transformed at a time."""
+    """Ranges of rows that are transformed together."""
     runs, others = sorted((x.shape[1] * plan.blocks, y.shape[1]))
     limit = _CPU_WORDS if isinstance(x, np.ndarray) else _GPU_WORDS
     step = max(1, limit // (max(x.shape[1], y.shape[1]) * plan.blocks * plan.length))
@@ -328,7 +329,7 @@ def _by_three_primes(x: Array, y: Array, moduli: ModuliSet, plan: Plan) -> Array
 
 
 def _modulo_three_primes(x: Array, length: int) -> Array:
-    """Residues (3, n * runs, length) of runs of any words, with zeros after."""
+    """Residues (3, n * runs, length) of runs of any words, padded with zeros."""
     out = np.empty_like(x, shape=(len(THREE_PRIMES), x.shape[0] * x.shape[1], length), order="C")
     kernels_of(out).padded_residues(x, THREE_PRIMES, out)
     return out

@@ -1,7 +1,7 @@
 """Upper bounds of determinants of integer matrices, proved (docs/exact-linalg.md). No Dask in here.
 
-Elements come as doubles with a proven relative error, lengths of rows and columns are rounded upwards by more
-than all that rounding can take off, and what is made of them are integers.
+Elements are doubles with a proven relative error. Lengths of rows and columns are rounded upwards by more
+than rounding can have reduced them, and bounds are integers.
 """
 
 import functools
@@ -24,14 +24,14 @@ Floats = NDArray[np.float64]
 
 # Relative error of elements, where a moduli set allows that.
 _ACCURACY = 2.0**-36
-# Elements so much less than the greatest one are taken for more than they are.
+# Exponent of 2, relative to the greatest element, below which elements are replaced by greater ones.
 _LEAST_SHIFT = -450
 _EXPONENT_OF_ZERO = -(2**30)
-# Rows of matrices that take little time. Where the bits that determinants may have, times the elements, are
-# fewer than these, images take no longer than magnitudes are measured.
+# Rows of matrices that take little time. Where the bits of a determinant's bound times the elements are fewer
+# than these, images take no longer than to measure magnitudes.
 FEW_ROWS = 32
 _FEW_BITS = 2**17
-# Count of numbers that are measured as integers.
+# Most numbers whose magnitudes are measured as Python ints.
 _FEW_NUMBERS = 1024
 # Rows from which orthogonalization takes less time than it saves.
 MANY_ROWS = 384
@@ -42,10 +42,10 @@ _UNIT = 2.0**-52
 
 @dataclass(frozen=True)
 class Elements:
-    """Elements of matrices ``scale x``, for doubles x (*batch, rows, columns) up to 1 in magnitude.
+    """Elements of matrices ``scale * x``, for doubles x (*batch, rows, columns) of magnitude at most 1.
 
-    Each x is at least the true one in magnitude, and if `is_near` greater by at most `error`, relatively. The
-    scale's denominator is a power of 2. They are on the processor of the matrices.
+    The magnitude of each x is at least the true one, and if `is_near` exceeds it by at most the relative
+    `error`. The scale's denominator is a power of 2. The doubles are on the processor of the matrices.
     """
 
     x: Array
@@ -54,20 +54,20 @@ class Elements:
 
     @property
     def is_near(self) -> bool:
-        """Whether no element but 0 was taken for more than it is."""
+        """Whether no nonzero element was replaced by a greater one."""
         return bool(((self.x == 0) | (abs(self.x) > 2.0 ** (_LEAST_SHIFT + 1))).all())
 
     def row_lengths(self) -> Floats:
-        """Lengths (*batch, rows) of the rows, in the unit of `scale`, or more."""
+        """Upper bounds (*batch, rows) of the rows' lengths, in units of `scale`."""
         return _lengths(self.x, -1)
 
     def column_lengths(self) -> Floats:
-        """Lengths (*batch, columns) of the columns, likewise."""
+        """Upper bounds (*batch, columns) of the columns' lengths, in units of `scale`."""
         return _lengths(self.x, -2)
 
 
 def elements(words: Array, system: RNS) -> Elements:
-    """The elements of matrices (n, *batch, rows, columns)."""
+    """Convert matrices (n, *batch, rows, columns) to doubles."""
     accuracy = max(_ACCURACY, 4 * float(least_accuracy(len(system.moduli))))
     found = interval_evaluation(words, system, accuracy)
     x: Array = np.where(found.low < 0, found.low, found.upp)
@@ -80,9 +80,9 @@ def elements(words: Array, system: RNS) -> Elements:
 
 
 def magnitude_of(words: Array, system: RNS, rows: int | None = None) -> int:
-    """An upper bound of the magnitudes in a chunk: the array's, or one measured.
+    """Upper bound of the magnitudes in a chunk: the array's bound, or a measured one.
 
-    For matrices of few `rows` it may be greater by less than a bit for each number of a row, and is quicker.
+    For matrices of few `rows` it is quicker, and looser by less than a bit for each number of a row.
     """
     known, numbers = system.known_magnitude, words[0].size
     if rows is None or rows > FEW_ROWS or backend_name(words) == "cuda":
@@ -93,7 +93,7 @@ def magnitude_of(words: Array, system: RNS, rows: int | None = None) -> int:
 
 
 def _longest(words: Array, system: RNS) -> int:
-    """The greatest integer no longer, in bits, than the greatest magnitude of few numbers."""
+    """Greatest integer with as many bits as the greatest magnitude of a few numbers."""
     greatest = greatest_of_ints(system.decode(words).reshape(-1).tolist())
     return min((1 << greatest.bit_length()) - 1, system.known_magnitude)
 
@@ -102,9 +102,10 @@ def _longest(words: Array, system: RNS) -> int:
 def hadamard_bound(length: int, magnitude: int, last: int | None = None) -> int:
     """Hadamard's bound of determinants of `length` rows.
 
-    Elements are at most `magnitude` in magnitude, those of one column at most `last` if that is given.
+    Elements are at most `magnitude` in magnitude; elements of one column at most `last`, if given.
 
-    J. Hadamard (1893): it is at most the product of the columns' lengths, here ``magnitude sqrt(length)``.
+    J. Hadamard (1893): a determinant is at most the product of the columns' lengths, here ``magnitude
+    sqrt(length)``.
     """
     if length == 0:
         return 1
@@ -114,7 +115,7 @@ def hadamard_bound(length: int, magnitude: int, last: int | None = None) -> int:
 
 
 def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
-    """The greatest of products of lengths (*batch, N) in units of a scale, rounded upwards."""
+    """Greatest product of lengths (*batch, N) in units of a scale, rounded upwards."""
     if 0 in lengths.shape[:-1]:
         return 0
     mantissas, exponents = _products(lengths)
@@ -122,7 +123,7 @@ def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
     product = float(np.ldexp(mantissas, np.maximum(exponents - top, -1000)).max())
     numerator, power = product.as_integer_ratio()
     length = int(lengths.shape[-1])
-    # All denominators are powers of 2. Fractions would look for more that is common.
+    # All denominators are powers of 2; Fraction would compute greatest common divisors.
     shift = top - (power.bit_length() - 1) - length * (scale.denominator.bit_length() - 1)
     whole = numerator * gmpy2.mpz(scale.numerator) ** length
     return int(whole << shift if shift >= 0 else -(-whole >> -shift))
@@ -158,7 +159,7 @@ def determinant_bound(matrix: Elements) -> int:
     except np.linalg.LinAlgError:
         return bound
     diagonal: Floats = abs(np.diagonal(inverse))
-    # Where nothing vanishes or is infinite; below, what vanishes in a product is less than rounding.
+    # Where nothing underflows or is infinite; below, what underflows in a product is less than rounding.
     ends = 2.0**-200, 2.0**200
     if not all(np.isfinite(a).all() and ends[0] < a.min() <= a.max() < ends[1] for a in (lengths, diagonal)):
         return bound

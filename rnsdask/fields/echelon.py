@@ -1,7 +1,7 @@
 """Reduced row echelon forms of chunks of matrices over prime fields and over the rationals. No Dask in here.
 
-A chunk is (n, *batch, rows, columns), in any layout; it is never changed. Forms are unique, and so are their
-pivots: those over the rationals are proved (docs/exact-linalg.md).
+A chunk is (n, *batch, rows, columns), in any layout; it is never changed. Forms and their pivots are unique;
+over the rationals they are proved (docs/exact-linalg.md).
 """
 
 import math
@@ -23,7 +23,7 @@ from rnsdask.rns.lift import count_beyond, modulo_primes, parts_of, primes
 from rnsdask.rns.system import RNS
 
 NO_PIVOT = np.uint32(2**32 - 1)
-"""Place of a row without a pivot in packed forms; as a signed word it is -1."""
+"""Pivot column that packed forms give to a row without a pivot; as a signed word it is -1."""
 
 NO_SOLUTION = "makes equations without a solution"
 
@@ -32,7 +32,7 @@ NO_SOLUTION = "makes equations without a solution"
 
 
 def forms(words: Array, moduli: ModuliSet) -> Array:
-    """Reduced row echelon forms (n, *batch, rows, columns + 1), of which the last column has the pivots'."""
+    """Reduced row echelon forms (n, *batch, rows, columns + 1); the last column holds the pivots' columns."""
     rows, columns = words.shape[-2:]
     packed = np.zeros_like(words, shape=(*words.shape[:-1], columns + 1), order="C")
     packed[..., columns] = NO_PIVOT
@@ -65,7 +65,7 @@ def _reduced(found: elimination.Echelon, moduli: ModuliSet, start: int) -> Array
 
 
 def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -> Array:
-    """Solutions (n, *batch, columns, K) of A x = b, of chunks [A b], 0 where A's form has no pivot.
+    """Solve A x = b for chunks [A b]: (n, *batch, columns, K), 0 where A's form has no pivot.
 
     LinAlgError if equations have no solution modulo a prime, naming the matrix' index in the array and the
     prime.
@@ -82,7 +82,7 @@ def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -
         return out
     n, matrices = found.pivots.shape[:2]
     at = np.where(found.pivots >= 0, found.pivots, columns).astype(np.int64)
-    # One more row takes those of all rows without a pivot, which are 0.
+    # An extra row receives the values of all rows without a pivot, which are 0.
     placed = np.zeros_like(words, shape=(n, matrices, columns + 1, width - columns), order="C")
     i, b = (np.arange(length, like=words) for length in (n, matrices))
     placed[i[:, None, None], b[:, None], at] = _reduced(found, moduli, columns)
@@ -94,9 +94,9 @@ def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -
 
 @dataclass(frozen=True)
 class Form:
-    """Reduced row echelon form of one matrix over the rationals: columns with pivots, and free ones.
+    """Reduced row echelon form of one matrix over the rationals: columns with pivots, and free columns.
 
-    `numerators` (rank, len(free)) are what the rows have in the free columns, times the least common
+    `numerators` (rank, len(free)) are the elements in the free columns times their least common
     `denominator`.
     """
 
@@ -107,11 +107,12 @@ class Form:
 
 
 def form_of(matrix: Array, system: RNS) -> Form:
-    """The form of one matrix (n, rows, columns).
+    """Compute the form of one matrix (n, rows, columns).
 
-    Pivots modulo a prime say which rows and columns have a minor that is not 0. The free columns are solved
-    for these, in these rows. If that holds in all rows, the rank is theirs; if no column depends on one to
-    the right of it, so are the pivots. Else the prime divided a minor, and the next one is asked.
+    Pivots modulo a prime name rows and columns whose minor is not 0. In these rows, the free columns are
+    expressed by the pivots' columns. If the expressions hold in all rows, the rank is right; if no column
+    depends on one to its right, so are the pivots. Otherwise the prime divided a minor, and the next prime is
+    tried.
     """
     columns = matrix.shape[-1]
     if 0 in matrix.shape:
@@ -133,7 +134,7 @@ def form_of(matrix: Array, system: RNS) -> Form:
 def _solved(
     matrix: Array, rows: list[int], pivots: list[int], free: list[int], system: RNS
 ) -> tuple[NDArray[np.object_], int]:
-    """Numerators (rank, free) and a denominator of free columns as sums of the pivots', in some rows."""
+    """Express free columns by the pivots' columns, in some rows: numerators (rank, free), a denominator."""
     if not rows or not free:
         return np.zeros((len(rows), len(free)), dtype=object), 1
     chosen = matrix[:, rows]
@@ -149,7 +150,7 @@ def _holds(
     denominator: int,
     system: RNS,
 ) -> bool:
-    """Whether in rows (n, rows, columns) too the free columns are these sums: modulo enough primes."""
+    """Check modulo enough primes that the free columns' expressions hold in rows (n, rows, columns)."""
     if 0 in words.shape or not free:
         return True
     greatest = max(map(abs, numerators.reshape(-1).tolist()), default=0)
@@ -170,7 +171,7 @@ def _holds(
 
 
 def _packed(words: Array, system: RNS, shape: tuple[int, int], write: Any) -> NDArray[np.object_]:
-    """Python ints (1, *batch, *shape): zeros, into which a function writes what a matrix' form gives."""
+    """Array (1, *batch, *shape) of Python ints, zeros where `write` puts nothing from the matrix' form."""
     batch = words.shape[1:-2]
     packed = np.zeros((*batch, *shape), dtype=object)
     for index in np.ndindex(*batch):
@@ -179,7 +180,7 @@ def _packed(words: Array, system: RNS, shape: tuple[int, int], write: Any) -> ND
 
 
 def rational_forms(words: Array, *, system: RNS) -> NDArray[np.object_]:
-    """Forms (1, *batch, rows + 1, columns + 1): numerators, the pivots' columns, and below a denominator."""
+    """Forms (1, *batch, rows + 1, columns + 1): numerators, at the right pivots, below a denominator."""
     rows, columns = words.shape[-2:]
 
     def write(out: NDArray[np.object_], form: Form, _: tuple[int, ...]) -> None:
@@ -206,9 +207,9 @@ def rational_nullspaces(words: Array, *, system: RNS, rank: int) -> NDArray[np.o
 
 
 def rational_solutions(words: Array, *, system: RNS, columns: int, place: Place) -> NDArray[np.object_]:
-    """Solutions of A x = b of chunks [A b], 0 where A's form has no pivot: (1, *batch, columns + 1, K).
+    """Solve A x = b for chunks [A b]: (1, *batch, columns + 1, K), 0 where A's form has no pivot.
 
-    The last row begins with the denominators; of no right-hand sides there is one column. LinAlgError if
+    The last row begins with the denominators; without right-hand sides there is one column. LinAlgError if
     equations have no solution, naming the matrix' index in the array.
     """
     width, batch = words.shape[-1] - columns, words.shape[1:-2]

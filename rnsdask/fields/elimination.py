@@ -1,7 +1,7 @@
 """Linear algebra of chunks of matrices over prime fields, by elimination. No Dask in here.
 
 A chunk is (n, *batch, rows, columns), in any layout; it is never changed. Any element that is not 0 can be a
-pivot; the first of a column is taken, so that factors too are the same on each processor.
+pivot; the first of a column is taken, so that all processors find the same factors.
 """
 
 import math
@@ -17,15 +17,15 @@ from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
 MOST_SMALL_ROWS = 96
-"""Rows up to which a kernel takes several matrices at a time, if moduli are odd, and many are given."""
+"""Most rows of matrices that one kernel takes several at a time, if moduli are odd and matrices many."""
 
-# Rows up to which that kernel is as quick for a single matrix, and matrices from which on it is for any rows.
+# Most rows for which that kernel is as quick for a single matrix, and fewest matrices for which it always is.
 _FEW_ROWS, _SEVERAL = 12, 8
 
 
 @dataclass(frozen=True)
 class Echelon:
-    """Row echelon forms of a stack (n, B, rows, columns), as :meth:`.Kernels.eliminate` gives them."""
+    """Row echelon forms of a stack (n, B, rows, columns), from :meth:`.Kernels.eliminate`."""
 
     words: Array
     order: Array
@@ -34,7 +34,7 @@ class Echelon:
 
     @property
     def ranks(self) -> Array:
-        """Ranks (n, B) of the columns that pivots come from."""
+        """Ranks (n, B) of the columns that may hold pivots."""
         return (self.pivots >= 0).sum(axis=-1, dtype=np.int64)
 
 
@@ -51,13 +51,13 @@ def echelon(words: Array, moduli: ModuliSet, pivot_columns: int) -> Echelon:
 
 
 def _pivots_and_products(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Columns of pivots (n, B, K), -1 where there is none, and products of pivots (n, B)."""
+    """Pivots' columns (n, B, K), -1 for a row without a pivot, and products of pivots (n, B)."""
     x = _stack(words)
     return kernels_of(x).eliminate(x, x.shape[-1], moduli, None)[1:]
 
 
 def determinants(words: Array, moduli: ModuliSet) -> Array:
-    """Determinants (n, *batch, 1, 1) of square matrices; that of no rows is 1."""
+    """Determinants (n, *batch, 1, 1) of square matrices; 1 for a matrix without rows."""
     small = _small_cramer(words, moduli)
     if small is not None:
         return small[1]
@@ -73,9 +73,9 @@ def ranks(words: Array, moduli: ModuliSet) -> Array:
 
 
 def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
-    """Rows and columns of one matrix (1, rows, columns) modulo a prime, as many as its rank.
+    """Rows and columns of the pivots of one matrix (1, rows, columns) modulo a prime.
 
-    The matrix of these is regular.
+    The submatrix of these rows and columns is regular.
     """
     found = echelon(words[:, None], moduli, words.shape[-1])
     rank = int(found.ranks[0, 0])
@@ -86,7 +86,7 @@ def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
 
 
 def factors(words: Array, moduli: ModuliSet) -> tuple[Array, Array, Array]:
-    """P (n, *batch, rows, rows), L (n, *batch, rows, k) and U (n, *batch, k, columns), of A = P L U.
+    """Factor A = P L U: P (n, *batch, rows, rows), L (n, *batch, rows, k) and U (n, *batch, k, columns).
 
     k is the lesser of rows and columns.
     """
@@ -101,7 +101,7 @@ def factors(words: Array, moduli: ModuliSet) -> tuple[Array, Array, Array]:
 
 
 def packed_lu(words: Array, moduli: ModuliSet) -> Array:
-    """Echelon forms with their factors, and one column more, which row came to each place."""
+    """Echelon forms with their factors, and one more column: the source row of each row."""
     found = echelon(words, moduli, words.shape[-1])
     packed = np.concatenate([found.words, found.order.astype(np.uint32)[..., None]], axis=-1)
     return packed.reshape(*words.shape[:-1], words.shape[-1] + 1)
@@ -142,7 +142,7 @@ def _factor(packed: Array, factor: Literal["P", "L", "U"], rows: int, columns: i
 
 
 def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
-    """Solutions (n, *batch, N, K) of A x = b, of chunks [A b] of N rows and N + K columns.
+    """Solve A x = b for chunks [A b] of N rows and N + K columns: (n, *batch, N, K).
 
     LinAlgError if a matrix is singular modulo a prime, naming its index in the array and the prime.
     """
@@ -158,14 +158,14 @@ def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
 def solutions_and_determinants(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
     """Solutions (n, *batch, N, K) and determinants (n, *batch, 1, 1) of chunks [A b].
 
-    Where a determinant is 0, the solutions mean nothing.
+    Where a determinant is 0, the solutions are undefined.
     """
     rows = words.shape[-2]
     found = echelon(words, moduli, rows)
     regular = found.ranks == rows
     determinants = np.where(regular, found.products, np.uint32(0))
     upper, right = found.words[..., :rows], found.words[..., rows:]
-    # Where there is no solution, one of another system.
+    # Singular matrices are replaced by a solvable system.
     upper = np.where(regular[..., None, None], upper, identity(rows, words))
     out = np.empty_like(right, order="C")
     kernels_of(out).solve_upper(upper, right, moduli, out)
@@ -174,9 +174,9 @@ def solutions_and_determinants(words: Array, moduli: ModuliSet) -> tuple[Array, 
 
 
 def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Numerators (n, *batch, N, K) by Cramer's rule, and determinants (n, *batch, 1, 1), of chunks [A b].
+    """Cramer's numerators (n, *batch, N, K) and the determinants (n, *batch, 1, 1) of chunks [A b].
 
-    A numerator is the solution times the determinant. Where that is 0, numerators mean nothing.
+    A numerator is the solution times the determinant; it is undefined where that is 0.
     """
     small = _small_cramer(words, moduli)
     if small is not None:
@@ -187,12 +187,12 @@ def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
 
 
 def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None:
-    """Cramer's numerators of small matrices by their own kernel; None where there is none."""
+    """Cramer's numerators of small matrices by their own kernel; None where it does not apply."""
     kernel = kernels_of(words).small_cramer
     rows, columns = words.shape[-2:]
     if kernel is None or not 0 < rows <= MOST_SMALL_ROWS or columns > 2 * MOST_SMALL_ROWS:
         return None
-    # Products of Montgomery are modulo odd numbers.
+    # Montgomery multiplication needs odd moduli.
     if (rows > _FEW_ROWS and math.prod(words.shape[:-2]) < _SEVERAL) or 2 in moduli.moduli:
         return None
     numerators, determinants = kernel(_stack(words), moduli)
@@ -201,7 +201,7 @@ def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None
 
 
 def check_regular(regular: Array, moduli: ModuliSet, place: Place, fault: str = "is singular") -> None:
-    """Raise LinAlgError unless all of (n, *batch) matrices are; it names the first that is not."""
+    """Raise LinAlgError unless all matrices are marked in (n, *batch); it names the first that is not."""
     if regular.all():
         return
     first = int((~regular).any(axis=0).reshape(-1).argmax())
@@ -211,7 +211,7 @@ def check_regular(regular: Array, moduli: ModuliSet, place: Place, fault: str = 
 
 
 def matrix_at(flat_index: int, batch: tuple[int, ...], place: Place) -> str:
-    """Name of a chunk's matrix in errors, with its index in the array if it has one."""
+    """Name a chunk's matrix for errors, with its index in the array if it has one."""
     index = np.unravel_index(flat_index, batch)
     starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
     where = tuple(int(i) + start for i, start in zip(index, starts, strict=True))
@@ -219,20 +219,20 @@ def matrix_at(flat_index: int, batch: tuple[int, ...], place: Place) -> str:
 
 
 def inverses(words: Array, moduli: ModuliSet, place: Place) -> Array:
-    """Inverses of square matrices; LinAlgError as :func:`solve` where there is none."""
+    """Inverses of square matrices; LinAlgError as :func:`solve` for a singular one."""
     return solve(with_identity(words), moduli, place)
 
 
 def with_identity(words: Array) -> Array:
-    """Chunks [A 1] of chunks of square matrices."""
+    """Join square matrices A and identity matrices to chunks [A 1]."""
     ones = np.broadcast_to(identity(words.shape[-1], words), words.shape)
     return np.concatenate([words, ones], axis=-1)
 
 
 def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
-    """Bases (n, *batch, columns, columns - rank) of the solutions of A x = 0, of matrices all of that rank.
+    """Bases (n, *batch, columns, columns - rank) of the nullspaces of matrices that all have one rank.
 
-    Each column that has no pivot gives the solution that is 1 there and 0 in the others without.
+    Each column without a pivot gives the solution that is 1 there and 0 in the other such columns.
     """
     *outer, _, columns = words.shape
     found = echelon(words, moduli, columns)
@@ -241,7 +241,7 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     first, second = (np.arange(length, like=words) for length in pivots.shape[:2])
     i, b = first[:, None, None], second[:, None]
     is_free[i, b, pivots] = False
-    # All rows have as many, in order.
+    # All matrices have the same number of free columns, in order.
     free = is_free.nonzero()[-1].reshape(*pivots.shape[:2], columns - rank)
     reduced = found.words[:, :, :rank]
     right = np.take_along_axis(reduced, free[:, :, None], axis=-1)

@@ -1,9 +1,9 @@
 """Determinants and characteristic polynomials of chunks of integer matrices, exact. No Dask in here.
 
 A chunk is residues (n, *batch, rows, columns) of an RNS. Each result is bounded (docs/exact-linalg.md),
-computed modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`). Large matrices on the
-CPU take less time by p-adic lifting (:mod:`rnsdask.fields.p_adic`), a few small ones without fractions
-(:mod:`rnsdask.fields.bareiss`).
+computed modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`). P-adic lifting is
+quicker for large matrices on the CPU (:mod:`rnsdask.fields.p_adic`), fraction-free elimination for a few
+small ones (:mod:`rnsdask.fields.bareiss`).
 """
 
 import functools
@@ -31,15 +31,15 @@ from rnsdask.rns.system import RNS
 
 _AS_INT = np.frompyfunc(int, 1, 1)
 
-# Primes of a group, at least.
+# Fewest primes of a group.
 _LEAST_GROUP = 16
 
-# Of small matrices: how long images of a number take for each bit of a bound, and how long a bound by the
-# lengths of rows and columns takes for each number, and besides; where images take so many times as long,
-# which mostly are fewer by less than a quarter, it is found.
+# Seconds, for small matrices: images of a number, for each bit of a bound; a bound by the lengths of rows and
+# columns, for each number and for the call. Such a bound mostly saves less than a quarter of the images, so
+# it is computed only where these take _LEAST_GAIN times as long.
 _BIT_SECONDS, _ELEMENT_SECONDS, _CALL_SECONDS, _LEAST_GAIN = 7e-11, 5e-8, 5e-5, 4
 
-# More than a unit of the elements' scale may be as a double, and more than rounding takes off.
+# Least value of the elements' unit as a double, and a factor that outweighs rounding.
 _LEAST_UNIT, _UPWARDS = 2.0**-900, 1 + 2.0**-50
 
 
@@ -72,7 +72,7 @@ def _by_images(matrix: Array, system: RNS) -> int:
 
 
 def determinant_bound(words: Array, system: RNS) -> int:
-    """No determinant is greater. It is measured where that takes less time than it may save."""
+    """Bound of the determinants, measured where that takes less time than it may save."""
     rows = words.shape[-1]
     if not _is_small(words):
         return min(hadamard_bound(rows, system.known_magnitude), hadamard(elements(words, system)))
@@ -81,12 +81,12 @@ def determinant_bound(words: Array, system: RNS) -> int:
 
 
 def _is_small(words: Array) -> bool:
-    """Whether matrices take so little time that bounds by all elements may take as long."""
+    """Whether matrices take so little time that bounds from all elements may take as long."""
     return words.shape[-1] <= FEW_ROWS and backend_name(words) == "cpu"
 
 
 def _is_worth_measuring(words: Array, bound: int) -> bool:
-    """Whether images of small matrices take longer than lengths of rows and columns."""
+    """Whether images of small matrices take longer than to measure rows and columns."""
     numbers = math.prod(words.shape[1:])
     seconds = _CALL_SECONDS + numbers * _ELEMENT_SECONDS
     return bool(bound.bit_length() * numbers * _BIT_SECONDS >= _LEAST_GAIN * seconds)
@@ -98,7 +98,7 @@ def polynomials(words: Array, system: RNS) -> NDArray[np.object_]:
 
 
 def polynomial_bound(words: Array, system: RNS) -> int:
-    """Bound of the coefficients of a characteristic polynomial, measured as that of determinants."""
+    """Bound of the coefficients of characteristic polynomials, measured as :func:`determinant_bound` is."""
     length = words.shape[-1]
     is_small = _is_small(words)
     bound = _greatest_coefficient(length, magnitude_of(words, system, length if is_small else None))
@@ -112,7 +112,7 @@ def polynomial_bound(words: Array, system: RNS) -> int:
 
 @functools.lru_cache(CACHED_SETS)
 def _greatest_coefficient(length: int, magnitude: int) -> int:
-    """No coefficient is greater of matrices of elements up to a magnitude: sums of principal minors."""
+    """Bound of sums of principal minors, for matrices of elements up to a magnitude."""
     return max(math.comb(length, k) * hadamard_bound(k, magnitude) for k in range(length + 1))
 
 
@@ -127,8 +127,8 @@ _IMAGES: dict[str, tuple[Image, Callable[[Array, RNS], int]]] = {
 def part_of_primes(words: Array, system: RNS, name_of: str, group: tuple[int, int]) -> NDArray[np.object_]:
     """Part of a chunk's results from a group of primes: (1, *batch, ...), as :func:`.part_of` gives it.
 
-    `name_of` is that of the function of :mod:`rnsdask.linalg`; of `solve` chunks are [A b]. A group is the
-    first primes that are left out, and how many are taken, of those that the bound needs.
+    `name_of` names the function of :mod:`rnsdask.linalg`; for `solve`, chunks are [A b]. A group is how many
+    of the primes that the bound needs are skipped, and how many are taken then.
     """
     start, count = group
     if name_of in ("solve", "inv"):
@@ -144,23 +144,23 @@ def part_of_primes(words: Array, system: RNS, name_of: str, group: tuple[int, in
 def results_of_parts(
     part: NDArray[np.object_], words: Array, *, system: RNS, name_of: str, place: Place
 ) -> NDArray[np.object_]:
-    """The results of a chunk, of the part (1, *batch, ...) to which those of all groups were joined."""
+    """Results of a chunk from the part (1, *batch, ...) that joins the parts of all groups."""
     if name_of in ("solve", "inv"):
         return Equations(words, system, name_of == "inv").finished(part, place)
     return from_parts(part)
 
 
 def known_bound(name: str, rows: int, magnitude: int) -> int:
-    """Bound of results for a number of rows, with elements up to a magnitude."""
+    """Bound of results for matrices of `rows` rows, with elements up to a magnitude."""
     return hadamard_bound(rows, magnitude) << (rows if name == "charpoly" else 0)
 
 
 def prime_groups(
     name: str, rows: int, columns: int, magnitude: int, matrices: int, steps: int
 ) -> list[tuple[int, int]]:
-    """Groups of primes, each of about so many steps, for some matrices of elements up to a magnitude.
+    """Divide primes into groups of about `steps` steps each, for matrices of elements up to a magnitude.
 
-    Matrices have so many rows; of `solve` and `inv`, `columns` counts right-hand sides.
+    For `solve` and `inv`, `columns` counts right-hand sides.
     """
     count = count_beyond(2 * known_bound(name, rows, magnitude) + 1)
     size = max(_LEAST_GROUP, steps // max(1, matrices * rows**2 * (rows + columns)))

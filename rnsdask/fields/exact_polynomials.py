@@ -28,25 +28,25 @@ from rnsdask.rns.lift import (
 )
 from rnsdask.rns.system import RNS
 
-# Primes of a group at least, and primes that are converted from together at most.
+# Fewest primes of a group, and most primes that integers are converted from at once.
 LEAST_GROUP, TOGETHER = 32, 1024
 
 
 def sylvester_bound(m: int, n: int, f_square: int, g_square: int) -> int:
-    """No determinant of Sylvester's matrix of degrees m and n is greater, for squares of the lengths of rows.
+    """Bound of determinants of Sylvester's matrix of degrees m and n, from the squared lengths of its rows.
 
-    J. Hadamard (1893): it is at most the product of the lengths of its rows, n of f's and m of g's.
+    J. Hadamard (1893): a determinant is at most the product of the rows' lengths, n of f's and m of g's.
     """
     return math.isqrt(max(f_square, 1) ** n * max(g_square, 1) ** m) + 1
 
 
 def _degrees(words: Array) -> Array:
-    """Degrees (*batch) over the integers: what is 0 modulo each m is 0."""
+    """Degrees (*batch) over the integers: a coefficient is 0 if it is 0 modulo each m."""
     return polynomials.degrees_of((words != 0).any(axis=0))
 
 
 def _greatest(degrees: Array) -> int:
-    """The greatest of degrees, at least 0."""
+    """Greatest of some degrees, or 0."""
     return max(0, int(degrees.max())) if degrees.size else 0
 
 
@@ -60,7 +60,7 @@ def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
 
 
 def are_small(words: Array, lengths: tuple[int, int], pairs: int) -> bool:
-    """Whether Sylvester's matrices of pairs of so many coefficients are better eliminated without primes."""
+    """Whether Sylvester's matrices of pairs of these lengths are eliminated more quickly without primes."""
     return bareiss.is_quicker(words, sum(lengths) - 2, 0, pairs)
 
 
@@ -75,7 +75,7 @@ def _by_elimination(f: NDArray[np.object_], g: NDArray[np.object_]) -> NDArray[n
 
 
 def _resultant(f: list[int], g: list[int]) -> int:
-    """The resultant of coefficients whose last ones are not 0."""
+    """Resultant of two polynomials whose last coefficients are not 0."""
     if not f or not g:
         return 0
     m, n = len(f) - 1, len(g) - 1
@@ -111,9 +111,9 @@ def part_of_primes(f: Array, g: Array, system: RNS, group: tuple[int, int]) -> N
 
 
 def integers_of(residues: list[Array], primes_of: Callable[[int, int], ModuliSet]) -> NDArray[np.object_]:
-    """The integers around 0 of residues (n, *shape) modulo the first primes of a kind, in order.
+    """Convert residues (n, *shape) modulo the first primes of a kind, in order, to integers around 0.
 
-    Many primes are taken in parts, for the tables of a conversion grow as the square of their number.
+    Many primes are taken in parts, because a conversion's tables grow with the square of their number.
     """
     words = np.concatenate(residues)
     if len(words) <= TOGETHER:
@@ -130,7 +130,7 @@ def _lifted(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.o
 
 
 def prime_groups(lengths: tuple[int, int], magnitude: int, pairs: int, steps: int) -> list[tuple[int, int]]:
-    """Groups of primes, each of about so many steps, for pairs of so many coefficients up to a magnitude."""
+    """Divide primes into groups of about `steps` steps, for pairs of these lengths and this magnitude."""
     m, n = (length - 1 for length in lengths)
     squares = (length * magnitude**2 for length in lengths)
     count = count_beyond(2 * sylvester_bound(m, n, *squares) + 1)
@@ -139,7 +139,7 @@ def prime_groups(lengths: tuple[int, int], magnitude: int, pairs: int, steps: in
 
 
 def _problem(f: Array, g: Array, system: RNS) -> tuple[Image, Array, int]:
-    """Images of resultants, the words they are images of, and their bound, as :func:`.lift` takes them."""
+    """Arguments of :func:`.lift` for resultants: the images, their operands' words, and the bound."""
     degrees = _degrees(f), _degrees(g)
     m, n = map(_greatest, degrees)
     squares = ((d + 1) * magnitude_of(x, system) ** 2 for d, x in ((m, f), (n, g)))
@@ -154,7 +154,7 @@ def _problem(f: Array, g: Array, system: RNS) -> tuple[Image, Array, int]:
 
 
 def _for_each(degrees: Array, count: int, batch: tuple[int, ...]) -> Array:
-    """Degrees (*batch) over the integers as formal ones (count, *batch) modulo primes."""
+    """Broadcast degrees (*batch) over the integers to formal degrees (count, *batch) modulo primes."""
     return np.broadcast_to(degrees, (count, *batch)).copy()
 
 

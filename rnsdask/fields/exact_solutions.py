@@ -30,15 +30,14 @@ from rnsdask.rns.lift import (
 from rnsdask.rns.system import RNS
 
 # Ranks of integer matrices, and singular ones, proved (docs/exact-linalg.md).
-#
-# Modulo a prime a rank is at most the true one. That this is no greater is proved by vectors that the matrix
-# takes to 0, found p-adically, or by enough primes modulo which it is no greater.
+# A rank modulo a prime is at most the true one. Null vectors, found p-adically, prove that the two are equal;
+# or enough primes whose ranks are no greater.
 
 
 def ranks(words: Array, system: RNS) -> Array:
     """Ranks (1, *batch, 1, 1), int64, of matrices (n, *batch, rows, columns)."""
     first, least = primes(0, 1), min(words.shape[-2:])
-    # The first prime is enough but where a matrix is singular.
+    # The first prime is enough unless a matrix is singular.
     found = elimination.ranks(modulo_primes(words, system, first), first)
     if not (found < least).any():
         return found
@@ -52,9 +51,10 @@ def ranks(words: Array, system: RNS) -> Array:
 
 
 def _by_images(words: Array, system: RNS, found: Array) -> Array:
-    """Ranks (B,) of matrices (n, B, rows, columns), of which those modulo the first prime are known.
+    """Ranks (B,) of matrices (n, B, rows, columns), given the ranks modulo the first prime.
 
-    All minors of one row more than a rank are 0 if they are modulo primes with a product beyond their bound.
+    All minors with one row more than a rank are 0 if they are 0 modulo primes with a product beyond their
+    bound.
     """
     least, magnitude = min(words.shape[-2:]), magnitude_of(words, system)
     start, product = 1, primes(0, 1).product
@@ -70,11 +70,11 @@ def _by_images(words: Array, system: RNS, found: Array) -> Array:
 
 
 def has_null_vectors(matrix: Array, system: RNS, *, only_one: bool = False) -> bool:
-    """Whether the rank modulo the first prime is proved to be that of a matrix (n, rows, columns).
+    """Try to prove that the rank modulo the first prime is the rank of a matrix (n, rows, columns).
 
-    Columns that are no pivots modulo the prime are sums of multiples of the others: solutions of the pivots'
-    rows are found p-adically, and checked in all rows. Not where images modulo primes are quicker. With
-    `only_one` no more than one such column is found, which proves that a square matrix is singular.
+    The columns without pivots modulo the prime are linear combinations of the others: these are found
+    p-adically in the pivots' rows, and checked in all rows. False where images modulo primes are quicker.
+    With `only_one` a single such column is checked, which proves that a square matrix is singular.
     """
     if matrix.shape[1] < matrix.shape[2]:
         matrix = matrix.swapaxes(1, 2)  # has fewer columns
@@ -97,18 +97,17 @@ def has_null_vectors(matrix: Array, system: RNS, *, only_one: bool = False) -> b
 
 
 # Solutions and inverses of chunks of integer matrices, exact (docs/exact-linalg.md).
-#
-# By Cramer's rule numerators and determinants are integers. They are computed modulo primes, in groups of
-# these where that takes long, or p-adically, or without fractions where there is little to do.
+# By Cramer's rule, numerators and determinants are integers. They are computed modulo primes, in groups of
+# primes where that takes long; or p-adically; or without fractions where there is little to do.
 
 _AS_INT = np.frompyfunc(int, 1, 1)
 
-# Residues of matrices on a CPU up to which a few primes are tried first, and the number of these primes.
+# Most residues of matrices on a CPU for which a few primes are tried first, and how many primes.
 _MUCH, _FEW_PRIMES = 2**17, 16
 
 
 def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = False) -> NDArray[np.object_]:
-    """Solutions of [A b] as numerators and a denominator, in lowest terms: (1, *batch, N + 1, max(K, 1)).
+    """Solve [A b] by numerators and a denominator in lowest terms: (1, *batch, N + 1, max(K, 1)).
 
     The last row begins with the denominators. With `of_identity` the chunks are A alone, and b is 1.
     LinAlgError if a matrix is singular, naming its index in the array.
@@ -133,8 +132,8 @@ def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = Fa
 class Equations:
     """Chunks [A b] of integers (n, *batch, N, N + K); or A alone, where b is 1.
 
-    A part of what they have for solutions is (*batch, N + 1, max(K, 1) + 1): numerators, and in the last row
-    the determinants (:func:`.part_of`).
+    A part of their solutions is (*batch, N + 1, max(K, 1) + 1): numerators, and in the last row the
+    determinants (:func:`.part_of`).
     """
 
     words: Array
@@ -143,12 +142,12 @@ class Equations:
 
     @property
     def rows(self) -> int:
-        """N."""
+        """N, the number of rows of A."""
         return int(self.words.shape[-2])
 
     @property
     def columns(self) -> int:
-        """K."""
+        """K, the number of right-hand sides."""
         return self.rows if self.of_identity else int(self.words.shape[-1]) - self.rows
 
     def integers(self) -> NDArray[np.object_]:
@@ -161,7 +160,7 @@ class Equations:
 
     @cached_property
     def magnitudes(self) -> tuple[int, int]:
-        """No element of A or of b is greater."""
+        """Bounds of the elements of A and of b."""
         left = magnitude_of(self.words[..., : self.rows], self.system, self.rows)
         if self.of_identity:
             return left, 1
@@ -169,14 +168,14 @@ class Equations:
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
-        """No determinant is greater, and no numerator or determinant."""
+        """Bound of the determinants, and of numerators and determinants."""
         left, right = self.magnitudes
         bound = hadamard_bound(self.rows, left)
         return bound, max(bound, hadamard_bound(self.rows, left, right))
 
     @property
     def prime_count(self) -> int:
-        """Number of primes that suffice if none of them divides a determinant."""
+        """Number of primes that suffice unless one divides a determinant."""
         return count_beyond(2 * self.bounds[1] + 1)
 
     def images(self, moduli: ModuliSet) -> tuple[Array, Array]:
@@ -185,7 +184,7 @@ class Equations:
         return elimination.cramer(elimination.with_identity(words) if self.of_identity else words, moduli)
 
     def determinants(self) -> NDArray[np.object_]:
-        """Determinants (*batch, 1, 1), of which images take less time than those of numerators."""
+        """Determinants (*batch, 1, 1), whose images take less time than images of numerators."""
         left = self.words[..., : self.rows]
         return lift(elimination.determinants, left, self.system, self.bounds[0])
 
@@ -194,7 +193,7 @@ class Equations:
         if self.columns == 0 or 0 in self.words.shape:
             return None
         count, parts = self.prime_count, []
-        # Singular matrices are so modulo the first primes.
+        # Singular matrices are singular modulo the first primes.
         is_long = backend_name(self.words) == "cpu" and count * self.words[0].size >= _MUCH
         first = min(count, _FEW_PRIMES) if is_long else 0
         probe = [(0, first)] if first else []
@@ -205,7 +204,7 @@ class Equations:
         every = primes(0, count)
         if len(parts) > 1 or parts[0][0].size >= _MUCH:
             return decode([above for above, _ in parts], every), decode([below for _, below in parts], every)
-        # Few numbers take as long as the calls.
+        # For few numbers, the calls take most of the time.
         shape = parts[0][0].shape[1:]
         found = decode([np.concatenate([x.reshape(count, -1) for x in parts[0]], axis=1)], every)
         size = math.prod(shape)
@@ -214,7 +213,7 @@ class Equations:
     def part(self, start: int, count: int) -> NDArray[np.object_]:
         """Part from `count` primes after the first `start`.
 
-        One that divides a determinant of the chunk says nothing of numerators.
+        A prime that divides a determinant of the chunk contributes nothing to the numerators.
         """
         if count <= 0:
             return empty_part((*self.words.shape[1:-2], self.rows + 1, max(self.columns, 1)))
@@ -228,17 +227,17 @@ class Equations:
             numerators.append(above[places] if len(places) < len(good) else above)
             determinants.append(below)
         every = primes(start, count)
-        # To check a set of thousands of moduli takes long, and those without a bad prime are known.
+        # A new set of thousands of moduli takes long to check; the set without bad primes is cached.
         return self._part(numerators, every if len(kept) == count else kept, part_of(determinants, every))
 
     def _part(
         self, numerators: list[Array], moduli: ModuliSet | list[int], below: NDArray[np.object_]
     ) -> NDArray[np.object_]:
-        """The part of numerators modulo some primes and the part (*batch, 1, 2) of determinants."""
+        """Join numerators modulo some primes and the part (*batch, 1, 2) of the determinants to one part."""
         batch, width = self.words.shape[1:-2], max(self.columns, 1)
         if not self.columns:
             above = empty_part((*batch, self.rows, width))
-            above[..., -1:] = below[..., -1:]  # nothing is wanted, so nothing is lacking
+            above[..., -1:] = below[..., -1:]  # without numerators, none is missing
         elif moduli:
             found = moduli if isinstance(moduli, ModuliSet) else unchecked_set(moduli)
             above = part_of(numerators, found)
@@ -249,10 +248,10 @@ class Equations:
         return np.concatenate([above, last], axis=-2)
 
     def finished(self, part: NDArray[np.object_], place: Place) -> NDArray[np.object_]:
-        """Solutions as :func:`solutions` gives them, of the part (1, ...) to which all parts were joined.
+        """Solutions, as from :func:`solutions`, of the part (1, ...) that joins all parts.
 
-        More primes are taken instead of those that divide a determinant, which is 0 if primes with a product
-        beyond its bound do.
+        Primes that divide a determinant are replaced by others; the determinant is 0 if primes with a product
+        beyond its bound divide it.
         """
         start, (bound, greatest) = self.prime_count, self.bounds
         while True:
@@ -270,7 +269,7 @@ class Equations:
 def _is_lifted(equations: Equations) -> bool:
     """Whether solutions are to be lifted p-adically."""
     words, rows, columns = equations.words, equations.rows, equations.columns
-    # Magnitudes are measured where those of the array do not say that images are quicker.
+    # Magnitudes are measured unless the array's own show that images are quicker.
     known = equations.system.known_magnitude
     return p_adic.is_quicker(words, rows, columns, known) and p_adic.is_quicker(
         words, rows, columns, equations.magnitudes[0]
@@ -278,7 +277,7 @@ def _is_lifted(equations: Equations) -> bool:
 
 
 def _short(equations: Equations) -> NDArray[np.object_] | None:
-    """Solutions of [A b] if all are short, and it takes little time to find that out; else None."""
+    """Solutions of [A b] if all are short and a trial takes little time; else None."""
     words, system, rows = equations.words, equations.system, equations.rows
     known = system.known_magnitude
     if not p_adic.may_be_short(words, rows, equations.columns, (known, known)):
@@ -294,7 +293,7 @@ def _short(equations: Equations) -> NDArray[np.object_] | None:
 
 
 def _lifted(equations: Equations, place: Place) -> NDArray[np.object_]:
-    """Solutions of [A b], each lifted p-adically."""
+    """Solve each [A b] by p-adic lifting."""
     words, system, rows = equations.words, equations.system, equations.rows
     *batch, _, _ = words.shape[1:]
     packed = np.empty((1, *batch, rows + 1, max(equations.columns, 1)), dtype=object)
@@ -315,7 +314,7 @@ def _lifted(equations: Equations, place: Place) -> NDArray[np.object_]:
 
 
 def _place_of(index: tuple[int, ...], place: Place) -> Place:
-    """Place of a chunk's matrix in the array."""
+    """Place in the array of the matrix at an index of a chunk."""
     starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
     location = tuple((start + i, start + i + 1) for start, i in zip(starts, index, strict=True))
     return Place((), location, place.shape)
@@ -330,7 +329,7 @@ def _check_regular(determinants: NDArray[np.object_], place: Place) -> None:
 
 
 def _packed(numerators: Any, determinants: Any) -> NDArray[np.object_]:
-    """Numerators (*batch, N, K) and determinants (*batch, 1, 1), in lowest terms, the latter above 0."""
+    """Reduce numerators (*batch, N, K) and determinants (*batch, 1, 1) to lowest terms, and join them."""
     *batch, rows, columns = numerators.shape
     flat = numerators.reshape(math.prod(batch), rows * columns).tolist()
     for i, below in enumerate(determinants.reshape(-1).tolist()):

@@ -1,4 +1,4 @@
-"""Arithmetic of chunks of elements of Fermat fields, of digits (k, *shape). No Dask in here."""
+"""Arithmetic of chunks of elements of Fermat fields, as digits (k, *shape). No Dask in here."""
 
 import math
 from functools import partial
@@ -33,20 +33,20 @@ def apply(name: str, *blocks: Array, system: FermatField) -> Array:
         term = blocks[factors[0]]
         for factor in factors[1:]:
             term = _both(system, "multiply", term, blocks[factor])
-        joined = "add" if sign > 0 else "subtract"  # the first one is added to nothing
+        joined = "add" if sign > 0 else "subtract"  # the first term stands alone
         total = term if total is None else _both(system, joined, total, term)
     assert total is not None
     return total
 
 
 def differ(a: Array, b: Array) -> Array:
-    """Boolean (*shape): where two chunks, which broadcast, have different elements."""
+    """Mask (*shape) of the places where two chunks, which broadcast, differ."""
     like = a if isinstance(b, np.ndarray) else b
     return (np.asarray(a, like=like) != np.asarray(b, like=like)).any(axis=0)
 
 
 def inverse(words: Array, system: FermatField, locate: Locate = int) -> Array:
-    """Inverses of elements; ZeroDivisionError if one is 0, at the index that `locate` makes of it."""
+    """Inverses of elements; ZeroDivisionError if one is 0, naming the index that `locate` derives."""
     matrix = as_matrix(words)
     is_zero = ~matrix.any(axis=0)
     if is_zero.any():
@@ -63,10 +63,10 @@ def _invert_few(system: FermatField, words: Array) -> Array:
 
 
 def power(words: Array, exponent: int, system: FermatField, locate: Locate = int) -> Array:
-    """Powers by any integer, a negative one of the inverses; 0**0 is 1."""
+    """Raise elements to any integer power; a negative one takes the inverses, and 0**0 is 1."""
     if exponent < 0:
         words = inverse(words, system, locate)
-    # x**p = x; and 0**k is 1 for k = 0 alone.
+    # x**p = x, and 0**k is 1 only for k = 0.
     k = (abs(exponent) - 1) % (system.modulus - 1) + 1 if exponent else 0
     base = as_matrix(words)
     if k == 0:
@@ -80,7 +80,7 @@ def power(words: Array, exponent: int, system: FermatField, locate: Locate = int
 
 
 def powers(words: Array, exponents: Array, system: FermatField, locate: Locate = int) -> Array:
-    """Powers by an exponent for each element, machine integers (1, *shape), as :meth:`power`."""
+    """Raise each element to its own exponent, from machine integers (1, *shape), as :func:`power` does."""
     shape = np.broadcast_shapes(words.shape[1:], exponents.shape[1:])
     base = as_matrix(np.broadcast_to(words, (len(words), *shape)))
     given = np.broadcast_to(exponents, (1, *shape)).reshape(1, -1)
@@ -88,7 +88,7 @@ def powers(words: Array, exponents: Array, system: FermatField, locate: Locate =
     one = _one(system, base)
     if negative.any():
         base = np.where(negative, inverse(np.where(negative, base, one), system, locate), base)
-        # The magnitude of the least 64-bit integer is its own word, read without a sign.
+        # The magnitude of the least 64-bit integer is the same word, read as unsigned.
         given = given.astype(np.int64)
         given = np.where(negative, -given, given)
     given = given.astype(np.uint64)
@@ -101,12 +101,12 @@ def powers(words: Array, exponents: Array, system: FermatField, locate: Locate =
 
 
 def sums_along(words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
-    """Elements added along axes of the numbers, which keep length 1."""
+    """Add elements along axes of the numbers, which keep length 1."""
     return _folded("add", 0, words, system, axes)
 
 
 def products_along(words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
-    """Elements multiplied along axes of the numbers, which keep length 1; 1 of none."""
+    """Multiply elements along axes of the numbers, which keep length 1; an empty product is 1."""
     return _folded("multiply", 1, words, system, axes)
 
 
@@ -137,7 +137,7 @@ def matmul(a: Array, b: Array, system: FermatField) -> Array:
 
 
 def multiply_by_root(words: Array, exponent: int, system: FermatField) -> Array:
-    """Elements times a power of the radix, by any integer: its order is 2 k."""
+    """Multiply elements by any integer power of the radix, whose order is 2 k."""
     matrix = as_matrix(words)
     out = _empty(matrix)
     times = exponent % (2 * system.digits)
@@ -153,13 +153,13 @@ def transform(words: Array, system: FermatField, axis: int, inverse: bool, negac
 def twiddled(
     words: Array, system: FermatField, length: int, first: int, inverse: bool, negacyclic: bool
 ) -> Array:
-    """Contiguous matrices (k, B, I, K) by the :func:`.fermat_fft` of transforms of a length."""
+    """Multiply contiguous matrices (k, B, I, K) by the :func:`.fermat_twiddles` of transforms of a length."""
     factors = fermat_twiddles(system.constants, length, words.shape[3], inverse, negacyclic)
     return multiplied(words, factors, first, partial(_both, system, "multiply"))
 
 
 def _both(system: FermatField, operation: str, a: Array, b: Array) -> Array:
-    """An operation of the kernels on two chunks, which broadcast."""
+    """Apply an operation of the kernels to two chunks, which broadcast."""
     shape = np.broadcast_shapes(a.shape[1:], b.shape[1:])
     like = a if isinstance(b, np.ndarray) else b
     operands = [_operand(np.asarray(x, like=like), shape) for x in (a, b)]
@@ -170,7 +170,7 @@ def _both(system: FermatField, operation: str, a: Array, b: Array) -> Array:
 
 
 def _operand(words: Array, shape: tuple[int, ...]) -> Array:
-    """Words as kernels take them: (k, 1) of one element, else (k, N)."""
+    """Words in the shape that kernels take: (k, 1) for one element, else (k, N)."""
     if words.size == len(words):
         return words.reshape(len(words), 1)
     return as_matrix(np.broadcast_to(words, (len(words), *shape)))

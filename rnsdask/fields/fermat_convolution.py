@@ -9,10 +9,10 @@ from rnsdask.core import rows
 from rnsdask.fields.convolution import Plan, as_runs, blocks, expanded, padded, plan_for, wanted
 from rnsdask.fields.fermat_field import FermatField
 
-# A shorter operand is multiplied element by element.
+# Operands shorter than this are multiplied element by element.
 _SHORT = 6
 
-# Words of an operand that are transformed at a time, which bounds the memory beside a chunk.
+# Words of an operand that are transformed at a time, to bound the memory in addition to a chunk.
 _CPU_WORDS = 2**20
 _GPU_WORDS = 2**24
 
@@ -23,13 +23,13 @@ def longest_transform(field: FermatField) -> int:
 
 
 def convolve(x: Array, y: Array, system: FermatField, first: int = 0, stop: int | None = None) -> Array:
-    """Convolutions modulo p, as :func:`.convolution.convolve` has them, of digits (k, *batch, A)."""
+    """Convolutions modulo p of digits (k, *batch, A), as :func:`.convolution.convolve` defines them."""
     if x.shape[-1] < y.shape[-1]:
         x, y = y, x
     short, stop = y.shape[-1], x.shape[-1] + y.shape[-1] - 1 if stop is None else stop
     if short <= _SHORT:
         return _by_sums(x, y, system, first, stop)
-    start = max(0, first - short + 1)  # of the elements that what is wanted takes
+    start = max(0, first - short + 1)  # of the elements that the wanted results depend on
     x = x[..., start:stop]
     return _by_transforms(x, y, system, _plan(system, x.shape[-1], short, first - start, stop - start))
 
@@ -63,7 +63,7 @@ def has_cyclic_transform(field: FermatField, length: int, negacyclic: bool) -> b
 
 
 def check_lengths(field: FermatField, lengths: tuple[int, int], mode: str) -> None:
-    """Raise ValueError if there is no root of unity for a convolution, in parts of the longer operand too."""
+    """Raise ValueError if no root of unity serves a convolution, even by parts of the longer operand."""
     short, longer = sorted(lengths)
     is_whole = mode.endswith("cyclic") and has_cyclic_transform(field, longer, mode == "negacyclic")
     if short > _SHORT and not is_whole:
@@ -71,7 +71,7 @@ def check_lengths(field: FermatField, lengths: tuple[int, int], mode: str) -> No
 
 
 def _by_sums(x: Array, y: Array, field: FermatField, first: int, stop: int) -> Array:
-    """Sums of the products with one element of `y` after the other."""
+    """Convolve by adding the products with each element of `y`."""
     batch = np.broadcast_shapes(x.shape[1:-1], y.shape[1:-1])
     out = np.zeros_like(x, shape=(len(x), *batch, stop - first), order="C")
     for j in range(y.shape[-1]):
@@ -93,7 +93,7 @@ def _by_transforms(x: Array, y: Array, field: FermatField, plan: Plan, negacycli
 
 
 def _cyclic_products(x: Array, y: Array, field: FermatField, negacyclic: bool) -> Array:
-    """Products of transforms of runs (k, runs, N), of which one may serve for all."""
+    """Cyclic convolutions of runs (k, runs, N) by products of transforms; a single run serves for all."""
 
     def transformed(part: Array, inverse: bool = False) -> Array:
         found: Array = field.apply(rows.transform, part, axis=1, inverse=inverse, negacyclic=negacyclic)

@@ -17,7 +17,7 @@ _TABLE_WORDS = 2**18
 
 @dataclass(frozen=True, eq=False)
 class FermatTwiddles:
-    """Factors ``a**i * b**r * c**(i r)`` of a Fermat field, as :class:`.ntt.Factors` says."""
+    """Factors ``a**i * b**r * c**(i r)`` of a Fermat field, as :class:`.ntt.Factors` defines them."""
 
     field: FermatConstants
     a: int
@@ -26,7 +26,7 @@ class FermatTwiddles:
     table: NDArray[Any]
 
     def at_row(self, i: int) -> NDArray[Any]:
-        """The factors of row i, (k, R); those of row i + j are these by row j of `table`."""
+        """Factors (k, R) of row i; times row j of `table` they are the factors of row i + j."""
         p = self.field.modulus
         ratio = self.b * pow(self.c, i, p) % p
         return progression(self.field, pow(self.a, i, p), ratio, self.table.shape[2])
@@ -38,7 +38,7 @@ def fermat_twiddles(
 ) -> FermatTwiddles:
     """Factors of transforms of length N as a matrix, whose columns have `count` elements.
 
-    They are those that :func:`.twiddle_factors` gives for prime fields.
+    They correspond to :func:`.twiddle_factors` of prime fields.
     """
     root = root_for(field, length, inverse)
     half = root_for(field, 2 * length, inverse) if negacyclic else 1
@@ -53,7 +53,7 @@ def fermat_twiddles(
 
 
 def root_for(field: FermatConstants, order: int, inverse: bool) -> int:
-    """The root of unity of an order, or its inverse."""
+    """Root of unity of an order, or its inverse."""
     return pow(fermat_root(field, order), -1 if inverse else 1, field.modulus)
 
 
@@ -67,14 +67,14 @@ def progression(field: FermatConstants, start: int, ratio: int, count: int) -> N
 
 
 def product(x: NDArray[Any], y: NDArray[Any], field: FermatConstants) -> NDArray[Any]:
-    """Numbers (k, N) by as many others, or by one, on the CPU."""
+    """Multiply numbers (k, N) by N others, or by a single one, on the CPU."""
     out = np.empty(x.shape, dtype=x.dtype)
     cpu.fermat_apply("multiply", (x, y), field, out)
     return out
 
 
 def digits_of(value: int, field: FermatConstants) -> NDArray[Any]:
-    """The (k, 1) canonical digits of a number from 0 to p - 1."""
+    """Canonical digits (k, 1) of a number from 0 to p - 1."""
     digits = np.zeros((field.digits, 1), dtype=field.dtype)
     if value == field.modulus - 1:
         digits[-1] = field.radix
@@ -84,7 +84,7 @@ def digits_of(value: int, field: FermatConstants) -> NDArray[Any]:
     return digits
 
 
-# Tasks that begin together do not each make factors, which may be as large as their chunks.
+# Tasks that begin together share factors, which may be as large as their chunks.
 _MAKING = Lock()
 
 
@@ -94,9 +94,9 @@ def transform(
     """Transforms of a chunk (k, *shape) along an axis of the numbers, or inverse ones, in new memory.
 
     ``X_j`` is the sum of ``x_i w**(i j)`` modulo r^k + 1, w the root of :func:`.fermat_root`; in natural
-    order. The length N of the axis is a power of two that divides r^k, which is p - 1 of a prime p. If they
-    are negacyclic, element i is multiplied by ``psi**i`` before, or by its inverse after the inverse
-    transform, where psi is the root of order 2N. ValueError if there is no such root.
+    order. The length N of the axis is a power of two that divides r^k = p - 1. For negacyclic transforms,
+    element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform, where psi is
+    the root of order 2N. ValueError if there is no such root.
     """
     moved = np.moveaxis(words, axis + 1, -1)
     length = moved.shape[-1]
@@ -105,7 +105,7 @@ def transform(
         numbers = numbers.copy()
     with _MAKING:
         passes = transform_passes(field, length, inverse) if numbers.size else ()
-        twist = _twist(field, length, inverse) if negacyclic and passes else None  # of one number it is 1
+        twist = _twist(field, length, inverse) if negacyclic and passes else None  # for one number it is 1
     if twist is not None and not inverse:
         numbers = _twisted(numbers, twist, field)
     out = _transform(numbers, passes) if passes else numbers.copy()
@@ -115,7 +115,7 @@ def transform(
 
 
 def _twisted(numbers: Array, twist: NDArray[np.generic], field: FermatConstants) -> Array:
-    """Runs of numbers by the numbers of a table."""
+    """Multiply runs of numbers by the numbers of a table."""
     out = np.empty_like(numbers, shape=numbers.shape, order="C")
     table = np.asarray(twist, like=numbers)[:, None]
     runs = (field.digits, numbers.shape[1] // twist.shape[1], twist.shape[1])
@@ -135,10 +135,10 @@ def _transform(numbers: Array, passes: tuple[FermatPass, ...]) -> Array:
 
 @lru_cache(8)  # long transforms have as many factors as numbers
 def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tuple[FermatPass, ...]:
-    """The passes of transforms of N numbers, none if N is 1, each of a radix R of nearly the same size.
+    """Plan the passes of transforms of N numbers, with radices R of nearly the same size; 1 takes no pass.
 
-    R is at most 2 k, so that all roots of the pass are powers of the field's radix, and such that a tile of
-    :attr:`.FermatConstants.tile` numbers has runs of eight columns or more.
+    R is at most 2 k, so that all roots of the pass are powers of the field's radix, and small enough that a
+    tile of :attr:`.FermatConstants.tile` numbers has runs of at least eight columns.
     """
     powers = progression(field, 1, root_for(field, length, inverse), length)
     bits = length.bit_length() - 1
@@ -163,5 +163,5 @@ def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tupl
 
 @lru_cache(8)
 def _twist(field: FermatConstants, length: int, inverse: bool) -> NDArray[np.generic]:
-    """The powers 0 to N - 1 of psi, or of its inverse."""
+    """Powers 0 to N - 1 of psi or of its inverse."""
     return progression(field, 1, root_for(field, 2 * length, inverse), length)

@@ -29,14 +29,14 @@ from rnsdask.fields.system import FiniteFields
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
 from rnsdask.rns.random import uniform_limbs
 
-# Numbers that are converted together, whose limbs are in memory beside the words.
+# Numbers that are converted together: their limbs are in memory in addition to the words.
 _BLOCK = 2**16
 
-# Elements that are drawn at a time, few enough that their memory does not matter.
+# Elements that are drawn at a time, few enough that their memory is negligible.
 _BATCH = 2**14
 
-# P3 and P4 are so called by L. Chen and others, "Big prime field FFT on the GPU" (2017). Of the others digits
-# have 32 bits; with those of 233, 449, 851 and 1813 bits the sums of products of digits fit 64 bits.
+# P3 and P4 are named in L. Chen and others, "Big prime field FFT on the GPU" (2017). The others have digits
+# of 32 bits; in the fields of 233, 449, 851 and 1813 bits, sums of products of digits fit 64 bits.
 _NAMED = {
     "F233": (2**29 + 2**25, 8),
     "F256": (2**32 - 2**20, 8),
@@ -58,8 +58,8 @@ class FermatField(FiniteFields):
 
     The words of an element x, from 0 to p - 1, are its digits x_i, the least significant first: x is the sum
     of the ``x_i * radix**i``, and ``0 <= x_i < radix``. Only -1, which is ``radix**digits``, has another
-    form: its last digit is the radix itself, and the others are 0. The radix is a root of unity of order
-    ``2 * digits``, so that a product with a power of it moves digits (:meth:`.FieldArray.multiply_by_root`).
+    form: its last digit is the radix itself, and the others are 0. The radix is a root of unity of order ``2
+    * digits``, so that multiplying by a power of it only moves digits (:meth:`.FieldArray.multiply_by_root`).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class FermatField(FiniteFields):
     TypeError
         If one is no integer.
     ValueError
-        If they are not of these forms, or p is no prime. That p is one is proved, not only probable:
+        If they are not of these forms, or p is not a prime. Primality is proved, not only probable:
         :func:`.is_fermat_prime`.
     """
 
@@ -99,7 +99,7 @@ class FermatField(FiniteFields):
         Raises
         ------
         ValueError
-            If there is none of this name; the message lists them.
+            If no field has this name; the message lists the names.
         """
         if name not in _NAMED:
             raise ValueError(f"name must be one of {', '.join(_NAMED)}, got {brief(name)}")
@@ -112,7 +112,7 @@ class FermatField(FiniteFields):
 
     @property
     def digits(self) -> int:
-        """How many digits an element has."""
+        """Number of digits of an element."""
         return self.constants.digits
 
     @cached_property
@@ -140,8 +140,8 @@ class FermatField(FiniteFields):
     def root_of_unity(self, length: SupportsIndex) -> int:
         """A primitive root of unity w of an order N that divides p - 1.
 
-        If ``2 * digits`` divides N, ``w**(N / (2 * digits))`` is the radix; if N, a power of two, divides it,
-        w is a power of the radix. The root of order N, if that is a power of two, is the square of that of
+        If ``2 * digits`` divides N, ``w**(N / (2 * digits))`` is the radix; if N, a power of two, divides ``2
+        * digits``, w is a power of the radix. If N is a power of two, its root is the square of the root of
         order 2N.
 
         Raises
@@ -172,12 +172,12 @@ class FermatField(FiniteFields):
             return int(root)
         power = gmpy2.powmod(root, order // (2 * k), p)
         exponent = next(j for j in range(1, 2 * k, 2) if gmpy2.powmod(power, j, p) == self.radix)
-        # Of the powers whose powers are the radix, the least that has the whole order.
+        # Of the candidates with a power that is the radix, the least of full order.
         exponent = next(j for j in count(exponent, 2 * k) if gcd(j, order) == 1)
         return int(gmpy2.powmod(root, exponent, p))
 
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
-        """The :meth:`root_of_unity` as a tuple of one, as :meth:`.PrimeFields.roots`."""
+        """The :meth:`root_of_unity` in a tuple of length 1, as :meth:`.PrimeFields.roots` gives it."""
         return (self.root_of_unity(length),)
 
     # ---- a number system ----------------------------------------------------------------------------------
@@ -194,11 +194,11 @@ class FermatField(FiniteFields):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """The integers that elements are read as: from 0 to p - 1."""
+        """Least and greatest integer that elements are read as: 0 and p - 1."""
         return 0, self.modulus - 1
 
     def encode(self, values: Any) -> NDArray[Any]:
-        """Digits (k, *shape) of any integers, as :func:`.ints_to_limbs` takes them."""
+        """Convert any integers that :func:`.ints_to_limbs` takes to digits (k, *shape)."""
         flat, shape = flat_values(values)
         signed = isinstance(flat, np.ndarray)  # of a machine type, of any size and sign
         if not isinstance(flat, np.ndarray):
@@ -214,7 +214,7 @@ class FermatField(FiniteFields):
         return words.reshape(self.rows, *shape)
 
     def decode(self, words: Any) -> NDArray[np.object_]:
-        """The integers from 0 to p - 1 of elements."""
+        """Convert elements to the integers from 0 to p - 1 that they stand for."""
         self.check_words(words)
         matrix = as_matrix(words)
         values = np.empty(matrix.shape[1], dtype=object)
@@ -224,7 +224,7 @@ class FermatField(FiniteFields):
         return values.reshape(words.shape[1:])
 
     def limbs_of(self, words: Any) -> Any:
-        """Limbs of these integers."""
+        """Limbs of the integers from 0 to p - 1 that elements stand for."""
         return kernels_of(words).fermat_to_limbs(words, self.constants)
 
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:  # noqa: ARG002  (any is in range)
@@ -232,7 +232,7 @@ class FermatField(FiniteFields):
         return kernels_of(limbs).limbs_to_fermat(limbs, bool(signed), self.constants)
 
     def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:
-        """Digits of elements uniform from 0 to p - 1."""
+        """Draw elements uniform from 0 to p - 1, as digits."""
         digits = np.empty((self.rows, math.prod(shape)), dtype=self.word_dtype)
         for start in range(0, digits.shape[1], _BATCH):
             count = min(_BATCH, digits.shape[1] - start)
@@ -245,19 +245,19 @@ class FermatField(FiniteFields):
         return self.encode([value % self.modulus]).reshape(-1, *(1,) * ndim)
 
     def check_digits(self, words: Array, locate: Locate = int) -> None:
-        """Check that each element (k, *shape) of NumPy or CuPy has the digits that this class says.
+        """Check that the digits of each element (k, *shape), of NumPy or CuPy, are canonical.
 
         Raises
         ------
         ValueError
-            If one has others; the message names the first, by what `locate` makes of its flat index.
+            If one has others; the message names the first, at what `locate` makes of its flat index.
         """
         if (index := self.first_invalid(words)) is not None:
             digits = as_matrix(words)[:, index].tolist()
             raise NumberError(f"the element at flat index {locate(index)} {self.fault_of(digits)}")
 
     def first_invalid(self, words: Array) -> int | None:
-        """Flat index of the first element (k, *shape) whose digits are not those of one; None if all are."""
+        """Flat index of the first element (k, *shape) with invalid digits, or None."""
         matrix = as_matrix(words)
         return kernels_of(matrix).fermat_first_invalid(matrix, self.constants)
 
@@ -271,7 +271,7 @@ class FermatField(FiniteFields):
         )
 
     def lacking(self, row: Row[..., Any]) -> Message:
-        """Text of an error for an operation that the table lacks; matrices of integers have other ranks."""
+        """Text of the error for an operation that the table lacks; integers are a way out only for `det`."""
         if row.kind != "arrays":
             return super().lacking(row)
         what = (
@@ -306,7 +306,7 @@ class FermatField(FiniteFields):
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> "FermatField":
-        """Return the field of a radix and so many digits, whose prime is proved."""
+        """Return the field with the stored radix and number of digits; its prime is proved."""
         return cls(read_hexadecimal(stored, "radix"), stored["digits"])
 
     def summary(self) -> dict[str, str]:

@@ -17,8 +17,7 @@ from rnsdask.fields.polynomial_values import derivatives
 from rnsdask.fields.polynomials import degrees_of, index_at, packed, stacks
 from rnsdask.fields.polynomials import divide_series as long_divided
 
-# Least numbers of coefficients of a divisor and of a quotient for which a division by convolutions is
-# quicker.
+# Fewest coefficients of a divisor and of a quotient for which division by convolutions is quicker.
 _LONG = {"cpu": 64, "cuda": 32}
 
 
@@ -39,7 +38,7 @@ def resultants(f: Array, g: Array, system: FermatField) -> Array:
 
 
 def common_divisors(f: Array, g: Array, system: FermatField) -> Array:
-    """Greatest common divisors (k, *batch, max(A, C)), monic; that of zeros is 0."""
+    """Monic greatest common divisors (k, *batch, max(A, C)); 0 for two zeros."""
     x, y, batch = stacks(f, g)
     found = np.zeros_like(x, shape=(*x.shape[:2], max(x.shape[-1], y.shape[-1])), order="C")
     for pairs in _sequences(x, y, system, wants_zero=True):
@@ -50,12 +49,12 @@ def common_divisors(f: Array, g: Array, system: FermatField) -> Array:
 
 
 def discriminants(f: Array, system: FermatField) -> Array:
-    """Discriminants (k, *batch), 0 of constants: R(f, f') (-1)^(m (m - 1) / 2) / c of the degree m."""
+    """Discriminants (k, *batch) of degree m: R(f, f') (-1)^(m (m - 1) / 2) / c; 0 for constants."""
     x = f.reshape(len(f), -1, f.shape[-1])
     degrees = np.maximum(_degrees(x), 0)
     if x.shape[-1] == 1 or not x.shape[1]:
         return np.zeros_like(f[..., 0])
-    # Degrees are far below p, so that none is 0 in the field.
+    # Degrees are far below p, so they are not 0 in the field.
     found = resultants(x, derivatives(x, system), system)
     leading = np.take_along_axis(x, np.asarray(degrees[None, :, None].astype(np.int64), like=x), axis=-1)
     one = np.asarray(system.column(1, 2), like=x)
@@ -110,10 +109,10 @@ def _negated(words: Array, field: FermatField) -> Array:
 
 
 class _Pairs:
-    """Pairs (k, B, m + 1) and (k, B, n + 1) of formal degrees m >= n >= 0 each.
+    """Pairs of polynomials (k, B, m + 1) and (k, B, n + 1) with formal degrees m >= n >= 0.
 
-    `where` are their places in the batch, on the host. Numerator and denominator, (k, B), are of the
-    resultants, at the end, but for the sign; then f is the greatest common divisor, of degree m.
+    `where` are their places in the batch, on the host. At the end, numerator and denominator, (k, B), give
+    the resultants up to sign, and f is the greatest common divisor, of degree m.
     """
 
     def __init__(self, f: Array, g: Array, where: NDArray[np.int64], field: FermatField) -> None:
@@ -124,7 +123,7 @@ class _Pairs:
         self.numerator = self.denominator = self._weight = one
 
     def part(self, mask: NDArray[np.bool_]) -> "_Pairs":
-        """Some of them, chosen by (B,)."""
+        """Select the pairs that a mask (B,) marks."""
         chosen = np.asarray(mask.nonzero()[0], like=self.f)
         part = _Pairs(self.f[:, chosen], self.g[:, chosen], self.where[mask], self._field)
         part.negative = self.negative
@@ -139,7 +138,7 @@ class _Pairs:
         return found
 
     def step(self, nonzero: bool) -> None:
-        """The next one, where all leading coefficients of g are 0, or none is."""
+        """Take the next step, where the leading coefficients of g are all nonzero, or all 0."""
         if self.n == 0:
             self._finish(nonzero)
             return
@@ -163,7 +162,7 @@ class _Pairs:
         self.is_done = True
 
     def _divide(self) -> None:
-        """Make f and g what is g and what is left of f, whose formal degree is n - 1."""
+        """Replace (f, g) by g and the remainder of f, of formal degree n - 1."""
         m, n = self.m, self.n
         f, g, top = self.f, self.g, self.g[..., n:]
         d = m - n + 1
@@ -197,7 +196,7 @@ class _Pairs:
 
 
 def _sequences(x: Array, y: Array, field: FermatField, wants_zero: bool = False) -> Iterator[_Pairs]:
-    """All pairs of (k, B, A) and (k, B, C), at their ends; if wanted, those with a polynomial 0 too."""
+    """Run pairs of (k, B, A) and (k, B, C) to their ends; with `wants_zero`, pairs with a 0 too."""
     degrees = np.stack([_degrees(x), _degrees(y)])
     todo = []
     for first, second in sorted({*zip(*degrees.tolist(), strict=True)}):

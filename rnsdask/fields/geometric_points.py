@@ -1,8 +1,8 @@
-"""Values and interpolation of polynomials modulo primes at points of their own choice. No Dask in here.
+"""Evaluation and interpolation of polynomials modulo primes at points chosen here. No Dask in here.
 
 The points are w^t q^i, with w a root of unity of order T and q an integer for each prime; few are w^t alone.
-Coefficients s + T u are those of a polynomial in x^T, for each s, whose values at q^(T i) go through
-transforms of length T.
+For each s, the coefficients s + T u form a polynomial in x^T; its values at q^(T i) go through transforms of
+length T.
 """
 
 import numpy as np
@@ -14,28 +14,28 @@ from rnsdask.rns import lift
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
-# T is at most the first number, and the count over the second: tables and interpolation take longer on a GPU
-# the more parts there are, and all else the more points.
+# Greatest T, and least quotient of the count and T: on a GPU, tables and interpolation take longer with more
+# parts, all else with more points.
 SHAPES = {"cpu": (64, 8), "cuda": (512, 4)}
 
-# What divides p - 1 of each prime: transforms of this length are convolutions of up to half as many parts.
+# Divisor of p - 1 for each prime: transforms of this length serve convolutions of up to half as many parts.
 _STEP = 512
 
 
 def primes(start: int, count: int) -> ModuliSet:
-    """So many primes below 2**31 that have these points, after the first `start`, the greatest first."""
+    """Take `count` primes below 2**31 that have these points, after the first `start`, the greatest first."""
     return lift.primes(start, count, step=_STEP)
 
 
 def count_beyond(limit: int) -> int:
-    """How many of these primes have a product above a limit."""
+    """Number of these primes that gives a product above a limit."""
     return lift.count_beyond(limit, step=_STEP)
 
 
 class GeometricPoints:
-    """At least `count` points modulo each of n of these primes, and their tables, on an array's processor.
+    """At least `count` points modulo each of n such primes, and their tables, on an array's processor.
 
-    Then `count` is how many there are: T times the parts.
+    The attribute `count` is their actual number: T times the parts.
     """
 
     def __init__(self, moduli: ModuliSet, count: int, like: Array) -> None:
@@ -95,7 +95,7 @@ def _difference(moduli: ModuliSet, x: Array, y: Array) -> Array:
 
 
 def _running_products(x: Array, moduli: ModuliSet) -> Array:
-    """Products of all up to each along the last axis."""
+    """Cumulative products along the last axis."""
     step = 1
     while step < x.shape[-1]:
         x = np.concatenate([x[:, :step], _product(moduli, x[:, step:], x[:, :-step])], axis=-1)
@@ -108,7 +108,7 @@ def _after_one(x: Array) -> Array:
 
 
 def _powers_of(bases: Array, count: int, moduli: ModuliSet) -> Array:
-    """Powers (n, count, P) of (n, P), from that by 0 on."""
+    """Powers 0 to `count` - 1 of bases (n, P): (n, count, P)."""
     table = np.ones_like(bases, shape=(len(bases), 1, bases.shape[1]), order="C")
     power = bases[:, None]
     while (known := table.shape[1]) < count:
@@ -118,9 +118,9 @@ def _powers_of(bases: Array, count: int, moduli: ModuliSet) -> Array:
 
 
 def _progression_of(moduli: ModuliSet, count: int, roots: int, like: Array) -> tuple[Array, "_Progression"]:
-    """The least q from 2 on for each prime, (n, 1), and the progression of q^T.
+    """Find the least q >= 2 for each prime, (n, 1), and make the progression of q^T.
 
-    T = `roots`, and the powers of q^T by 1 to `count` are not 1. Tables are so small that a CPU makes them.
+    T = `roots`, and the powers 1 to `count` of q^T are not 1. The small tables are made on the CPU.
     """
     found = [2] * len(moduli)
     while True:
@@ -137,10 +137,10 @@ def _progression_of(moduli: ModuliSet, count: int, roots: int, like: Array) -> t
 
 
 class _Progression:
-    """The points q^i for i < N, and what interpolation takes.
+    """The points q^i for i < N, and the tables of interpolation.
 
-    With C(i) = i (i - 1) / 2 it is two convolutions, for i j = C(i + j) - C(i) - C(j) (L. Bluestein, 1970;
-    A. Bostan and E. Schost, "Polynomial evaluation and interpolation on special sets of points", J.
+    With C(i) = i (i - 1) / 2 it is two convolutions, because i j = C(i + j) - C(i) - C(j) (L. Bluestein,
+    1970; A. Bostan and E. Schost, "Polynomial evaluation and interpolation on special sets of points", J.
     Complexity 21, 2005).
 
     Attributes
@@ -149,9 +149,9 @@ class _Progression:
     """
 
     def __init__(self, moduli: ModuliSet, points: Array, factorials: Array, like: Array) -> None:
-        """`points` (n, N + 1) are one more, and `factorials` the products of q^k - 1 for k up to i."""
+        """`points` (n, N + 1) have one more point, `factorials` are the products of q^k - 1 for k up to i."""
         self._moduli, self._count = moduli, factorials.shape[-1] - 1
-        # q to the powers C(i), for i up to N, and 1 / q for i below 2 N.
+        # q^C(i) for i up to N, and q^-C(i) for i below 2 N.
         ahead = _running_products(_after_one(points[:, :-1]), moduli)
         inverse_ratios = arithmetic.inverse(points[:, 1:2], moduli)
         steps = _powers_of(inverse_ratios, 2 * self._count - 1, moduli)[..., 0]
@@ -172,9 +172,9 @@ class _Progression:
     def interpolate(self, values: Array) -> Array:
         """Coefficients (n, *batch, N) of the polynomials with values (n, *batch, N) at the points.
 
-        The polynomial is M times the sum of all c_i / (x - x_i), with M the product of all x - x_i, and c_i
-        the value over M'(x_i). Coefficient k of that power series is minus the sum of the c_i x_i^(-k-1): a
-        polynomial's value at a point of the progression of 1 / q.
+        The polynomial is M times the sum of all c_i / (x - x_i), where M is the product of all x - x_i and
+        c_i the value divided by M'(x_i). Coefficient k of that sum as a power series is minus the sum of the
+        c_i x_i^(-k-1): the value of a polynomial at a point of the progression of 1 / q.
         """
         count = self._count
         terms = _product(self._moduli, values, self._weights[:, None, None])[..., ::-1]
@@ -183,7 +183,7 @@ class _Progression:
         return convolution.convolve(self._master[:, None, None], series, self._moduli, 0, count)
 
     def _signed(self, x: Array, start: int) -> Array:
-        """Every other element from `start` on negative."""
+        """Negate every other element from `start` on."""
         result = x.copy()
         result[:, start::2] = _difference(self._moduli, np.zeros_like(x[:, start::2]), x[:, start::2])
         return result

@@ -2,7 +2,7 @@
 
 A chunk is residues (n, *batch, coefficients) of an RNS, ascending. Each result is bounded
 (docs/exact-polynomials.md), computed modulo primes with a product beyond that, and lifted
-(:mod:`rnsdask.rns.lift`). Results are Python ints (1, *batch, length); of rationals the numerators and last
+(:mod:`rnsdask.rns.lift`). Results are Python ints (1, *batch, length); rationals are numerators, and last
 their least positive common denominator.
 """
 
@@ -29,17 +29,17 @@ from rnsdask.rns.system import MOST_BITS, RNS
 
 Ints = NDArray[np.object_]
 Image = Callable[..., Array]
-"""Words of results from words of operands, modulo the primes of the fields that come last."""
+"""Function from words of operands, and last the fields whose primes they are modulo, to words of results."""
 
 
 # ---- power series -----------------------------------------------------------------------------------------
 
 
 def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
-    """Inverses of series with the constant term 1 or -1.
+    """Invert series with the constant term 1 or -1.
 
-    With coefficients up to A those of an inverse are at most those of ``(1 - x) / (1 - (1 + A) x)``.
-    NumberError if a constant term is another one; it names the value and the index. Or if results may be too
+    If coefficients are at most A, the coefficients of the inverse are at most those of ``(1 - x) / (1 - (1 +
+    A) x)``. NumberError for another constant term, naming the value and the index, or if results may be too
     long.
     """
     _check_constants("inverse_series", (1, -1), f, system, place)
@@ -53,7 +53,7 @@ def inverses(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
 
 
 def logarithms(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
-    """Logarithms of series with the constant term 1: rationals, where k times coefficient k is an integer."""
+    """Logarithms of series with the constant term 1: rationals, k times whose coefficient k is an integer."""
     _check_constants("log_series", (1,), f, system, place)
     f = f[..., :count]
     bound = count * _checked_power("log_series", 1 + _magnitude(f, system), count)
@@ -70,12 +70,12 @@ def logarithms(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
 def exponentials(f: Array, *, system: RNS, count: int, place: Place) -> Ints:
     """Exponentials of series with the constant term 0: rationals, whose denominator divides (count - 1)!.
 
-    With coefficients up to A those of an exponential are at most those of the exponential of A x / (1 - x),
-    which never decrease if A is at least 1.
+    If coefficients are at most A, the coefficients of the exponential are at most those of the exponential of
+    A x / (1 - x), which never decrease if A is at least 1.
     """
     _check_constants("exp_series", (0,), f, system, place)
     f, last = f[..., :count], count - 1
-    _checked_power("exp_series", count, last)  # above the factorial
+    _checked_power("exp_series", count, last)  # greater than the factorial
     magnitude, scale = _magnitude(f, system), math.factorial(last)
     terms = (
         math.comb(last - 1, j - 1) * magnitude**j * (scale // math.factorial(j)) for j in range(1, count)
@@ -101,7 +101,7 @@ def compositions(f: Array, g: Array, system: RNS, count: int) -> Ints:
 
 
 def powers(f: Array, system: RNS, exponent: int, count: int) -> Ints:
-    """Powers modulo x**count."""
+    """Powers of polynomials modulo x**count."""
 
     def image(x: Array, fields: PrimeFields) -> Array:
         return power_series.powers(x, exponent, count, fields)
@@ -112,9 +112,10 @@ def powers(f: Array, system: RNS, exponent: int, count: int) -> Ints:
 
 
 def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) -> Ints:
-    """Powers modulo polynomials whose leading coefficients are 1 or -1.
+    """Powers of f modulo polynomials g whose leading coefficients are 1 or -1.
 
-    Each step of a division by g, with coefficients up to C, leaves at most 1 + C times the coefficients.
+    If coefficients of g are at most C, each step of a division by g grows coefficients at most by the factor
+    1 + C.
     """
     least = _check_monic("power_mod", g, system, place)
 
@@ -131,9 +132,10 @@ def powers_modulo(f: Array, g: Array, system: RNS, exponent: int, place: Place) 
 
 
 def divided(f: Array, g: Array, system: RNS, place: Place) -> Ints:
-    """Quotients, and after them remainders, by polynomials whose leading coefficients are 1 or -1.
+    """Divide by polynomials whose leading coefficients are 1 or -1: quotients, then remainders.
 
-    ZeroDivisionError or NumberError if a divisor is 0, or has another one; they name its index.
+    ZeroDivisionError if a divisor is 0, NumberError if it has another leading coefficient; they name its
+    index.
     """
     least = _check_monic("divmod", g, system, place)
 
@@ -153,7 +155,7 @@ def values_at(f: Array, points: Array, system: RNS) -> Ints:
 
 
 def interpolated(points: Array, values: Array, system: RNS, place: Place) -> Ints:
-    """Polynomials with values at points: rationals.
+    """Interpolate polynomials from values at points; their coefficients are rationals.
 
     J. Lagrange's formula: with M the product of all x - x_i and D the least common multiple of all M'(x_i), D
     times the polynomial is the sum of ``v_i D / M'(x_i) M / (x - x_i)``, whose coefficients are integers.
@@ -188,7 +190,7 @@ def _check_different(points: list[int], row: int, batch: tuple[int, ...], place:
 
 
 def _common_slope(points: list[int]) -> int:
-    """The least common multiple of the products of all differences of a point and the others."""
+    """Least common multiple, over all points, of the product of differences from the other points."""
     common = gmpy2.mpz(1)
     for i, x in enumerate(points):
         common = gmpy2.lcm(
@@ -201,12 +203,12 @@ def _common_slope(points: list[int]) -> int:
 
 
 def common_divisors(f: Array, g: Array, system: RNS) -> Ints:
-    """Greatest common divisors over the integers, with a leading coefficient above 0; that of zeros is 0.
+    """Greatest common divisors over the integers, with a positive leading coefficient; 0 for two zeros.
 
-    A prime that does not divide b, the greatest common divisor of the leading coefficients, gives a divisor
-    of too high a degree only if it divides a subresultant, which is at most Sylvester's bound. So of primes
-    with a product beyond b, this bound and twice M. Mignotte's bound (1974) of a factor's coefficients, those
-    that agree in the least degree have a product beyond the last.
+    Let b be the greatest common divisor of the leading coefficients. A prime that does not divide b gives a
+    divisor of too high a degree only if it divides a subresultant, which is at most Sylvester's bound. Primes
+    are taken until their product exceeds the product of b, this bound, and twice M. Mignotte's bound (1974)
+    of a factor's coefficients; then the primes of least degree have a product beyond the last.
     """
     x, y, batch = polynomials.stacks(f, g)
     length = max(f.shape[-1], g.shape[-1])
@@ -231,7 +233,7 @@ def common_divisors(f: Array, g: Array, system: RNS) -> Ints:
 
 
 def _common_divisor(pair: Any, images: Any, degrees: Any, moduli: list[int]) -> list[int]:
-    """The greatest common divisor of a pair of lists, from monic ones modulo primes."""
+    """Greatest common divisor of a pair of coefficient lists, from monic divisors modulo primes."""
     content = math.gcd(*pair[0], *pair[1])
     if content == 0:
         return [0] * images.shape[-1]
@@ -248,7 +250,7 @@ def _common_divisor(pair: Any, images: Any, degrees: Any, moduli: list[int]) -> 
     return [value // own * content for value in values]
 
 
-# ---- what all need ----------------------------------------------------------------------------------------
+# ---- shared helpers ----------------------------------------------------------------------------------------
 
 
 def lifted(
@@ -286,12 +288,12 @@ def _without_divisors(part: ModuliSet, number: int) -> ModuliSet:
 
 
 def _magnitude(words: Array, system: RNS) -> int:
-    """An upper bound of magnitudes in a chunk, which may be empty."""
+    """Upper bound of the magnitudes in a chunk, which may be empty."""
     return magnitude_of(words, system) if words.size else 0
 
 
 def _checked_power(name: str, base: int, exponent: int) -> int:
-    """A power that bounds results, or NumberError if it is longer than any number of an array."""
+    """Return a power that bounds results; NumberError if it is longer than any number of an array."""
     if exponent * (base.bit_length() - 1) > MOST_BITS:
         raise NumberError(
             f"{name}: by their bound, results may have more than {MOST_BITS} bits; over rd.PrimeFields they "
@@ -307,7 +309,7 @@ def _times(words: Array, value: int, fields: PrimeFields) -> Array:
 
 
 def _in_lowest_terms(numerators: Ints, denominators: Any) -> Ints:
-    """Numerators (1, *batch, length) over positive denominators, of which each becomes the last of a row."""
+    """Reduce numerators (1, *batch, length) over denominators to lowest terms; these end the rows."""
     below = np.broadcast_to(np.asarray(denominators, dtype=object), (*numerators.shape[:-1], 1))
     packed = np.concatenate([numerators, below], axis=-1)
     for index in np.ndindex(packed.shape[:-1]):

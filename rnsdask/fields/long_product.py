@@ -34,17 +34,17 @@ LEAST_SQUARE_BITS = 2**22
 LEAST_QUOTIENT_BITS = 2**19
 """Bits of a divisor and of a quotient from which products are quicker than GMP's division."""
 
-# Bits beyond those of a result that the numbers of its division keep.
+# Bits that the numbers of a division keep in addition to the bits of the result.
 _SPARE_BITS = 64
 
 MOST_LIMBS = 2**26 - 16
-"""Limbs of the longest product by transforms: there are primes below 2**31 for 2**23 digits of 8 limbs."""
+"""Limbs of the longest product by transforms: the primes below 2**31 suffice for 2**23 digits of 8 limbs."""
 
-# A coefficient is a digit of so many limbs, or up to twice as many. With more it takes fewer primes for each
-# bit, but the Chinese remainder theorem takes longer.
+# Fewest limbs of a digit, which is a coefficient; it has at most twice as many. Longer digits take fewer
+# primes for each bit, but a longer Chinese remaindering.
 _FEWEST_LIMBS = 4
 
-# Bits of a product from which threads are worth their start.
+# Bits of a product from which starting threads pays off.
 PARALLEL_BITS = 2**22
 
 # Digits that a thread converts at a time.
@@ -80,11 +80,11 @@ def long_multiply(a: SupportsIndex, b: SupportsIndex) -> int | gmpy2.mpz:
 
     Notes
     -----
-    Beside operands and product, it takes some 4 times the memory of the product: 1 GB for one of 2**31 bits.
-    Where that would be longer, one operand is cut in half.
+    In addition to operands and product, it takes some 4 times the memory of the product: 1 GB for 2**31 bits.
+    For longer products, one operand is cut in half.
 
-    J. Pollard, "The fast Fourier transform in a finite field", Mathematics of Computation 25 (1971),
-    multiplies integers so.
+    The method is that of J. Pollard, "The fast Fourier transform in a finite field", Mathematics of
+    Computation 25 (1971).
     """
     x, y = _as_mpz(a, "a"), _as_mpz(b, "b")
     product = _product(abs(x), abs(y))
@@ -94,14 +94,14 @@ def long_multiply(a: SupportsIndex, b: SupportsIndex) -> int | gmpy2.mpz:
 
 
 def long_floor_divide(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
-    """Floor of x / y, of x at least 0 and y above 0, by an approximate reciprocal where that is quicker."""
+    """Floor of x / y for x >= 0 and y > 0, by an approximate reciprocal where that is quicker."""
     length = y.bit_length()
     bits = x.bit_length() - length + 1
     if min(bits, length) < LEAST_QUOTIENT_BITS:
         return x // y
     cut = max(0, length - _SPARE_BITS)
     quotient = long_multiply(x >> cut, _reciprocal(y, bits)) >> length + bits - cut
-    # What the reciprocal lacks is a few units, which division by the exact rest corrects.
+    # The quotient is a few units too small; the exact remainder corrects it.
     return quotient + (x - long_multiply(quotient, y)) // y
 
 
@@ -123,7 +123,7 @@ def _as_mpz(value: Any, name: str) -> gmpy2.mpz:
 
 
 def _product(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
-    """The product of integers that are not negative."""
+    """Product of nonnegative integers."""
     if x.bit_length() < y.bit_length():
         x, y = y, x
     least = LEAST_SQUARE_BITS if x == y else LEAST_PRODUCT_BITS
@@ -137,7 +137,7 @@ def _product(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
 
 
 def multiply_by_transforms(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
-    """Multiply integers that are not negative, of at most `MOST_LIMBS` limbs together."""
+    """Multiply nonnegative integers, of at most `MOST_LIMBS` limbs together."""
     a = _limbs(x)
     product = multiply_limbs(a, a if x == y else _limbs(y))
     return gmpy2.mpz.from_bytes(product.astype("<u4", copy=False).tobytes(), "little")
@@ -156,10 +156,9 @@ def _limbs(x: gmpy2.mpz) -> Words:
 def multiply_limbs(x: Words, y: Words, *, cyclic: bool = False) -> Words:
     """Multiply two integers by transforms, of no more than ``MOST_LIMBS`` limbs together.
 
-    For a square both are one array. The result has as many limbs as both have together. With `cyclic` limbs
-    are asked from place ``len(y)`` to place ``len(x)`` alone, where `x` has twice as many as `y` or more, and
-    the result has as many as `x`. They come from a shorter product, may be too great by one unit of place
-    ``len(y)``, and the limbs below are wrong.
+    For a square, both are the same array. The result has ``len(x) + len(y)`` limbs. With `cyclic`, `x` has at
+    least twice as many limbs as `y`, the result has ``len(x)``, and only its limbs from place ``len(y)`` on
+    are valid. They come from a shorter product, and may be too great by one unit of place ``len(y)``.
     """
     lengths = (len(x),) if cyclic else (len(x), len(y))
     threads, plan = _threads(), plan_for(*lengths)
@@ -171,7 +170,7 @@ def multiply_limbs(x: Words, y: Words, *, cyclic: bool = False) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """How polynomials are multiplied: N, the limbs of a digit, constants for all primes and for each."""
+    """Parameters of a product of polynomials: N, the limbs of a digit, constants for all primes and each."""
 
     length: int
     limb_count: int
@@ -198,8 +197,8 @@ def _plan(length: int, limb_count: int) -> _Plan:
 
 
 def plan_for(*limbs: int) -> _Plan:
-    """The plan for operands of so many limbs."""
-    length = 1 << max(3, (sum(limbs) // _FEWEST_LIMBS).bit_length() - 1)  # at least a digit of each
+    """Plan for operands of these numbers of limbs."""
+    length = 1 << max(3, (sum(limbs) // _FEWEST_LIMBS).bit_length() - 1)  # at least one digit of each
     limb_count = -(-sum(limbs) // length)
     while sum(-(-count // limb_count) for count in limbs) > length:
         limb_count += 1
@@ -214,7 +213,7 @@ def _coefficients(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
     """The product's coefficients modulo each prime."""
     operands = [_digits(limbs, plan.limb_count) for limbs in ((x,) if x is y else (x, y))]
     counts = [len(digits) for digits in operands]
-    # The operands' digits side by side, and then the coefficients in their place.
+    # The operands' digits side by side; the coefficients replace them.
     residues = np.empty((len(plan.moduli), max(plan.length, sum(counts))), dtype=np.uint32)
     start = 0
     for digits in operands:
@@ -226,9 +225,9 @@ def _coefficients(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
 
 
 def _joined(residues: Words, plan: _Plan, each: Map) -> Words:
-    """The limbs of the sum of coefficients."""
+    """Limbs of the sum of the coefficients at their places."""
     coefficients = residues.shape[1]
-    # The last coefficient has as many places as there are, and a carry may follow.
+    # The last coefficient extends beyond its own place, and a carry may follow.
     result = np.zeros((coefficients - 1) * plan.limb_count + plan.to_limbs.limb_count + 1, dtype=np.uint32)
     for start, end in list(each(partial(_join, residues, plan, result), range(0, coefficients, BLOCK))):
         cpu.overlap_add(end[np.newaxis], 1, result[start:])
@@ -236,7 +235,7 @@ def _joined(residues: Words, plan: _Plan, each: Map) -> Words:
 
 
 def _threads() -> int:
-    """How many processors this process may use."""
+    """Number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -257,7 +256,7 @@ def _convert(digits: Words, plan: _Plan, residues: Words, start: int) -> None:
 
 
 def _multiply_row(residues: Words, plan: _Plan, counts: list[int], i: int) -> None:
-    """Put the product's coefficients modulo prime i in the place of the operands' digits."""
+    """Replace the operands' digits by the product's coefficients modulo prime i."""
     row = residues[i : i + 1]
     operands, start = [], 0
     for count in counts:
@@ -269,9 +268,9 @@ def _multiply_row(residues: Words, plan: _Plan, counts: list[int], i: int) -> No
 
 
 def _join(residues: Words, plan: _Plan, result: Words, start: int) -> tuple[int, Words]:
-    """Write the sum of a block of coefficients, but what reaches into the next block's places.
+    """Write the sum of a block of coefficients, except what reaches into the next block's places.
 
-    Return where that is to be added, and its limbs.
+    Return the place where that is to be added, and its limbs.
     """
     limbs = cpu.residues_to_limbs(residues[:, start : start + BLOCK], plan.to_limbs)
     total = np.zeros((len(limbs) - 1) * plan.limb_count + limbs.shape[1] + 1, dtype=np.uint32)

@@ -29,9 +29,9 @@ def solutions(
 ) -> Ints:
     """Solutions (1, *batch, N, K) of chunks [A b] modulo the product of coprime factors, from 0 on.
 
-    With `of_identity` the chunks are A alone, and b is 1. Modulo primes of a word kernels eliminate, modulo
-    other factors Python does; the Chinese remainder theorem joins what they find. LinAlgError if a
-    determinant has a common factor with the modulus; it names both and the matrix' index.
+    With `of_identity` the chunks are A alone, and b is 1. Kernels eliminate modulo primes of a word, Python
+    modulo other factors; the Chinese remainder theorem joins the results. LinAlgError if a determinant has a
+    common factor with the modulus; it names both and the matrix' index.
     """
     *batch, rows, width = words.shape[1:]
     columns = rows if of_identity else width - rows
@@ -66,8 +66,9 @@ def solutions(
 def _solved(matrix: Ints, modulus: gmpy2.mpz) -> tuple[Ints, gmpy2.mpz]:
     """Solution (N, K) of one [A b], and the greatest common divisor of A's determinant and the modulus.
 
-    Where that is not 1, the solution means nothing. A column without an invertible element gets one, if any
-    sum of its multiples is such, by rows of determinant 1 that make Euclid's algorithm of its elements.
+    Unless that is 1, the solution is undefined. A column without an invertible element gets one, if any
+    combination of its elements is invertible, by row operations of determinant 1 that follow Euclid's
+    algorithm.
     """
     length = len(matrix)
     rows, determinant = matrix % modulus, gmpy2.mpz(1)
@@ -88,7 +89,7 @@ def _solved(matrix: Ints, modulus: gmpy2.mpz) -> tuple[Ints, gmpy2.mpz]:
 
 
 def _join_rows(rows: Ints, k: int, modulus: gmpy2.mpz) -> None:
-    """Bring the greatest common divisor of a column to row k, and 0 below it, by rows of determinant 1."""
+    """Bring a column's greatest common divisor to row k, and 0 below, by row operations of determinant 1."""
     for i in range(k + 1, len(rows)):
         if rows[i, k]:
             a, b = rows[k, k], rows[i, k]

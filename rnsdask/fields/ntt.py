@@ -4,8 +4,8 @@ A transform of length N = K C is one of a matrix of K rows and C columns (D. Bai
 hierarchical memory", 1990): of ``x_i`` with i = r C + k, the columns' transforms over r, times ``w**(k j)``
 at value j of column k, then the rows' over k, whose value m in row j is ``X_(j + K m)``.
 
-A chunk holds K parts of W = C / K elements, each for another chunk of the next step: (n, *batch, 1, C). A
-step is given what each chunk of the one before has for it as (n, *batch, W, K).
+A chunk (n, *batch, 1, C) holds K parts of W = C / K elements, each for a different chunk of the next step. A
+step takes the parts from all chunks of the previous step as (n, *batch, W, K).
 """
 
 import math
@@ -24,7 +24,7 @@ from rnsdask.fields.system import FiniteFields
 from rnsdask.rns import arithmetic
 from rnsdask.rns.system import RNS
 
-# Words that are multiplied at a time: they and their factors stay in a processor's cache.
+# Words that are multiplied at a time: with their factors they stay in a processor's cache.
 _WORDS_AT_A_TIME = 2**18
 
 
@@ -36,15 +36,15 @@ class Factors(Protocol):
         """The words of ``a**i * c**(i r)`` for i from 0 to S - 1: (n, S, R)."""
 
     def at_row(self, i: int, /) -> NDArray[Any]:
-        """The factors of row i, (n, R); those of row i + k are these by row k of `table`."""
+        """Factors (n, R) of row i; times row k of `table` they are the factors of row i + k."""
 
 
 def multiplied(
     words: Array, factors: Factors, first: int, multiply: Callable[[Array, Array], Array]
 ) -> Array:
-    """Contiguous matrices (n, B, rows, columns) by factors, of which their first row takes row `first`.
+    """Multiply contiguous matrices (n, B, rows, columns) by the factors from row `first` on.
 
-    `multiply` gives the product of elements (n, *shape) that broadcast, of which those of one element may be
+    `multiply` returns the product of elements (n, *shape) that broadcast; an operand of one element may be
     NumPy's.
     """
     n, batch, rows, columns = words.shape
@@ -54,10 +54,10 @@ def multiplied(
     for row in range(0, rows, table.shape[1]):
         count = min(table.shape[1], rows - row)
         start = factors.at_row(first + row)[:, None]
-        if columns > 1:  # else one element, which kernels take from the host
+        if columns > 1:  # otherwise one element, which kernels take from the host
             start = np.asarray(start, like=words)
         block = multiply(table[:, :count], start)
-        # Whole matrices lie one after the other, parts of several do not.
+        # Whole matrices are consecutive in memory; parts of several are not.
         together = max(1, _WORDS_AT_A_TIME // (n * count * columns)) if count == rows else 1
         copies = np.broadcast_to(block[:, None], (n, min(together, batch), count, columns)).reshape(n, -1)
         for i in range(0, batch, together):
@@ -71,11 +71,11 @@ def multiplied(
 def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyclic: bool = False) -> Array:
     """Transforms of a chunk (n, *shape) along an axis of the numbers, or inverse ones, modulo primes p.
 
-    The length N of the axis is a power of two that divides each p - 1, and if they are negacyclic so does 2N:
-    then element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform, where
+    The length N of the axis is a power of two that divides each p - 1. For negacyclic transforms 2N divides
+    it too: element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform, where
     psi is the root of order 2N.
     """
-    is_last = axis + 2 == words.ndim  # then moving it takes longer than few short transforms
+    is_last = axis + 2 == words.ndim  # moving it would take longer than a few short transforms
     last = contiguous(words if is_last else np.moveaxis(words, axis + 1, -1))
     if negacyclic and not inverse:
         last = twisted(last, moduli, inverse)
@@ -89,12 +89,12 @@ def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyc
 
 
 def contiguous(words: Array) -> Array:
-    """Copy an array to C order, on either processor, unless it is in that order."""
+    """Copy an array of either processor to C order, unless it has that order."""
     return words if words.flags.c_contiguous else words.copy(order="C")
 
 
 def twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:
-    """Elements along the last axis, of a length N, times the powers of psi of order 2N, or of its inverse."""
+    """Multiply elements along the last axis, of length N, by powers of psi, of order 2N, or its inverse."""
     length = words.shape[-1]
     lines = words.reshape(len(moduli), -1, length, 1)
     factors = twist_factors(moduli, length, inverse)
@@ -104,9 +104,9 @@ def twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:
 def twiddled(
     words: Array, moduli: ModuliSet, length: int, first: int, inverse: bool, negacyclic: bool
 ) -> Array:
-    """Matrices (n, B, rows, columns) by the :func:`.twiddle_factors` of transforms of a length.
+    """Multiply matrices (n, B, rows, columns) by the :func:`.twiddle_factors` of transforms of a length.
 
-    Those of their first row are of row `first`.
+    Their first row takes the factors of row `first`.
     """
     factors = twiddle_factors(moduli, length, words.shape[3], inverse, negacyclic)
     return multiplied(words, factors, first, _product(moduli))
@@ -120,13 +120,13 @@ def _product(moduli: ModuliSet) -> Callable[[Array, Array], Array]:
 
 
 def interleaved(numbers: Array) -> Array:
-    """Words (*shape, k), those of a number side by side, as (k, *shape), those of a row side by side."""
+    """Bring words from (*shape, k), contiguous by number, to (k, *shape), contiguous by row."""
     *shape, rows = numbers.shape
     return _transposed(numbers.reshape(math.prod(shape), rows)).reshape(rows, *shape)
 
 
 def separated(words: Array) -> Array:
-    """Words (k, *shape) as (*shape, k): the inverse of :func:`interleaved`."""
+    """Bring words from (k, *shape) to (*shape, k): the inverse of :func:`interleaved`."""
     rows, *shape = words.shape
     return _transposed(words.reshape(rows, math.prod(shape))).reshape(*shape, rows)
 
@@ -143,7 +143,7 @@ def _transposed(matrix: Array) -> Array:
 class FourStep:
     """A transform of length N = K C in K chunks of C elements, powers of two; K divides C.
 
-    The fields have roots of unity of order N, and if it is negacyclic 2N.
+    The fields have roots of unity of order N, or 2N for a negacyclic transform.
     """
 
     system: FiniteFields
@@ -163,9 +163,9 @@ class FourStep:
         return self.chunk // self.parts
 
     def columns(self, words: Array, index: int) -> Array:
-        """Transforms of the columns in part `index` of the matrix's rows, times their twiddle factors."""
+        """Transform the columns in part `index` of the matrix' rows, and multiply by twiddle factors."""
         matrices = contiguous(words).reshape(len(words), -1, self.part, self.parts)
-        # psi**C is a root of order 2K, so that the columns of a negacyclic transform are negacyclic.
+        # psi**C is a root of order 2K, so the columns of a negacyclic transform are negacyclic.
         found = self._transformed(matrices, 2, self.negacyclic and not self.inverse)
         first = index * self.part
         how: dict[str, Any] = {"inverse": self.inverse, "negacyclic": self.negacyclic}
@@ -173,7 +173,7 @@ class FourStep:
         return self._chunk(twiddled.swapaxes(2, 3), words)
 
     def rows(self, words: Array) -> Array:
-        """Transforms of rows."""
+        """Transform the rows."""
         lines = self._chunk(words.swapaxes(-1, -2), words)
         return self._transformed(lines, lines.ndim - 2, self.negacyclic and self.inverse)
 
@@ -183,7 +183,7 @@ class FourStep:
         )
 
     def ordered(self, words: Array) -> Array:
-        """Values of all rows in the order of the transform."""
+        """Bring the values of all rows to the order of the transform."""
         return self._chunk(words, words)
 
     def _chunk(self, elements: Array, words: Array) -> Array:

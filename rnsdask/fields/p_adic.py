@@ -1,9 +1,9 @@
 """Solutions and determinants of one integer matrix, exact, by p-adic lifting. No Dask in here.
 
-J. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40 (1982). Here
-the base is a product P of primes, modulo each of which the matrix is inverted, and residuals are numbers of a
-residue number system, as of Z. Chen and A. Storjohann, "A BLAS based C library for exact linear algebra on
-integer matrices" (ISSAC 2005). Bounds and proofs: docs/exact-linalg.md.
+J. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40 (1982). The
+base is a product P of primes, and the matrix is inverted modulo each; residuals are numbers of a residue
+number system, as in Z. Chen and A. Storjohann, "A BLAS based C library for exact linear algebra on integer
+matrices" (ISSAC 2005). Bounds and proofs: docs/exact-linalg.md.
 """
 
 import functools
@@ -37,24 +37,23 @@ from rnsdask.rns.matmul import multiply
 from rnsdask.rns.rational import rational
 from rnsdask.rns.system import RNS
 
-# Of primes below it, 512 products of two residues add up to less than 2**64.
+# Bound of primes: below it, 512 products of two residues add up to less than 2**64.
 LIMIT = math.isqrt(2**64 // 512)
 _BITS = LIMIT.bit_length()
 
-# How long the parts take: a step of an elimination and one of a product with vectors, the calls for a digit,
-# a digit of a solution that becomes a number, a bit of that, one of a fraction that is reconstructed, and all
-# else.
+# Seconds of the parts: a step of an elimination; a step of a product with vectors; the calls for a digit; the
+# conversion of a solution, for each digit and for each bit; a bit of a reconstructed fraction; all else.
 _INVERSION_SECONDS, _PRODUCT_SECONDS, _DIGIT_SECONDS = 3.5e-10, 2.5e-10, 6e-5
 _NUMBER_SECONDS, _BIT_SECONDS, _FRACTION_SECONDS, _CALL_SECONDS = 6e-7, 1.2e-8, 4.5e-7, 2e-3
-# Of images: a prime of an element, for each modulus; two primes of a number by the remainder theorem, or one
-# of a determinant by a tree.
+# Seconds of images: an element modulo a prime, for each modulus; the Chinese remainder theorem, for two
+# primes of a number; the tree of a determinant, for each prime.
 _EXTENSION_SECONDS, _CRT_SECONDS, _TREE_SECONDS = 1.8e-10, 5e-10, 4e-7
-# A row takes as long as if it were longer by so much; a step of small matrices, several at a time.
+# Elements that a row's fixed cost corresponds to; seconds of a step of small matrices, several at a time.
 _SHORT_ROWS = 64
 _SMALL_SECONDS = 1e-10
 _MOST_PRIMES = 64
 
-# Solutions of about half as many bits are short, and looked for where all else takes so many times as long.
+# Solutions of about half as many bits are short; they are tried where all else takes _TRIALS times as long.
 _SHORT_BITS, _TRIALS = 192, 8
 
 
@@ -67,7 +66,7 @@ class Plan:
 
     @classmethod
     def of(cls, limit: int, rows: int, columns: int, reach: int) -> "Plan":
-        """That which takes the least time for expansions beyond a limit."""
+        """Choose the fastest plan for expansions beyond a limit."""
         words = limit.bit_length() / (_BITS - 1)
         others = reach.bit_length() / (_BITS - 1)
         product = rows**2 * columns * _PRODUCT_SECONDS
@@ -77,11 +76,11 @@ class Plan:
 
     @classmethod
     def of_short(cls, rows: int, columns: int, reach: int) -> "Plan":
-        """The plan for solutions whose numerators and denominator are short."""
+        """Choose the plan for solutions whose numerators and denominator are short."""
         return cls.of(max(reach, 1) << _SHORT_BITS, rows, columns, reach)
 
     def seconds(self, rows: int, columns: int, reach: int) -> float:
-        """About how long it takes."""
+        """Estimated time in seconds."""
         others = reach.bit_length() / (_BITS - 1)
         product = rows**2 * columns * _PRODUCT_SECONDS
         inversion = self.primes * rows**2 * (rows + _SHORT_ROWS) * _INVERSION_SECONDS
@@ -95,9 +94,10 @@ class Plan:
 
 
 def is_quicker(words: Array, rows: int, columns: int, magnitude: int) -> bool:
-    """Whether one matrix takes less time so than modulo as many primes as the results' bound needs.
+    """Whether lifting one matrix takes less time than images modulo the primes that the results' bound needs.
 
-    `words` are an array of its processor, `columns` counts right-hand sides. On a GPU images are quick.
+    `words` is an array on its processor, `columns` counts right-hand sides. On a GPU images are always
+    quicker.
     """
     return _is_possible(words, rows, columns) and _takes_less(rows, columns, magnitude)
 
@@ -110,7 +110,7 @@ def _takes_less(rows: int, columns: int, magnitude: int) -> bool:
 
 
 def may_be_short(words: Array, rows: int, columns: int, magnitudes: tuple[int, int]) -> bool:
-    """Whether it takes little time, beside images, to find out if solutions are short."""
+    """Whether a trial for short solutions takes little time compared with images."""
     return _is_possible(words, rows, columns) and _takes_little(rows, columns, magnitudes)
 
 
@@ -126,7 +126,7 @@ def _is_possible(words: Array, rows: int, columns: int) -> bool:
 
 
 def _images_seconds(rows: int, columns: int, magnitude: int) -> float:
-    """About how long images modulo primes take."""
+    """Estimated time of images modulo primes, in seconds."""
     primes_needed = hadamard_bound(rows, magnitude).bit_length() / 31
     step = _SMALL_SECONDS if rows <= MOST_SMALL_ROWS else _INVERSION_SECONDS
     elimination = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS) * step
@@ -142,18 +142,18 @@ def reach_of(rows: int, magnitudes: tuple[int, int]) -> int:
     return max(rows * magnitudes[0], magnitudes[1])
 
 
-# Right-hand sides of which no determinant is a special case, and weights of sums of solutions.
+# Bits of random right-hand sides, and of the weights of sums of solutions.
 _WEIGHT_BITS = 8
 
 _AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
 
-# Solutions that would need only one part in this many of the digits are found by that part.
+# Divisor of the number of digits after which solutions are first tried: shorter ones are found early.
 _TRIAL = 8
 
 
 @dataclass(frozen=True)
 class Inverse:
-    """A matrix modulo primes, inverted: (t, N, N), and its determinants."""
+    """Inverses (t, N, N) of a matrix modulo primes, and its determinants."""
 
     moduli: ModuliSet
     words: Array
@@ -163,7 +163,7 @@ class Inverse:
 
 @dataclass(frozen=True)
 class Expansion:
-    """The first digits (t + s, k, N, K) of solutions, to the base P, modulo primes of it and others."""
+    """First digits (t + s, k, N, K) of solutions to the base P, modulo the primes of P and others."""
 
     words: Array
     base: ModuliSet
@@ -171,18 +171,18 @@ class Expansion:
 
     @cached_property
     def modulus(self) -> gmpy2.mpz:
-        """The solutions are known modulo that."""
+        """Modulus of the solutions: P to the number of digits."""
         return gmpy2.mpz(self.base.product) ** self.words.shape[1]
 
     def numbers(self) -> NDArray[np.object_]:
-        """The solutions (N, K) from 0 on."""
+        """Solutions (N, K), from 0 to the modulus less 1."""
         digits = RNS(self.base).decode(self.words[: len(self.base)])
         return _joined(digits, self.base.product)
 
     def weighted(self, weights: Array) -> list[int]:
-        """Sums (K,) of multiples of the solutions by weights (N,) below 2**8."""
-        # Sums of digits are below 2**8 N P, and the other moduli have a product above 2**27: they are in
-        # range for matrices of up to 2**19 rows.
+        """Sums (K,) of the solutions times weights (N,) below 2**8."""
+        # Sums of digits are below 2**8 N P, and the other moduli have a product above 2**27: so the sums are
+        # in range for matrices of up to 2**19 rows.
         count, _, columns = self.words.shape[1:]
         terms = self.words.transpose(0, 1, 3, 2).reshape(len(self.moduli), count * columns, weights.size)
         factors = np.broadcast_to(weights[:, None], (len(self.moduli), weights.size, 1))
@@ -192,7 +192,7 @@ class Expansion:
 
 
 def _joined(digits: NDArray[np.object_], base: int) -> NDArray[np.object_]:
-    """Numbers, as gmpy2's, of digits (k, *shape), two neighbours at a time."""
+    """Join digits (k, *shape) to gmpy2 integers, two neighbours at a time."""
     digits, power = np.asarray(_AS_MPZ(digits), dtype=object), gmpy2.mpz(base)
     while len(digits) > 1:
         if len(digits) % 2:
@@ -204,7 +204,7 @@ def _joined(digits: NDArray[np.object_], base: int) -> NDArray[np.object_]:
 
 
 def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | None:
-    """A matrix (n, N, N) modulo `count` primes; None if it is singular modulo as many others."""
+    """Invert a matrix (n, N, N) modulo `count` primes; None if it is singular modulo as many others."""
     kept: list[int] = []
     found: list[Array] = []
     determinants: list[int] = []
@@ -227,10 +227,10 @@ def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | No
 
 
 class Lifting:
-    """Digits of the solutions of A x = b, (n, N, N) and (m, N, K), one after another; at most `count`.
+    """Lifting of the solutions of A x = b, (n, N, N) and (m, N, K), digit by digit, up to `count` digits.
 
-    `inverse` is that of A modulo the primes whose product P is the base. No element of b is greater in
-    magnitude than `reach`, nor N times one of A. So no residual is.
+    `inverse` is the inverse of A modulo the primes whose product P is the base. Elements of b, and N times
+    elements of A, are at most `reach` in magnitude; so residuals are, too.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class Lifting:
         self._found = 0
 
     def expansion(self, count: int) -> Expansion:
-        """The first digits."""
+        """First `count` digits of the solutions."""
         for digit in self._digits[self._found : count]:
             self._find(digit)
         self._found = max(self._found, count)
@@ -267,7 +267,7 @@ class Lifting:
         return Expansion(self._digits[:count].transpose(1, 0, 2, 3), self._base, moduli)
 
     def _find(self, digit: Array) -> None:
-        """Write the next digit y, and make the residual r the next one, ``(r - A y) / P``, an integer."""
+        """Write the next digit y, and replace the residual r by the integer ``(r - A y) / P``."""
         base, others = self._base, self._others
         known, extended = digit[: len(base)], digit[len(base) :]
         image = np.empty_like(known, order="C")
@@ -297,15 +297,14 @@ def _column(values: list[int], like: Array) -> Array:
 
 
 def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Array:
-    """Integers from 1 to 255."""
+    """Draw integers from 1 to 255."""
     return np.asarray(rng.integers(1, 2**_WEIGHT_BITS, shape, dtype=np.uint32), like=like)
 
 
 def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
-    """The determinant of a matrix (n, N, N); None if it is singular modulo several primes.
+    """Determinant of a matrix (n, N, N); None if it is singular modulo several primes.
 
-    The denominator of a sum of solutions divides the determinant. The rest, up to the bound, is found modulo
-    primes.
+    The denominator of a sum of solutions divides the determinant. The cofactor is found modulo primes.
     """
     rows = words.shape[-1]
     matrix = elements(words, system)
@@ -325,9 +324,9 @@ def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
     right, weights = _random(rng, (1, rows, 1), words), _random(rng, (rows,), words)
     one = RNS(ModuliSet([2**32]), bound=greatest)
     found = Lifting(words, system, right, one, inverse, reach, plan.digits).expansion(plan.digits)
-    # By Cramer's rule the sum has a numerator and a denominator within these bounds. The latter divides the
-    # determinant, which no prime of the base does. A plan has a digit more than the limit takes if each prime
-    # is above LIMIT / 2**(1 / 64), as they are. So there is one such fraction.
+    # By Cramer's rule the sum has a numerator and a denominator within these bounds. The denominator divides
+    # the determinant, which no prime of the base divides. A plan has a digit more than the limit needs if
+    # each prime is above LIMIT / 2**(1 / 64), as all are. So there is exactly one such fraction.
     fraction = rational(found.weighted(weights)[0], found.modulus, numerator, bound)
     assert found.modulus > limit
     assert fraction is not None
@@ -335,7 +334,7 @@ def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
 
 
 def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bound: int) -> int:
-    """The determinant, of which a divisor is known."""
+    """Determinant from a known divisor."""
     most = 2 * (bound // divisor) + 1
     moduli, images, taken = list(inverse.moduli), inverse.determinants, inverse.taken
     product = inverse.moduli.product
@@ -352,10 +351,10 @@ def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bo
 
 
 def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]) -> tuple[Any, int] | None:
-    """Numerators (N, K), as gmpy2's, and a common denominator, mostly the least, of the solutions of A x = b.
+    """Solve A x = b: numerators (N, K) as gmpy2 integers, and a common denominator, mostly the least.
 
-    No element of A (n, N, N) or of b (n, N, K) is greater than `magnitudes`. None if A is singular modulo
-    several primes.
+    Elements of A (n, N, N) and b (n, N, K) are at most `magnitudes`. None if A is singular modulo several
+    primes.
     """
     rows, columns = right.shape[1:]
     if may_be_short(words, rows, columns, magnitudes):
@@ -376,7 +375,7 @@ def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int
 def short_solution(
     words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]
 ) -> tuple[Any, int] | None:
-    """Solve as :func:`solution` if numerators and denominator are short; else return None."""
+    """Solve as :func:`solution` does if numerators and denominator are short; else return None."""
     rows, columns = right.shape[1:]
     plan = Plan.of_short(rows, columns, reach_of(rows, magnitudes))
     return _expanded(words, right, system, magnitudes, plan)
@@ -390,9 +389,9 @@ def _expanded(
     plan: Plan,
     bounds: tuple[int, int] | None = None,
 ) -> tuple[Any, int] | None:
-    """Solutions of as many digits as planned, or fewer; None if they need more.
+    """Solutions from at most the digits planned; None if they need more.
 
-    `bounds` are those of numerators and denominator, for which so many digits are enough.
+    `bounds` are bounds of numerators and denominator for which these digits are enough.
     """
     inverse = inverse_modulo_primes(words, system, plan.primes)
     if inverse is None:
@@ -411,7 +410,7 @@ def _expanded(
 
 
 def _attempts(digits: int) -> Iterator[int]:
-    """After how many digits solutions are looked for."""
+    """Numbers of digits after which solutions are tried."""
     if digits >= 4 * _TRIAL:
         yield digits // _TRIAL
     yield digits
@@ -420,10 +419,10 @@ def _attempts(digits: int) -> Iterator[int]:
 def _fractions(
     found: Expansion, weights: Array, limits: tuple[int, int], factors: tuple[int, int]
 ) -> tuple[Any, int] | None:
-    """Numerators and a denominator of solutions, proved; None if they are none of so few digits.
+    """Numerators and a denominator of solutions, proved; None if these need more digits.
 
-    A times the numerators less the denominator times b is 0 modulo the modulus. As N elements of A, or one of
-    b, are at most `factors`, it is less than the modulus, so 0.
+    A times the numerators minus the denominator times b is 0 modulo the modulus. As N elements of A, and one
+    of b, are at most `factors`, its magnitude is below the modulus, so it is 0.
     """
     modulus, denominator = found.modulus, gmpy2.mpz(1)
     for image in found.weighted(weights):
@@ -436,7 +435,7 @@ def _fractions(
         greatest = max(map(abs, numerators.reshape(-1).tolist()), default=0)
         if factors[0] * greatest + factors[1] * denominator < modulus:
             return numerators, int(denominator)
-        # A denominator that weighted sums lack.
+        # A factor of the denominator that the weighted sums lack.
         worst = abs(numerators).reshape(-1).argmax()
         former = denominator
         denominator = _common(numbers.reshape(-1)[worst], denominator, modulus, limits)
@@ -445,7 +444,7 @@ def _fractions(
 
 
 def _common(image: int, denominator: int, modulus: int, limits: tuple[int, int]) -> int:
-    """A common denominator of one, and of the fraction of an image; 0 if that is none within the limits."""
+    """Common denominator of one and of the fraction with an image; 0 without a fraction within the limits."""
     fraction = rational(image * denominator % modulus, modulus, limits[0], max(1, limits[1] // denominator))
     return 0 if fraction is None else denominator * fraction[1]
 

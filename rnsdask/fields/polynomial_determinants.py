@@ -17,22 +17,22 @@ from rnsdask.rns.lift import lift
 from rnsdask.rns.system import RNS
 
 VALUES_WORDS = 2**22
-"""Words of the matrices of values that are computed together."""
+"""Words of the matrices whose values are computed together."""
 
-# More than rounding takes off a sum, for each of its terms.
+# Bound of the rounding error of a sum, for each of its terms.
 _UNIT = 2.0**-51
 
 
 def length_of(rows: int, coefficients: int) -> int:
-    """Coefficients of a determinant, and points that it is interpolated from."""
+    """Number of coefficients of a determinant, and of the points that it is interpolated from."""
     return rows * (coefficients - 1) + 1
 
 
 def determinants(words: Array, moduli: ModuliSet) -> Array:
-    """Determinants modulo primes that are at least as many as the points, which are 0, 1, 2, ..."""
+    """Determinants modulo primes, none below the number of points, which are 0, 1, 2, ..."""
     n, *batch, rows, _, coefficients = words.shape
     length, fields = length_of(rows, coefficients), fields_of(moduli)
-    if words.size == 0:  # no rows have the determinant 1
+    if words.size == 0:  # the determinant of no rows is 1
         found = np.zeros_like(words, shape=(n, *batch, 1, 1, length), order="C")
         found[..., 0] = 1
         return found
@@ -63,9 +63,9 @@ def integers(words: Array, *, system: RNS) -> NDArray[np.object_]:
 def bound(words: Array, system: RNS) -> int:
     """Bound of the coefficients of a determinant (A. Goldstein and R. Graham, 1974).
 
-    On the unit circle a polynomial is at most the sum of its coefficients' magnitudes, so that a determinant
-    is at most Hadamard's bound of the matrix of these sums; and no coefficient is greater than the greatest
-    value there.
+    On the unit circle a polynomial is at most the sum of its coefficients' magnitudes, so a determinant is at
+    most Hadamard's bound of the matrix of these sums; and coefficients are at most the greatest value on the
+    circle.
     """
     rows, coefficients = words.shape[-2], words.shape[-1]
     if words.size == 0:

@@ -1,4 +1,4 @@
-"""Values of polynomials over fields at points, and polynomials of values, chunk by chunk. No Dask in here.
+"""Evaluation and interpolation of polynomials over fields, chunk by chunk. No Dask in here.
 
 A chunk is coefficients (rows, *batch, A), ascending, or points, in any layout; batches of operands broadcast.
 """
@@ -15,10 +15,10 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.polynomials import index_at, inverse_series, window
 from rnsdask.fields.system import FiniteFields
 
-# Words of the powers of points that polynomials are evaluated at together.
+# Words of the powers of those points at which polynomials are evaluated together.
 _WORDS = 2**22
 
-# Coefficients and points from which trees of products are quicker, as measured.
+# Fewest coefficients and points for which trees of products are quicker, as measured.
 TREE_FROM = {"cpu": 2**12, "cuda": 2**15}
 
 
@@ -26,7 +26,7 @@ def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
     """Values (rows, *batch, P) of polynomials at points (rows, *batch, P) of any fields."""
     least = TREE_FROM[backend_name(f)]
     is_shared = math.prod(points.shape[1:-1]) == 1
-    # Where nothing is a product of matrices modulo primes, products take longer.
+    # Where matrix products are not products modulo primes, they take longer.
     if isinstance(fields, FermatField):
         least //= 8
     elif not is_shared:
@@ -73,7 +73,7 @@ def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
 
 
 def _by_horner(coefficients: Array, x: Array, fields: FiniteFields, batch: tuple[int, ...]) -> Array:
-    """The sums over k of the coefficients (rows, *batch, K, P or 1) times x**k, (rows, *batch, P)."""
+    """Sums over k of coefficients (rows, *batch, K, P or 1) times x**k: (rows, *batch, P)."""
     shape = (len(x), *batch, x.shape[-1])
     total = np.broadcast_to(coefficients[..., -1, :], shape)
     for k in range(coefficients.shape[-2] - 2, -1, -1):
@@ -82,7 +82,7 @@ def _by_horner(coefficients: Array, x: Array, fields: FiniteFields, batch: tuple
 
 
 def powers(points: Array, count: int, fields: FiniteFields) -> Array:
-    """Powers (rows, count, P) of points (rows, P), from that by 0 on."""
+    """Powers 0 to `count` - 1 of points (rows, P): (rows, count, P)."""
     table = np.empty_like(points, shape=(len(points), count, points.shape[-1]), order="C")
     table[:, 0] = np.asarray(fields.column(1, 1), like=points)
     known, power = 1, points[:, None]
@@ -100,7 +100,7 @@ def _values_by_tree(f: Array, points: Array, fields: FiniteFields) -> Array:
 
     With Q the product of all 1 - x_k t, a value is the sum of the coefficients of Q / (1 - x_k t) times v_i,
     the sums of all f_j c_(j - i) with the coefficients c of the series 1 / Q. Each half of the points takes
-    such sums of these with the product of the other half's factors.
+    the same sums of the v_i with the product of the other half's factors.
     """
     tree = _product_tree(points, fields, 1)
     length, leaves = f.shape[-1], tree[0].shape[-2]
@@ -124,10 +124,10 @@ def interpolated(points: Array, values: Array, fields: FiniteFields, place: Plac
 
     J. Lagrange's formula, its terms added up in a tree: with M the product of all x - x_i, the polynomial is
     the sum of v_i / M'(x_i) M / (x - x_i). ValueError if two points of a polynomial are equal in a field,
-    naming where the first of them is, and the prime.
+    naming the index of the first, and the prime.
     """
     tree = _product_tree(points, fields, 0)
-    # The greatest product has zeros where there are more leaves than points.
+    # The root of the tree has zeros where there are more leaves than points.
     slopes = derivatives(tree[-1][..., 0, : points.shape[-1] + 1], fields)
     slopes = values_at(slopes, points, fields)
     _check_different(slopes, fields, place)
@@ -145,7 +145,7 @@ def interpolated(points: Array, values: Array, fields: FiniteFields, place: Plac
 def _product_tree(points: Array, fields: FiniteFields, place: int) -> list[Array]:
     """Products of x - x_i, then of pairs of these, and so on: (rows, *batch, count, length) each.
 
-    With `place` 1 they are those of 1 - x_i t. Leaves are added up to a power of two, the polynomials 1.
+    With `place` 1 they are products of 1 - x_i t. Leaves are padded to a power of two with the polynomial 1.
     """
     n, *batch, count = points.shape
     leaves = 1 << (count - 1).bit_length()
@@ -180,7 +180,7 @@ def is_nonzero(words: Array, fields: FiniteFields) -> Array:
 
 
 def check_points(equal: Array, fields: Any, place: Place) -> None:
-    """Raise ValueError if points are marked, (n, *batch, N), as equal to others; it names the first."""
+    """Raise ValueError if a mask (n, *batch, N) marks points as equal to others; it names the first."""
     if not equal.any():
         return
     which, modulus = first_marked(equal, fields, place)
@@ -188,7 +188,7 @@ def check_points(equal: Array, fields: Any, place: Place) -> None:
 
 
 def first_marked(marked: Array, fields: Any, place: Place) -> tuple[tuple[int, ...], Any]:
-    """Index in the array of the first that a mask (n, *batch) marks, and the modulus."""
+    """Index in the array of the first element that a mask (n, *batch) marks, and its modulus."""
     flat = marked.reshape(len(marked), -1)
     first = int(flat.any(axis=0).argmax())
     is_fermat = isinstance(fields, FermatField)

@@ -1,7 +1,7 @@
 """Resultants, divisors and quotients of polynomials modulo primes, chunk by chunk. No Dask in here.
 
-A chunk is coefficients (n, *batch, A), ascending, in any layout; batches of operands broadcast. Degrees are
-those of the last coefficients that are not 0, and differ from field to field; that of the polynomial 0 is -1.
+A chunk is coefficients (n, *batch, A), ascending, in any layout; batches of operands broadcast. The degree is
+that of the last coefficient that is not 0, and differs from field to field; the polynomial 0 has degree -1.
 """
 
 import math
@@ -25,9 +25,9 @@ def window(x: Array, y: Array, fields: FiniteFields, first: int, stop: int) -> A
 
 
 def inverse_series(q: Array, length: int, fields: FiniteFields, found: Array | None = None) -> Array:
-    """So many coefficients of 1 / q, where that of degree 0 of q is 1, by Newton's iteration.
+    """First `length` coefficients of 1 / q, for q with the constant term 1, by Newton's iteration.
 
-    It goes on from those that are found already.
+    The iteration starts from the coefficients in `found`, if given.
     """
     zero = np.asarray(fields.column(0, q.ndim - 1), like=q)
     if q.shape[-1] < length:
@@ -42,9 +42,9 @@ def inverse_series(q: Array, length: int, fields: FiniteFields, found: Array | N
 
 
 def divide_series(x: Array, y: Array, degree: int, fields: FiniteFields) -> tuple[Array, Array]:
-    """Quotients and remainders of polynomials (rows, B, A) by others of one degree below A.
+    """Divide polynomials (rows, B, A) by others that share one degree below A: quotients and remainders.
 
-    With coefficients in the opposite order the quotient is the power series x / y (V. Strassen, 1973).
+    With coefficients in reverse order, the quotient is the power series x / y (V. Strassen, 1973).
     """
     count = x.shape[-1] - degree
     inverses = fields.apply(rows.inverse, y[..., degree])[..., None]
@@ -61,15 +61,14 @@ def divide_series(x: Array, y: Array, degree: int, fields: FiniteFields) -> tupl
 
 Pair = tuple[Array, Array]
 
-# Least numbers of coefficients of a divisor and of a quotient for which a division by convolutions is
-# quicker.
+# Fewest coefficients of a divisor and of a quotient for which division by convolutions is quicker.
 LONG = {"cpu": 2**10, "cuda": 6000}
 
 
 def degrees_of(words: Array) -> Array:
-    """Degrees (n, *batch), int32, of polynomials over prime fields, or by Booleans (n, *batch, A)."""
+    """Degrees (n, *batch), int32, of polynomials over prime fields, or of a mask of nonzero coefficients."""
     leading = words[..., -1] != 0
-    if leading.all():  # as nearly always, and quicker than to seek them
+    if leading.all():  # nearly always, and quicker than a search
         return np.full_like(leading, words.shape[-1] - 1, dtype=np.int32, order="C")
     is_there = words != 0
     last = words.shape[-1] - 1 - is_there[..., ::-1].argmax(axis=-1)
@@ -77,7 +76,7 @@ def degrees_of(words: Array) -> Array:
 
 
 def stacks(f: Array, g: Array) -> tuple[Array, Array, tuple[int, ...]]:
-    """Polynomials with one axis for all pairs, (n, B, A) and (n, B, C), and the shape of the batch."""
+    """Join the batch axes of pairs to one: (n, B, A), (n, B, C), and the shape of the batch."""
     batch = np.broadcast_shapes(f.shape[1:-1], g.shape[1:-1])
     x, y = (
         np.broadcast_to(v, (len(v), *batch, v.shape[-1])).reshape(len(v), math.prod(batch), v.shape[-1])
@@ -89,8 +88,8 @@ def stacks(f: Array, g: Array) -> tuple[Array, Array, tuple[int, ...]]:
 def resultants(f: Array, g: Array, moduli: ModuliSet, degrees: Pair | None = None) -> Array:
     """Resultants (n, *batch) modulo primes, 0 where a polynomial is 0.
 
-    `degrees`, int32 (n, *batch) each, are the formal ones, whose coefficients may be 0: the resultants are
-    the determinants of Sylvester's matrices of these. Without them they are the polynomials' own.
+    `degrees`, int32 (n, *batch) each, are formal degrees, whose coefficients may be 0: the resultants are the
+    determinants of Sylvester's matrices of these. The default is the polynomials' own degrees.
     """
     x, y, batch = stacks(f, g)
     first, second = _degrees(x, y) if degrees is None else degrees
@@ -100,7 +99,7 @@ def resultants(f: Array, g: Array, moduli: ModuliSet, degrees: Pair | None = Non
 
 
 def quotients_of(numerators: Array, denominators: Array, moduli: ModuliSet) -> Array:
-    """Quotients (n, B), where no denominator is 0."""
+    """Divide numerators by nonzero denominators, (n, B)."""
     inverses = arithmetic.inverse(denominators, moduli)
     return apply("multiply", (numerators, inverses), RNS(moduli), "wrap")
 
@@ -110,14 +109,14 @@ def _degrees(x: Array, y: Array) -> Pair:
 
 
 def common_divisors(f: Array, g: Array, moduli: ModuliSet) -> Array:
-    """Greatest common divisors (n, *batch, max(A, C)) modulo primes, monic; that of zeros is 0."""
+    """Monic greatest common divisors (n, *batch, max(A, C)) modulo primes; 0 for two zeros."""
     x, y, batch = stacks(f, g)
     found = kernels_of(x).remainder_sequences(x, y, _degrees(x, y), moduli, True)[2]
     return found.reshape(len(x), *batch, found.shape[-1])
 
 
 def discriminants(f: Array, moduli: ModuliSet) -> Array:
-    """Discriminants (n, *batch) modulo primes, 0 of constants.
+    """Discriminants (n, *batch) modulo primes; 0 for constants.
 
     For the degree m and the leading coefficient c it is R(f, f') (-1)^(m (m - 1) / 2) / c, where f' has the
     formal degree m - 1.
@@ -154,7 +153,7 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
         raise ZeroDivisionError(f"the divisor{_at(degrees < 0, batch, moduli, place)}")
     least = LONG[backend_name(x)]
     may_be_long = x.size and y.shape[-1] > least and x.shape[-1] >= 2 * least
-    degree = int(degrees.max()) if may_be_long else 0  # waits for a GPU
+    degree = int(degrees.max()) if may_be_long else 0  # synchronizes with a GPU
     if min(degree, x.shape[-1] - degree) >= least and (degrees == degree).all():
         quotients, remainders = divide_series(x, y[..., : degree + 1], degree, fields_of(moduli))
     else:
@@ -173,7 +172,7 @@ def packed(quotients: Array, remainders: Array, length: int) -> Array:
 
 
 def _at(mask: Array, batch: tuple[int, ...], moduli: ModuliSet, place: Place) -> str:
-    """Which of (n, B) is the first that a mask names, by its index in the array, and modulo which prime."""
+    """Name the first element that a mask (n, B) marks, by its index in the array, and its prime."""
     first = int(mask.any(axis=0).argmax())
     row = int(mask[:, first].argmax())
     index = index_at(first, batch, place)
@@ -181,7 +180,7 @@ def _at(mask: Array, batch: tuple[int, ...], moduli: ModuliSet, place: Place) ->
 
 
 def index_at(flat_index: int, batch: tuple[int, ...], place: Place) -> tuple[int, ...]:
-    """The index in the array of a place in the batch of a chunk."""
+    """Index in the array of a flat index in the batch of a chunk."""
     index = np.unravel_index(flat_index, batch) if batch else ()
     starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
     return tuple(int(i) + start for i, start in zip(index, starts, strict=True))

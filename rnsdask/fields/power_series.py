@@ -21,7 +21,7 @@ from rnsdask.fields.system import FiniteFields
 
 
 def inverses(f: Array, length: int, fields: FiniteFields, place: Place) -> Array:
-    """Inverses (rows, *batch, length) of series.
+    """Invert series, to (rows, *batch, length).
 
     ZeroDivisionError if a constant term is 0 in a field; it names the index and the prime.
     """
@@ -48,7 +48,7 @@ def logarithms(f: Array, length: int, fields: FiniteFields, place: Place) -> Arr
 def logarithmic_derivatives(f: Array, fields: FiniteFields, inverse: Array | None = None) -> Array:
     """The series f' / f, (rows, *batch, A - 1), of series with the constant term 1.
 
-    The first coefficients of 1 / f may be known.
+    `inverse` gives the first coefficients of 1 / f, if they are known.
     """
     length = f.shape[-1] - 1
     if length == 0:
@@ -76,7 +76,7 @@ def _numbers(start: int, stop: int, like: Array, fields: FiniteFields) -> Array:
 def exponentials(f: Array, length: int, fields: FiniteFields, place: Place) -> Array:
     """Exponentials (rows, *batch, length) of series with the constant term 0.
 
-    If g is right up to a length, then ``g + g (f - log g)`` is right up to twice that. NumberError if a
+    If g is right up to a length, then ``g + g (f - log g)`` is right up to twice the length. NumberError if a
     constant term is not 0; it names the index and the prime.
     """
     if where := first_different(f[..., :1], 0, fields, place):
@@ -119,7 +119,7 @@ def compositions(f: Array, g: Array, length: int, fields: FiniteFields) -> Array
 
 
 def powers(f: Array, exponent: int, length: int, fields: FiniteFields) -> Array:
-    """Powers modulo x**length, (rows, *batch, length), by repeated squaring."""
+    """Powers of polynomials modulo x**length, (rows, *batch, length), by repeated squaring."""
     f = to_length(f, length)
     found = None
     for bit in bin(exponent)[2:] if exponent else "":
@@ -131,7 +131,7 @@ def powers(f: Array, exponent: int, length: int, fields: FiniteFields) -> Array:
 
 
 def powers_modulo(f: Array, g: Array, exponent: int, fields: FiniteFields, place: Place) -> Array:
-    """Powers modulo polynomials g, (rows, *batch, max(C - 1, 1)), by repeated squaring.
+    """Powers of f modulo polynomials g, (rows, *batch, max(C - 1, 1)), by repeated squaring.
 
     ZeroDivisionError if a polynomial g is 0 in a field; it names the index and the prime.
     """
@@ -158,7 +158,7 @@ def _ones(like: Array, length: int, fields: FiniteFields) -> Array:
 
 
 def to_length(f: Array, length: int) -> Array:
-    """The first coefficients, with zeros after them if there are fewer."""
+    """Cut or pad coefficients to a length."""
     missing = length - f.shape[-1]
     if missing <= 0:
         return f[..., :length]
@@ -167,7 +167,7 @@ def to_length(f: Array, length: int) -> Array:
 
 
 def _with_batch(words: Array, batch: tuple[int, ...], axes: int) -> Array:
-    """Words (rows, *batch, ...) whose last axes are no batch, broadcast to a batch."""
+    """Broadcast words (rows, *batch, ...) to a batch; their last `axes` axes are not part of it."""
     own = words.ndim - 1 - axes
     words = words[(slice(None), *(None,) * (len(batch) - own))]
     return np.broadcast_to(words, (len(words), *batch, *words.shape[words.ndim - axes :]))

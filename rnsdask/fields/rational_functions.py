@@ -1,10 +1,10 @@
-"""Rational functions over fields that have given values at points, chunk by chunk. No Dask in here.
+"""Interpolation by rational functions over fields, chunk by chunk. No Dask in here.
 
 The pairs of polynomials (p, q) with p(x_i) = y_i q(x_i) at the first points are a module over the
 polynomials, which has a basis of two pairs. Each further point changes one of them to satisfy the equation,
 and multiplies the other, of the lower degree, by x - x_i (L. Welch and E. Berlekamp, 1986). The degree of a
-pair is by how much p or q exceeds its bound; the lower one of the basis is the least of all pairs. What the
-pairs leave at further points is carried along, so that nothing is evaluated.
+pair is the excess of p or q over its bound; the lower one of the basis is the least of all pairs. The
+residuals of the pairs at further points are carried along, so that nothing is evaluated.
 """
 
 from typing import NamedTuple
@@ -31,10 +31,9 @@ def rational_interpolated(
 ) -> Array:
     """Coefficients (rows, *batch, a + b + 2) of numerators, and of denominators with leading coefficient 1.
 
-    Points and values (rows, *batch, N) broadcast, and are at least a + b + 1 for degrees a and b: then there
-    is one function at most. ValueError if two points of a function are equal in a field, naming where the
-    second of them is, and the prime; NumberError if no such function has the values, naming the index and the
-    prime.
+    Points and values (rows, *batch, N) broadcast. For degrees a and b, N is at least a + b + 1, so that there
+    is at most one function. ValueError if two points of a function are equal in a field, naming the index of
+    the second, and the prime; NumberError if no such function has the values, naming the index and the prime.
     """
     found, excess = _least_pairs(points, values, fields, degrees, place)
     denominators = found[..., degrees.numerator + 1 :]
@@ -56,15 +55,15 @@ def rational_interpolated(
 def _least_pairs(
     points: Array, values: Array, fields: FiniteFields, degrees: Degrees, place: Place
 ) -> tuple[Array, Array]:
-    """Coefficients (rows, *batch, a + b + 2) of the least pairs, and by how much they exceed the degrees.
+    """Coefficients (rows, *batch, a + b + 2) of the least pairs, and their excess over the degrees.
 
-    Pairs that exceed them lose coefficients: they never become the least.
+    Pairs that exceed the degrees lose coefficients, but never become the least.
     """
     count, (a, b) = points.shape[-1], degrees
     batch = np.broadcast_shapes(points.shape[1:-1], values.shape[1:-1])
     one, zero = (np.asarray(fields.column(k, len(batch) + 1), like=points) for k in (1, 0))
     pairs = np.zeros_like(points, shape=(2, len(points), *batch, count + a + b + 2), order="C")
-    x, y = pairs  # what (1, 0) and (0, 1) leave at all points, and their coefficients
+    x, y = pairs  # residuals of (1, 0) and (0, 1) at all points, and their coefficients
     x[..., : count + 1] = one
     y[..., count + a + 1] = one[..., 0]
     y[..., :count] = fields.apply(rows.subtract, zero, values)
@@ -87,7 +86,7 @@ def _least_pairs(
 
 
 def _times_linear(x: Array, distances: Array, point: Array, a: int, fields: FiniteFields) -> Array:
-    """Multiply what pairs leave at points by their distances, and coefficients by x - a point."""
+    """Multiply residuals of pairs at points by distances from a point, and coefficients by x - point."""
     later = distances.shape[-1]
     coefficients = x[..., later:]
     moved = np.roll(coefficients, 1, axis=-1)

@@ -1,4 +1,4 @@
-"""Fractions from residues, chunk by chunk, on the host. No Dask in here.
+"""Reconstruction of fractions from residues, chunk by chunk, on the host. No Dask in here.
 
 A fraction n/d is known modulo M, and its numerator and denominator are bounded: if twice the product of the
 bounds is below M, there is at most one (:mod:`rnsdask.rns.rational`).
@@ -20,10 +20,10 @@ from rnsdask.rns.rational import rational
 
 
 class Limits(NamedTuple):
-    """Bounds of fractions, their greatest magnitudes, and the moduli that they are found with.
+    """Greatest magnitudes of numerators and denominators, and the moduli that fractions are found with.
 
-    `used` is the product of these, above ``2 * numerator * denominator``; `product` is that of all moduli:
-    those that are left confirm the fractions.
+    `used` is the product of these moduli, above ``2 * numerator * denominator``; `product` is the product of
+    all: the moduli that are left confirm the fractions.
     """
 
     numerator: int
@@ -35,10 +35,10 @@ class Limits(NamedTuple):
 def fractions(
     words: Array, moduli: ModuliSet, limits: Limits, index_of: Callable[[int, int], tuple[int, ...]]
 ) -> NDArray[np.object_]:
-    """Numerators (1, *batch, K), and last the least common denominator of each K, of numbers (n, *batch, K).
+    """Fractions of numbers (n, *batch, K): numerators (1, *batch, K), and last the least common denominator.
 
-    NumberError if a number is none of these fractions. It names the first, by the index that `index_of` makes
-    of a flat index of the batch and one of the K numbers.
+    NumberError if a number is no fraction within the limits. It names the first by the index that `index_of`
+    derives from a flat index of the batch and an index of the K numbers.
     """
     images = residues_to_ints(words, moduli)
     *batch, length = images.shape
@@ -52,10 +52,10 @@ def fractions(
 
 
 def _over_one_denominator(images: list[int], limits: Limits) -> list[int] | int:
-    """Numerators and last their least common denominator, or the index of a number that has none.
+    """Numerators and last their least common denominator, or the index of a number that is no fraction.
 
-    An image times D, the denominator of those before, is that of a fraction whose denominator divides what is
-    left of the common one.
+    Let D be the common denominator of the numbers so far. An image times D is the image of a fraction with
+    the remaining factor of the common denominator.
     """
     numerators, below = list[Any](), gmpy2.mpz(1)
     used, product = gmpy2.mpz(limits.used), gmpy2.mpz(limits.product)

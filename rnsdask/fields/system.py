@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class FiniteFields(NumberSystem):
     """Elements of one finite field or of several at once: :class:`.PrimeFields` or :class:`.FermatField`.
 
-    Every integer stands for an element, and every result is an element: nothing is out of range.
+    Every integer stands for an element, and every result is an element, so nothing is out of range.
     """
 
     array_type: ClassVar[type["FieldArray"]]
@@ -62,7 +62,7 @@ class FiniteFields(NumberSystem):
     way_to_residues: ClassVar[Message] = Message(Way.INTEGERS_OF_STORE, " makes integers")
 
     def mismatch(self, other: Any) -> str:
-        """Text of an error for elements of two fields."""
+        """Text of the error for elements of two different fields."""
         return with_ways(
             f"operands are of different fields: {self!r} and {other!r}",
             Conversions((self.conversions[self.table_name],)),
@@ -74,14 +74,14 @@ class FiniteFields(NumberSystem):
 
     @abstractmethod
     def reciprocal(self, value: int) -> int:
-        """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
+        """Integer that stands for the inverse of a value's element; ZeroDivisionError if that is 0."""
 
     @abstractmethod
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
-        """A primitive root of unity of each field, of one order; ValueError if a field has none."""
+        """Primitive roots of unity of one order, one for each field; ValueError if a field lacks it."""
 
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
-        """Never called, for every result in a field is an element."""
+        """Never called, because every result in a field is an element."""
         raise AssertionError(f"{value} at {index} is an element of a field")
 
 
@@ -89,8 +89,8 @@ class FiniteFields(NumberSystem):
 class PrimeFields(FiniteFields):
     """Elements of n prime fields at once: word i is an element of the integers modulo ``primes[i]``.
 
-    Read as one integer, an element is that from 0 to M - 1 with these residues, where M is the product of the
-    primes. Any other integer with the same residues stands for it too.
+    Read as one integer, an element is the one from 0 to M - 1 with these residues, where M is the product of
+    the primes. Any other integer with the same residues stands for it too.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class PrimeFields(FiniteFields):
     TypeError
         If one is no integer.
     ValueError
-        If there is none, one is no prime, or one is there twice; the message names it.
+        If the iterable is empty, or a number is not a prime or appears twice; the message names it.
     """
 
     table_name: ClassVar[str] = PRIME_FIELDS_TABLE
@@ -128,7 +128,7 @@ class PrimeFields(FiniteFields):
         object.__setattr__(self, "moduli", ModuliSet(values))
 
     def mismatch(self, other: "PrimeFields") -> str:
-        """Text of an error for elements of other fields."""
+        """Text of the error for elements of other fields, with both sets of primes."""
         return with_ways(
             f"operands have different moduli sets: {self.moduli!r} and {other.moduli!r}",
             Conversions((Conversion.FIELDS_OF_ELEMENTS,)),
@@ -151,10 +151,10 @@ class PrimeFields(FiniteFields):
         return self.moduli.moduli
 
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
-        """A primitive root of unity of each field, of one order.
+        """Primitive roots of unity of one order, one for each field.
 
-        The root of order N modulo p is ``x**((p - 1) / N)``, of the least x for which it is one. So if N is a
-        power of two, it is the square of the root of order 2N.
+        The root of order N modulo p is ``x**((p - 1) / N)`` for the least x that gives a primitive one. So if
+        N is a power of two, it is the square of the root of order 2N.
 
         Parameters
         ----------
@@ -179,16 +179,16 @@ class PrimeFields(FiniteFields):
 
     @property
     def rows(self) -> int:
-        """Residues of an element: one of each field."""
+        """Number of residues of an element: one for each field."""
         return len(self.moduli)
 
     @cached_property
     def value_range(self) -> tuple[int, int]:
-        """The integers that elements are read as: from 0 to M - 1."""
+        """Least and greatest integer that elements are read as: 0 and M - 1."""
         return self.moduli.value_range()
 
     def encode(self, values: Any) -> NDArray[np.uint32]:
-        """Residues (n, *shape) of any integers, as :func:`.ints_to_residues` takes them."""
+        """Convert any integers that :func:`.ints_to_residues` takes to residues (n, *shape)."""
         flat, shape = flat_values(values)
         if isinstance(flat, np.ndarray):  # of a machine type, into which each prime fits as a 64-bit integer
             wide = flat.astype(np.int64 if flat.dtype.kind == "i" else np.uint64)
@@ -201,11 +201,11 @@ class PrimeFields(FiniteFields):
         return ints_to_residues(flat, self.moduli).reshape(self.rows, *shape)
 
     def decode(self, words: Any) -> NDArray[np.object_]:
-        """The integers from 0 to M - 1 of elements."""
+        """Convert elements to the integers from 0 to M - 1 that they stand for."""
         return residues_to_ints(words, self.moduli)
 
     def limbs_of(self, words: Any) -> Any:
-        """Limbs of these integers."""
+        """Limbs of the integers from 0 to M - 1 that elements stand for."""
         return to_limbs(words, self.moduli)
 
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:  # noqa: ARG002  (any is in range)
@@ -216,7 +216,7 @@ class PrimeFields(FiniteFields):
         return residues
 
     def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
-        """Elements uniform in each field, independent of one another."""
+        """Draw elements that are uniform in each field, independently."""
         return random_residues(self.moduli, shape, generator)
 
     def column(self, value: int, ndim: int = 1) -> NDArray[np.uint32]:
@@ -234,7 +234,7 @@ class PrimeFields(FiniteFields):
 
     @cached_property
     def ring(self) -> RNS:
-        """The integers modulo M, as residues: sums and products of elements are theirs."""
+        """The integers modulo M as residues, whose sums and products are those of elements."""
         return RNS(self.moduli)
 
     def same_numbers(self, other: NumberSystem) -> bool:
@@ -261,12 +261,12 @@ class PrimeFields(FiniteFields):
     # ---- in stores and on the command line ----------------------------------------------------------------
 
     def stored_fields(self) -> dict[str, Any]:
-        """The primes as moduli; without a sign or a bound."""
+        """The primes as moduli, without a sign or a bound."""
         return {"moduli": list(self.moduli), "signed": False, "bound": None}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> "PrimeFields":
-        """Return the fields of these primes."""
+        """Return the fields of the stored primes."""
         primes = read_list(stored, "moduli")
         if read_flag(stored, "signed") or stored["bound"] is not None:
             raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
@@ -282,7 +282,7 @@ class PrimeFields(FiniteFields):
 
 
 def fields_of(moduli: ModuliSet) -> PrimeFields:
-    """The fields modulo primes that are known to be such; to test thousands takes long."""
+    """Fields modulo integers that are known to be primes, without the long test of thousands."""
     fields = object.__new__(PrimeFields)
     object.__setattr__(fields, "moduli", moduli)
     return fields

@@ -1,7 +1,7 @@
 """Sums, differences, products and comparison of signed integers with stored intervals.
 
-A kernel gives the residues, the sign and the interval of each result from the operands' intervals, and flags
-the few whose intervals say too little:
+A kernel computes the residues, the sign and the interval of each result from the operands' intervals, and
+flags the few whose intervals do not suffice:
 
 - the interval holds 0, after cancellation, so that the sign is open: exact conversion of the
   difference decides it;
@@ -42,10 +42,10 @@ from rnsdask.rns.system import RNS
 # The kernels' flags (kernels/include/rns/interval_rns.cuh).
 _OPEN_SIGN, _OPEN_RANGE, _OUTSIDE = 1, 4, 8
 
-# A GPU takes as long for one number as for thousands in what follows the flags: so few go to the host.
+# Flagged numbers that a GPU leaves to the host, because it takes as long for one number as for thousands.
 _FEW = 64
 
-# Numbers below which a thread for each four of them leaves most of a GPU idle.
+# Numbers below which one thread for each four of them leaves most of a GPU idle.
 _FEW_NUMBERS = 2**17
 _MANY_MODULI = 32
 
@@ -53,14 +53,14 @@ _EVALUATE = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multipl
 
 
 def check_algorithm(_: Any, algorithm: int | str | None = None, **__: Any) -> None:
-    """Raise ValueError unless `algorithm` names one, or is None for the product's choice."""
+    """Raise ValueError unless `algorithm` names one, or is None for the default."""
     known = algorithm is None or (type(algorithm) in (int, str) and algorithm in INTERVAL_RNS_ALGORITHMS)
     if not known:
         raise ValueError(f"algorithm must be 1, 2 or 'digits', got {brief(algorithm)}")
 
 
 def chosen_algorithm(count: int, n_moduli: int, backend: str) -> int | str:
-    """The algorithm for `count` sums: Algorithm 2, or digits where numbers are few and long on a GPU."""
+    """Choose the algorithm for `count` sums: Algorithm 2, or digits for few long numbers on a GPU."""
     few = count < _FEW_NUMBERS and n_moduli >= _MANY_MODULI
     return "digits" if backend == "cuda" and few else 2
 
@@ -77,8 +77,9 @@ def apply(
 ) -> Array:
     """Apply "add", "subtract" or "multiply" to a chunk of each operand.
 
-    `algorithm` says how sums are computed; without it, what is fastest. The result is the same. A number out
-    of range is the exact result's sign with its magnitude modulo M, unless it is an IntervalOverflowError.
+    `algorithm` says how sums are computed, by default the fastest way; the result is the same. With
+    ``"raise"``, a number out of range is an IntervalOverflowError; otherwise it is the exact result's sign
+    with its magnitude modulo M.
     """
     operands, shape = matrices(x, y)
     prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
@@ -117,19 +118,19 @@ def _error(
 def overflow_error(
     value: int, index: int, moduli: ModuliSet, source: WideModuli | None = None
 ) -> IntervalOverflowError:
-    """The error of an exact result: a number has the bits of a magnitude below M, and one of its sign."""
+    """Error of an exact result out of range: numbers have the bits of a magnitude below M, and a sign bit."""
     return error_type(source).of_value(value, index, moduli.bits + 1, signed=True)
 
 
 def error_type(source: WideModuli | None) -> type[IntervalOverflowError]:
-    """Error of an overflow: results that wrap are no way out where the moduli replaced a source."""
+    """Class of overflow errors: wrapping is no way out where the moduli replaced a source."""
     return IntervalOverflowError if source is None else ReplacedIntervalOverflowError
 
 
 def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:
-    """Decide in place what the flags leave open; ascending indices of the numbers that overflowed."""
+    """Decide in place what the flags leave open; return ascending indices of the numbers that overflowed."""
     overflowed = [np.empty_like(flags, shape=(0,), dtype=np.int64, order="C")]
-    if not flags.any():  # as nearly always; searching the flags would take longer
+    if not flags.any():  # nearly always, and quicker than a search for flags
         return overflowed[0]
     (indices,) = flags.nonzero()
     for part in batches(indices, len(columns)):
@@ -139,9 +140,9 @@ def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:
 
 
 def _settle_part(columns: Array, indices: Array, flags: Array, moduli: ModuliSet) -> Array:
-    """Decide the numbers at `indices`; Boolean (k,): those that overflowed.
+    """Decide the numbers at `indices`; return a mask (k,) of those that overflowed.
 
-    What is open is which end of the range the residues' number R is near (docs/exact-intervals.md): if the
+    The question is which end of the range the residues' number R is near (docs/exact-intervals.md): if the
     sign is open, X - Y is R or R - M; if the range is, the magnitude is R or R + M.
     """
     n = len(moduli)
@@ -164,7 +165,7 @@ def _settle_part(columns: Array, indices: Array, flags: Array, moduli: ModuliSet
 
 
 def negative(columns: Array, moduli: ModuliSet) -> Array:
-    """Opposite numbers: the other signs."""
+    """Negate numbers by changing their signs."""
     result = columns.copy()
     layout.set_signs(result, moduli, ~layout.is_negative(columns, moduli))
     return result
@@ -201,12 +202,12 @@ def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     if 0 in shape:
         return np.empty_like(first, shape=shape, dtype=np.int8, order="C")
     prototype = second if backend_name(second) == "cuda" else first
-    if 0 in shape:  # a column beside no columns would be compared with itself
+    if 0 in shape:  # a single column and no columns would compare that column with itself
         return np.empty_like(prototype, shape=shape, dtype=np.int8, order="C")
     order = kernels_of(prototype).interval_rns_compare(first, second, moduli)
     (undecided,) = (order == UNDECIDED).nonzero()
     for part in batches(undecided, len(first)):
-        # The interval of the difference holds 0, so the numbers have one sign.
+        # The interval of the difference holds 0, so both numbers have the same sign.
         a, b = (_chosen(columns, part) for columns in (first, second))
         x_residues, y_residues = (layout.residues_of(columns, moduli) for columns in (a, b))
         signs = layout.is_negative(a if a.shape[1] >= b.shape[1] else b, moduli)
@@ -220,10 +221,10 @@ def _chosen(columns: Array, indices: Array) -> Array:
     return columns if columns.shape[1] == 1 else columns[:, indices]
 
 
-# Bounds are at most this in magnitude, and at least its reciprocal; the exponent has the rest.
+# Greatest magnitude of bounds, whose reciprocal is the least; the exponent holds the rest.
 _GREATEST = 2.0**500
 
-# Lower bounds that are smaller, relative to the upper ones, count as 0 (kTiny in the kernels).
+# Least ratio of lower to upper bounds; smaller lower bounds count as 0 (kTiny in the kernels).
 _NARROWEST_DIVISOR = 2.0**-200
 
 
@@ -232,30 +233,30 @@ def interval_arithmetic(
 ) -> IntervalEvaluation:
     """Bounds of (X + Y)/M, (X - Y)/M, X Y/M or (X/Y)/M from bounds of X/M and Y/M.
 
-    They contain the exact value for any two exponents, and are not limited to 0 to 1.
+    They contain the exact value for any two exponents, and may lie outside of 0 to 1.
 
     Parameters
     ----------
     operation : {"add", "subtract", "multiply", "divide"}
         The operation.
     x, y : IntervalEvaluation
-        Of arrays of one shape on one processor: bounds that are 0 or from 2**-500 to 2**500 in magnitude,
-        exponents of magnitude up to 2**29. To multiply, X and Y are not negative; to divide, besides, the
-        lower bound of Y is more than 2**-200 of its upper one.
+        Arrays of one shape on one processor: bounds that are 0 or from 2**-500 to 2**500 in magnitude,
+        exponents of magnitude up to 2**29. To multiply, X and Y are not negative; to divide, the lower bound
+        of Y must also be more than 2**-200 times its upper bound.
     moduli : ModuliSet
         The set whose product is M.
 
     Returns
     -------
     IntervalEvaluation
-        With the greater magnitude of the two bounds from 1/2 to less than 1.
+        The greater magnitude of the two bounds is from 1/2 to less than 1.
 
     Raises
     ------
     TypeError
         If an operand is no IntervalEvaluation.
     ValueError
-        If the operation is another one, shapes differ, or bounds or exponents are out of these limits.
+        If the operation is unknown, shapes differ, or bounds or exponents exceed these limits.
     """
     if operation not in INTERVAL_OPERATIONS:
         raise ValueError(f"operation must be one of {', '.join(INTERVAL_OPERATIONS)}, got {operation!r}")
@@ -276,7 +277,7 @@ def interval_arithmetic(
 
 
 def _flat(x: IntervalEvaluation) -> tuple[Array, Array, Array]:
-    """Fields as contiguous vectors of the kernels' types."""
+    """Convert fields to contiguous vectors of the kernels' types."""
     fields = zip((x.low, x.upp, x.exponent), (np.float64, np.float64, np.int32), strict=True)
     low, upp, exponent = (field.reshape(-1).astype(dtype, order="C") for field, dtype in fields)
     return low, upp, exponent

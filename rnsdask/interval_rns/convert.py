@@ -23,7 +23,8 @@ from rnsdask.rns.system import RNS
 def columns_of_ints(values: Iterable[Any], moduli: ModuliSet) -> NDArray[np.uint32]:
     """Columns (n + 6, N) of integers of any type, in NumPy.
 
-    A value that is no integer is a TypeError, a magnitude of M or more a ValueError; both name the position.
+    TypeError for a value that is not an integer, ValueError for a magnitude of M or more; both name the
+    position.
     """
     integers = [as_integer(value, f"value at position {i}") for i, value in enumerate(values)]
     product = moduli.product
@@ -37,7 +38,7 @@ def columns_of_ints(values: Iterable[Any], moduli: ModuliSet) -> NDArray[np.uint
 
 
 def columns_of_residues(residues: Array, system: RNS) -> Array:
-    """Columns (n + 6, *shape) of the numbers of an RNSArray's residues (n, *shape)."""
+    """Convert an RNSArray's residues (n, *shape) to columns (n + 6, *shape)."""
     moduli = system.moduli
     if not system.signed:
         return layout.evaluated(residues, moduli, np.zeros_like(residues[0], dtype=np.bool_))
@@ -61,7 +62,7 @@ def check_range(columns: Array, moduli: ModuliSet, target: NumberSystem, owner: 
 
 
 def residues_of_columns(columns: Array, system: RNS, locate: Locate = int) -> Array:
-    """Residues (n, *shape) of the numbers in another system; ValueError if it does not hold one."""
+    """Residues (n, *shape) of the numbers in another system; ValueError if a number is out of its range."""
     moduli = system.moduli
     check_range(columns, moduli, system, repr(moduli), locate)
     return residues_modulo(columns, moduli)
@@ -74,13 +75,13 @@ def residues_modulo(columns: Array, moduli: ModuliSet) -> Array:
 
 
 def to_decimal(columns: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Limbs of 9 decimal digits of magnitudes, and which numbers are negative."""
+    """Convert columns to limbs of 9 decimal digits of the magnitudes, and a mask of the negative numbers."""
     limbs, _ = residues_to_decimal(layout.residues_of(columns, moduli), moduli)
     return limbs, layout.is_negative(columns, moduli)
 
 
 def limbs_of_columns(columns: Array, moduli: ModuliSet) -> Array:
-    """Limbs (N, L) in two's complement of the numbers of columns (n + 6, N)."""
+    """Convert columns (n + 6, N) to limbs (N, L) in two's complement."""
     residues = layout.residues_of(columns, moduli)
     magnitudes = kernels_of(residues).residues_to_limbs(residues, reverse_constants(moduli, False))
     if (moduli.product - 1).bit_length() == LIMB_BITS * magnitudes.shape[1]:
@@ -89,9 +90,9 @@ def limbs_of_columns(columns: Array, moduli: ModuliSet) -> Array:
 
 
 def columns_of_limbs(limbs: Array, moduli: ModuliSet, signed: bool, locate: Locate = int) -> Array:
-    """Columns (n + 6, N) of numbers of limbs (N, L), in two's complement if `signed`.
+    """Convert limbs (N, L), in two's complement if `signed`, to columns (n + 6, N).
 
-    A magnitude of M or more is a ValueError that names the first number's index.
+    ValueError for a magnitude of M or more, naming the first number's index.
     """
     negative = limbs[:, -1] >> 31 != 0 if signed else np.zeros_like(limbs[:, 0], dtype=np.bool_)
     magnitudes = _negated(limbs, negative) if signed else limbs
@@ -108,11 +109,11 @@ def columns_of_limbs(limbs: Array, moduli: ModuliSet, signed: bool, locate: Loca
 
 
 def _negated(limbs: Array, negative: Array) -> Array:
-    """Limbs (N, L) modulo 2**(32 L) with the sign of some numbers changed."""
+    """Negate the marked numbers of limbs (N, L), modulo 2**(32 L)."""
     result = np.empty_like(limbs)
     carry = negative
     for k in range(limbs.shape[1]):
-        # The complement, plus a carry that passes on while all lower limbs are 0.
+        # The complement, plus a carry that propagates while all lower limbs are 0.
         limb = limbs[:, k]
         result[:, k] = np.where(negative, ~limb, limb) + carry.astype(np.uint32)
         carry = carry & (limb == 0)

@@ -1,4 +1,4 @@
-"""Division of chunks of signed integers with Python's floor semantics, by their magnitudes' division."""
+"""Division of chunks of signed integers with Python's floor semantics, by division of magnitudes."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def floor_divide(
     """Quotients and remainders: ``x = q y + r``, and r is 0 or has the sign of y.
 
     The result has the columns of the parts, one after the other; both are always in range. A divisor of 0 is
-    a ZeroDivisionError that names the first one's index.
+    a ZeroDivisionError that names the index of the first.
     """
     n = len(moduli)
     (first, second), shape = matrices(x, y)
@@ -72,9 +72,9 @@ def divide_by_integer(
     locate: Locate = int,
     source: WideModuli | None = None,
 ) -> Array:
-    """Divide by an integer of any size, as :func:`floor_divide`.
+    """Divide by an integer of any size, as :func:`floor_divide` does.
 
-    A remainder may be out of range, where the divisor is and has the other sign: an RNSOverflowError.
+    A remainder by a divisor beyond the range and of the other sign may be out of range: an RNSOverflowError.
     """
     ndim = columns.ndim - 1
     if abs(divisor) < moduli.product:
@@ -98,7 +98,7 @@ def _far_remainders(
     locate: Locate,
     source: WideModuli | None,
 ) -> Array:
-    """Columns of x + d where `away` holds, d being beyond the range and of the other sign; any elsewhere.
+    """Columns of x + d where `away` holds, for d beyond the range and of the other sign; undefined elsewhere.
 
     With T = M - 1, the magnitude |d| - |x| is T - (|x| - e), for e = |d| - T; it is in range from |x| = e on.
     """

@@ -1,4 +1,4 @@
-"""Lengths of exact results of arrays of numbers with intervals, which residues of more moduli hold."""
+"""Bits of exact results of arrays of numbers with intervals, to choose the moduli that hold them."""
 
 import math
 from typing import Any
@@ -8,17 +8,17 @@ from rnsdask.core.ways import Message, Way
 
 
 def bits_of_sum(x: Any, *_: Any, **__: Any) -> int:
-    """Bits of a sum of all numbers of an array."""
+    """Most bits of the sum of all numbers of an array."""
     return int(x.system.moduli.bits + math.prod(x.words.shape[1:]).bit_length())
 
 
 def bits_of_matmul(a: Any, *_: Any) -> int:
-    """Bits of a sum of as many products as a product of matrices adds."""
+    """Most bits of an element of a matrix product."""
     return int(2 * a.system.moduli.bits + a.words.shape[-1].bit_length())
 
 
 def bits_of_convolution(a: Any, *_: Any, **__: Any) -> int:
-    """Bits of a sum of as many products as a convolution adds, at most."""
+    """Most bits of an element of a convolution."""
     return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
 
 

@@ -1,4 +1,4 @@
-"""The layout of signed multiple-precision integers: here and in kernels/include/rns/interval_rns.cuh only.
+"""Layout of signed multiple-precision integers, as also in kernels/include/rns/interval_rns.cuh.
 
 A number x = (-1)^s X under n moduli is a column of n + 6 words of 32 bits: the residues of X, and its header
 of the sign s, the exponent e and the bounds of X/M in double precision,
@@ -8,8 +8,8 @@ of the sign s, the exponent e and the bounds of X/M in double precision,
 So an array of numbers of shape ``shape`` is one ``uint32`` array of shape ``(n + 6, *shape)``, its *columns*:
 one array to slice, to cut into chunks and to give to a kernel, and one task a chunk on Dask.
 
-The upper bound is from 1/2 to less than 1, and the interval's relative width is at most `ACCURACY`. Zero has
-the sign 0, the bounds 0 and the exponent 0, and nothing else has.
+The upper bound is from 1/2 to less than 1, and the interval's relative width is at most `ACCURACY`. Only zero
+has the sign 0, the bounds 0 and the exponent 0.
 """
 
 from collections.abc import Iterator
@@ -29,15 +29,15 @@ from rnsdask.rns.evaluation import interval_evaluation, least_accuracy
 from rnsdask.rns.system import RNS
 
 ACCURACY = 2.0**-20
-"""Greatest relative width of a stored interval; one that would be wider is evaluated anew.
+"""Greatest relative width of a stored interval; a wider one is evaluated anew.
 
-Sixteen bits of cancellation come before that, so few results of random numbers need it.
+That takes sixteen bits of cancellation, so few results of random numbers need it.
 """
 
-# What a new evaluation is asked for: a chain of operations then has room before the next one.
+# Relative width of new evaluations, which leaves room for a chain of operations before the next.
 _NEW_ACCURACY = 2.0**-36
 
-# Of the division that a width is compared by.
+# Relative error of the division in comparisons of widths.
 _STORED_ACCURACY = 1.001 * ACCURACY
 
 HEADER_ROWS = 6
@@ -49,26 +49,26 @@ PART_DTYPES: dict[str, np.dtype[Any]] = {
     "upp": np.dtype(np.float64),
     "exponent": np.dtype(np.int32),
 }
-"""The parts of a header by name, with the types that users and stores see."""
+"""Parts of a header by name, with the types that users and stores see."""
 
 
 def rows_of(moduli: ModuliSet) -> int:
-    """Words of a number."""
+    """Number of words of a number: n + 6."""
     return len(moduli) + HEADER_ROWS
 
 
 def residues_of(columns: Any, moduli: ModuliSet) -> Any:
-    """The residues (n, *shape) of the magnitudes: a view."""
+    """View of the magnitudes' residues (n, *shape)."""
     return columns[: len(moduli)]
 
 
 def signed_residues_of(columns: Any, moduli: ModuliSet) -> Any:
-    """The residues and, in a last row, the signs (n + 1, *shape), which tell numbers apart: a view."""
+    """View of the residues and, in a last row, the signs (n + 1, *shape), which identify numbers."""
     return columns[: len(moduli) + _SIGN + 1]
 
 
 def part_of(columns: Array, moduli: ModuliSet, name: str) -> Array:
-    """One of `PART_DTYPES` as an array (*shape) of its type: a copy."""
+    """Copy one of `PART_DTYPES` to an array (*shape) of its type."""
     header = columns[len(moduli) :]
     if name == "sign":
         return header[_SIGN].astype(PART_DTYPES["sign"])
@@ -80,21 +80,21 @@ def part_of(columns: Array, moduli: ModuliSet, name: str) -> Array:
 
 
 def nonzero(columns: Array, moduli: ModuliSet) -> Array:
-    """Boolean (*shape): the number is not 0, by its upper bound."""
+    """Mask (*shape) of the numbers that are not 0, by their upper bounds."""
     return columns[len(moduli) + _UPP + 1] != 0
 
 
 def is_negative(columns: Array, moduli: ModuliSet) -> Array:
-    """Boolean (*shape): the number is below 0."""
+    """Mask (*shape) of the negative numbers."""
     return columns[len(moduli) + _SIGN] != 0
 
 
 ORDER_KEY_SLACK = 4
-"""Greatest difference of two order keys (interval_rns.cuh) that do not tell which number is greater."""
+"""Greatest difference of two order keys (interval_rns.cuh) that leaves the order open."""
 
 
 def system_of_magnitudes(columns: Array, moduli: ModuliSet) -> RNS:
-    """The system of the magnitudes of numbers (n + 6, N), with the bound that their exponents give."""
+    """System of the magnitudes of numbers (n + 6, N), with a bound from their exponents."""
     header = columns[len(moduli) :]
     exponents = np.where(header[_UPP + 1] != 0, header[_EXPONENT].view(np.int32), -moduli.bits)
     highest = int(exponents.max()) if exponents.size else 0
@@ -104,14 +104,14 @@ def system_of_magnitudes(columns: Array, moduli: ModuliSet) -> RNS:
 
 
 def set_signs(columns: Array, moduli: ModuliSet, signs: Array) -> None:
-    """Write the signs of numbers that are not 0; that of 0 stays 0."""
+    """Write the signs of nonzero numbers; the sign of 0 stays 0."""
     columns[len(moduli) + _SIGN] = signs & nonzero(columns, moduli)
 
 
 def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array, exponent: Array) -> Array:
-    """Columns (n + 6, *shape) of residues (n, *shape) and parts (*shape) that fit one another.
+    """Join residues (n, *shape) and matching parts (*shape) to columns (n + 6, *shape).
 
-    The parts may be NumPy's where the residues are a GPU's.
+    The parts may be NumPy's where the residues are on a GPU.
     """
     header = np.empty_like(sign, shape=(HEADER_ROWS, *sign.shape), dtype=RESIDUE_DTYPE, order="C")
     header[_SIGN] = sign
@@ -135,12 +135,12 @@ def first_invalid(columns: Array, moduli: ModuliSet) -> int | None:
 def follow_rules(
     residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array, exponent: Array
 ) -> Array:
-    """Whether the parts of each number follow the rules of the layout: Boolean (*shape).
+    """Mask (*shape) of the numbers whose parts follow the rules of the layout.
 
-    Whether an interval contains the X/M that the residues (n, *shape) stand for is not looked at. The parts
-    may be NumPy's where the residues are a GPU's.
+    Whether an interval contains the X/M of the residues (n, *shape) is not checked. The parts may be NumPy's
+    where the residues are on a GPU.
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # comparisons with what is not a number are false
+    with np.errstate(invalid="ignore", over="ignore"):  # comparisons with NaN are false
         is_narrow = upp - low <= _STORED_ACCURACY * low
     # With X from 1 to M - 1, X/M is from 2**-bits to less than 1, and the upper bound may round up to 1.
     is_number = is_narrow & (low > 0) & (low <= upp) & (upp >= 0.5) & (upp < 1)
@@ -152,7 +152,7 @@ def follow_rules(
 
 
 def normalised(low: Array, upp: Array, exponent: Array) -> tuple[Array, Array, Array]:
-    """Bounds of fractions, 0 <= low <= upp, with the upper one from 1/2 to less than 1, exactly."""
+    """Scale bounds of fractions, 0 <= low <= upp, exactly, to an upper bound from 1/2 to less than 1."""
     mantissa, shift = np.frexp(upp)
     shift = shift.astype(np.int32)
     exponent = np.where(upp == 0, np.zeros_like(shift), exponent + shift)
@@ -160,9 +160,9 @@ def normalised(low: Array, upp: Array, exponent: Array) -> tuple[Array, Array, A
 
 
 def evaluated(residues: Array, moduli: ModuliSet, sign: Array) -> Array:
-    """Columns of the magnitudes with these residues (n, *shape), and these signs unless a number is 0.
+    """Columns of numbers with these magnitudes' residues (n, *shape), and these signs unless a number is 0.
 
-    Moduli too many for double precision to give the accuracy of a stored interval are a ValueError.
+    ValueError for too many moduli to reach the accuracy of a stored interval in double precision.
     """
     interval = interval_evaluation(residues, RNS(moduli), new_accuracy(moduli))
     bounds = normalised(interval.low, interval.upp, interval.exponent)
@@ -170,7 +170,7 @@ def evaluated(residues: Array, moduli: ModuliSet, sign: Array) -> Array:
 
 
 def new_accuracy(moduli: ModuliSet) -> float:
-    """Relative width that a new evaluation is asked for."""
+    """Relative width of new evaluations."""
     accuracy = max(_NEW_ACCURACY, 1.02 * float(least_accuracy(len(moduli))))
     if accuracy > ACCURACY:
         raise ValueError(
@@ -181,14 +181,14 @@ def new_accuracy(moduli: ModuliSet) -> float:
 
 def complement(residues: Array, moduli: ModuliSet) -> Array:
     """Residues (n, *shape) of -X modulo M."""
-    # Modulo 2**32, where a modulus of 2**32 is 0.
+    # In arithmetic modulo 2**32, in which the modulus 2**32 is 0.
     sizes = np.array(list(moduli), dtype=np.uint64).astype(RESIDUE_DTYPE)
     sizes = np.asarray(sizes.reshape(-1, *(1,) * (residues.ndim - 1)), like=residues)
     return np.where(residues == 0, residues, sizes - residues)
 
 
 def check_columns(columns: Any, moduli: ModuliSet) -> None:
-    """Check that an array can hold columns under a moduli set, by its type and shape alone."""
+    """Check the type and shape of an array of columns under a moduli set."""
     try:
         dtype, shape, ndim = columns.dtype, columns.shape, columns.ndim
     except AttributeError:
@@ -203,16 +203,16 @@ def check_columns(columns: Any, moduli: ModuliSet) -> None:
         )
 
 
-# Numbers examined at a time, which bounds the memory beside a chunk.
+# Numbers examined at a time, to bound the memory in addition to a chunk.
 _BLOCK = 2**16
 
-# Exponents of intervals that have anything in common differ by less.
+# Exponents of intervals that intersect differ by less.
 _FAR = 8
 
 
 @dataclass(frozen=True)
 class WrongHeader:
-    """The first number of a chunk, by its flat index, whose header is not that of its residues' magnitude."""
+    """First number of a chunk, by its flat index, whose header does not match its residues' magnitude."""
 
     index: int
     magnitude: int
@@ -230,10 +230,10 @@ class WrongHeader:
 
 
 def find_wrong_header(columns: Array, moduli: ModuliSet) -> WrongHeader | None:
-    """Find the first number whose header is wrong, exactly; None if all are right.
+    """Find the first number whose header is wrong, by an exact check; None if all are right.
 
     A header is right if the sign is 0 or 1, the interval holds X/M and is as narrow and normalised as this
-    module says, and all of it is 0 just for 0. Each residue must be below its modulus.
+    module requires, and all parts are 0 just for 0. Each residue must be below its modulus.
     """
     matrix = as_matrix(columns)
     for start in range(0, matrix.shape[1], _BLOCK):
@@ -249,7 +249,7 @@ def find_wrong_header(columns: Array, moduli: ModuliSet) -> WrongHeader | None:
 
 
 def _is_right(columns: Array, moduli: ModuliSet) -> Array:
-    """Boolean (N,): the header is that of the residues."""
+    """Mask (N,) of the headers that match their residues."""
     residues = residues_of(columns, moduli)
     low, upp, exponent = (part_of(columns, moduli, name) for name in ("low", "upp", "exponent"))
     is_zero = ~residues.any(axis=0)
@@ -274,7 +274,7 @@ def _is_right(columns: Array, moduli: ModuliSet) -> Array:
 def _holds(
     low: Array, upp: Array, exponent: Array, residues: Array, moduli: ModuliSet, accuracy: float
 ) -> Array:
-    """Boolean (N,): each interval holds one that is evaluated from the residues."""
+    """Mask (N,) of the intervals that contain one evaluated from the residues."""
     found = interval_evaluation(residues, RNS(moduli), accuracy)
     other_low, other_upp, other_exponent = normalised(found.low, found.upp, found.exponent)
     shift = np.clip(exponent.astype(np.int64) - other_exponent, -_FAR, _FAR).astype(np.int32)
@@ -285,7 +285,7 @@ def _hold_exactly(
     magnitudes: list[int], low: list[float], upp: list[float], exponents: list[int], moduli: ModuliSet
 ) -> Iterator[bool]:
     for magnitude, least, greatest, exponent in zip(magnitudes, low, upp, exponents, strict=True):
-        # Further exponents hold no number from 1 to M - 1, and would take memory.
+        # Other exponents hold no number from 1 to M - 1, and would take memory.
         if not -moduli.bits - _FAR <= exponent <= _FAR:
             yield False
             continue

@@ -1,7 +1,7 @@
 """Products, powers and inverses of signed integers with intervals, by magnitudes.
 
-A factor of a product along axes is the residues of a magnitude and a row of flags (:mod:`.rns.products`). So
-sign and magnitude modulo M are known for each product, also where it is out of range.
+A factor of a product along axes holds the residues of a magnitude and a row of flags (:mod:`.rns.products`).
+So sign and magnitude modulo M of each product are known even out of range.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from rnsdask.rns.system import RNS
 
 
 def factors_of_chunk(columns: Array, system: IntervalRNS, mode: str) -> Factors:
-    """Factors that a chunk (n + 6, *shape) contributes to a product; `wrapped` is of its magnitude."""
+    """Factors that a chunk (n + 6, *shape) contributes to a product; `wrapped` holds its magnitude."""
     moduli = system.moduli
     sizes = products.factors_of_chunk(layout.residues_of(columns, moduli), RNS(moduli), mode)
     if int(layout.is_negative(columns, moduli).sum()) % 2 == 0:
@@ -50,14 +50,14 @@ def factors_of(columns: Array, moduli: ModuliSet) -> Array:
 
 
 def axis_factors(columns: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
-    """Factors of single numbers multiplied along axes, which keep length 1."""
+    """Factors of the products of numbers along axes, which keep length 1."""
     return products.factors_along(factors_of(columns, moduli), moduli, axes)
 
 
 def finish(
     factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int, source: WideModuli | None = None
 ) -> Array:
-    """Columns of the products that factors stand for."""
+    """Convert factors to columns of their products."""
     flags = factors[-1]
     negative = (flags & np.uint32(NEGATIVE)) != 0
     outside = (flags & np.uint32(BEYOND | ZERO)) == BEYOND
@@ -67,7 +67,7 @@ def finish(
 
 @dataclass(frozen=True)
 class IntervalProducts(AxisProducts):
-    """Running products along an axis; the system is that of the magnitudes."""
+    """Running products along an axis; `system` is the magnitudes' system."""
 
     source: WideModuli | None = None
 
@@ -100,10 +100,10 @@ def power(
     locate: Locate = int,
     source: WideModuli | None = None,
 ) -> Array:
-    """Powers of a chunk (n + 6, *shape); with ``"flag"`` one row more, 1 where the exact one is out of range.
+    """Powers of a chunk (n + 6, *shape); with ``"flag"`` another row, 1 where a power is out of range.
 
-    Where it is, the result is the sign of the exact power with its magnitude modulo M. With ``"raise"``, an
-    error names the index that `locate` makes of that in the chunk.
+    There, the result is the sign of the exact power with its magnitude modulo M. With ``"raise"``, an error
+    names the index that `locate` derives from the index in the chunk.
     """
     check_exponent(exponent)
     system = RNS(moduli)
@@ -112,7 +112,7 @@ def power(
         greatest = columns_of_ints([powers.bases_that_fit(exponent, system)[1]], moduli)
         ends = greatest.reshape(-1, *(1,) * (columns.ndim - 1))
         outside = compare(absolute(columns, moduli), ends, moduli) > 0
-    # With "raise" the bases of long exponents are 0, 1 and -1, for which only the parity counts.
+    # With "raise", the bases of long exponents are 0, 1 and -1, for which only the parity matters.
     is_long = mode == "raise" and exponent >= moduli.bits
     sizes = powers.power(
         layout.residues_of(columns, moduli), 2 - exponent % 2 if is_long else exponent, system, "wrap"
@@ -137,7 +137,7 @@ def power_by_array(
     locate: Locate = int,
     source: WideModuli | None = None,
 ) -> Array:
-    """Powers of a chunk by an exponent for each number, integers (1, *shape), as :func:`power`."""
+    """Raise each number of a chunk to its own exponent, from integers (1, *shape), as :func:`power` does."""
     shape = np.broadcast_shapes(columns.shape[1:], exponents.shape[1:])
     columns = np.broadcast_to(columns, (len(columns), *shape))
     exponents = np.broadcast_to(exponents[0], shape)

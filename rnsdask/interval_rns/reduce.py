@@ -1,7 +1,7 @@
 """Reductions, sort keys and lengths in bits of signed integers with stored intervals.
 
-The intervals choose the numbers that may be the extremum, without a look at residues; the reductions of
-residues (:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitudes of either sign.
+The intervals select the candidates for the extremum, without reading residues; the reductions of residues
+(:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitudes of each sign.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from rnsdask.rns.system import RNS
 
 
 def reduce_columns(columns: Array, moduli: ModuliSet, operation: str) -> ReductionResult:
-    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none.
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError for an extremum of none.
 
     A maximum or minimum names the smallest flat index that holds it.
     """
@@ -44,7 +44,7 @@ def reduce_columns(columns: Array, moduli: ModuliSet, operation: str) -> Reducti
 def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResult:
     kernels = kernels_of(columns)
     best, candidates = kernels.interval_rns_candidates(columns, moduli.bits, layout.ORDER_KEY_SLACK, minimum)
-    # Of one sign: keys of numbers that are not 0 are far from 0.
+    # Keys of nonzero numbers of one sign are far from 0.
     negative = best < 0
     residues = layout.residues_of(columns, moduli)
     if candidates.size == 1:
@@ -81,8 +81,8 @@ def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
 def ordering(columns: Array, moduli: ModuliSet) -> Ordering:
     """Sort keys of columns (n + 6, *shape).
 
-    Half the key U of a magnitude, rounded down, is the key of a number of either sign: 2**63 and this, or for
-    numbers below 0 as much before 2**63. The error of U halves, and rounding adds 1 on either side.
+    The key of a number is 2**63 plus half the key U of its magnitude, rounded down, or minus that for
+    negative numbers. The error of U halves, and rounding adds 1 on either side.
     """
     matrix = as_matrix(columns)
     negative = layout.is_negative(matrix, moduli)
@@ -103,7 +103,7 @@ def ordering(columns: Array, moduli: ModuliSet) -> Ordering:
 
 
 def bit_length(columns: Array, system: IntervalRNS) -> Array:
-    """Bits of the magnitude of each number of a chunk (n + 6, *shape), 0 of 0: int64 (*shape)."""
+    """Bits of the magnitude of each number of a chunk (n + 6, *shape), 0 for 0: int64 (*shape)."""
     matrix, moduli = as_matrix(columns), system.moduli
     upp, exponent = (layout.part_of(matrix, moduli, name) for name in ("upp", "exponent"))
     lengths, decided = lengths_of(upp, exponent.astype(np.int64), layout.ACCURACY, moduli)

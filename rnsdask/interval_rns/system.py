@@ -43,7 +43,7 @@ class IntervalRNS(NumberSystem):
     moduli : ModuliSet
         The set of n moduli, whose product is M.
     source : WideModuli, optional
-        As that of :class:`.RNS`.
+        As in :class:`.RNS`.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class IntervalRNS(NumberSystem):
 
     @property
     def rows(self) -> int:
-        """Words of a number: its residues and its header."""
+        """Number of words of a number: its residues and its header."""
         return layout.rows_of(self.moduli)
 
     @cached_property
@@ -95,16 +95,16 @@ class IntervalRNS(NumberSystem):
         return columns.reshape(len(columns), *shape)
 
     def decode(self, words: Any) -> NDArray[np.object_]:
-        """The integers of columns."""
+        """Convert columns to Python ints."""
         ints: NDArray[np.object_] = arithmetic.to_ints(words, self.moduli)
         return ints
 
     def limbs_of(self, words: Any) -> Any:
-        """Limbs of the numbers, in two's complement."""
+        """Convert columns to limbs, in two's complement."""
         return limbs_of_columns(words, self.moduli)
 
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
-        """Columns of numbers of limbs: :func:`.columns_of_limbs`."""
+        """Convert limbs to columns: :func:`.columns_of_limbs`."""
         return columns_of_limbs(limbs, self.moduli, signed, locate)
 
     def check_words(self, words: Any) -> None:
@@ -112,9 +112,9 @@ class IntervalRNS(NumberSystem):
         layout.check_columns(words, self.moduli)
 
     def first_invalid(self, words: Any) -> int | None:
-        """Flat index of the first number (n + 6, *shape) with a header that no number has, or None.
+        """Flat index of the first number (n + 6, *shape) with an invalid header, or None.
 
-        Residues are not looked at: :func:`.layout.first_invalid`.
+        Residues are not checked: :func:`.layout.first_invalid`.
         """
         return layout.first_invalid(words, self.moduli)
 
@@ -145,7 +145,7 @@ class IntervalRNS(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> RNSOverflowError:
-        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
+        """Overflow error of a result of `length` bits in two's complement, not counting the sign."""
         error = arithmetic.error_type(self.source)
         return error(index, length + 1, self.moduli.bits, True, negative, at_least)
 
@@ -155,16 +155,16 @@ class IntervalRNS(NumberSystem):
         return self.moduli
 
     def factor_layout(self, mode: str) -> tuple[int, np.dtype[Any]]:  # noqa: ARG002
-        """Residues of a magnitude and a row of flags, for signs are there in each mode."""
+        """Residues of a magnitude and a row of flags; every mode needs the flags for signs."""
         return len(self.moduli) + 1, self.word_dtype
 
     def wrapped(self, value: int) -> int:
-        """The integer's sign, with its magnitude modulo M."""
+        """Wrap an integer: its sign, with its magnitude modulo M."""
         magnitude = abs(value) % self.moduli.product
         return -magnitude if value < 0 else magnitude
 
     def wide_system(self, bits: int | None) -> RNS:
-        """The moduli and more: :func:`.wide_system.wide_system`."""
+        """System of the moduli and further ones: :func:`.wide_system.wide_system`."""
         return wide_system(self.moduli, self.moduli.bits if bits is None else bits)
 
     def identifying_words(self, words: Any) -> Any:
@@ -204,7 +204,7 @@ class IntervalRNS(NumberSystem):
         return cls(read_moduli(stored), read_source(stored))
 
     def first_contradiction(self, words: Any) -> tuple[int, str] | None:
-        """The first number whose sign or interval is not that of its residues."""
+        """Find the first number whose sign or interval does not match its residues."""
         header = layout.find_wrong_header(words, self.moduli)
         return None if header is None else (header.index, f"has a wrong header: {header.text()}")
 

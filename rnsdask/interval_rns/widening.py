@@ -1,8 +1,8 @@
-"""Chunks of signed integers with intervals as residues of a signed system that holds more, and back.
+"""Conversion of signed integers with intervals to residues of a wider signed system, and back.
 
 The *wide* system has the moduli of the numbers and some more, so that its symmetric range holds every number
-and the exact results of what is computed there. Coming back, the first residues of a result and its sign are
-those of its magnitude modulo M. Stored intervals tell how few moduli a base extension takes.
+and the exact results that are computed there. On the way back, the first residues of a result and its sign
+give its magnitude modulo M. Stored intervals show how few moduli a base extension needs.
 """
 
 import math
@@ -27,7 +27,7 @@ from rnsdask.rns.system import RNS
 
 
 def magnitude_bits(columns: Array, moduli: ModuliSet) -> int:
-    """Bits that hold every magnitude of a chunk (n + 6, *shape), by the stored intervals; at least 1."""
+    """Bits that hold every magnitude of a chunk (n + 6, *shape), from the stored intervals; at least 1."""
     exponents = layout.part_of(columns, moduli, "exponent")
     if not exponents.size:
         return 1
@@ -44,7 +44,7 @@ def extended_magnitudes(columns: Array, moduli: ModuliSet, targets: ModuliSet) -
 
 
 def change_moduli(columns: Array, moduli: ModuliSet, targets: ModuliSet, locate: Locate = int) -> Array:
-    """Columns of the numbers of a chunk under other moduli; ValueError if a number is out of their range."""
+    """Convert columns to other moduli; ValueError if a number is out of their range."""
     if targets.product < moduli.product:
         check_range(columns, moduli, IntervalRNS(targets), repr(targets), locate)
     magnitudes = extended_magnitudes(columns, moduli, targets)
@@ -52,7 +52,7 @@ def change_moduli(columns: Array, moduli: ModuliSet, targets: ModuliSet, locate:
 
 
 def widened(columns: Array, moduli: ModuliSet, wide: RNS) -> Array:
-    """Residues (w, *shape) in a wide system of the numbers of a chunk (n + 6, *shape)."""
+    """Convert columns (n + 6, *shape) to residues (w, *shape) in a wide system."""
     magnitudes = extended_magnitudes(columns, moduli, wide.moduli)
     return np.where(
         layout.is_negative(columns, moduli), layout.complement(magnitudes, wide.moduli), magnitudes
@@ -67,7 +67,7 @@ def narrowed(
     locate: Locate = int,
     source: WideModuli | None = None,
 ) -> Array:
-    """Columns of the numbers of residues (w, *shape) in a wide system."""
+    """Convert residues (w, *shape) in a wide system to columns."""
     negative = sign(residues, wide) < 0
     own = residues[: len(moduli)]
     magnitudes = np.where(negative, layout.complement(own, moduli), own)
@@ -83,7 +83,7 @@ def narrowed(
 
 
 def _outside(residues: Array, wide: RNS, greatest: int) -> Array:
-    """Boolean (*shape): the magnitude is above the greatest one."""
+    """Mask (*shape) of the magnitudes above the greatest one allowed."""
     if wide.known_magnitude <= greatest:
         return np.zeros_like(residues[0], dtype=np.bool_)
     ndim = residues.ndim - 1
@@ -101,8 +101,7 @@ def apply(
 ) -> Array:
     """Apply one of :data:`.OPERATIONS` to a chunk of each operand, in a system that holds the exact results.
 
-    The intervals tell how many moduli that takes. Parameters and results are those of
-    :func:`.arithmetic.apply`.
+    The intervals show how many moduli that takes. Parameters and results are as in :func:`.arithmetic.apply`.
     """
     sizes = [magnitude_bits(block, moduli) for block in blocks]
     terms = OPERATIONS[name].terms

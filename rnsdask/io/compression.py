@@ -21,15 +21,15 @@ _PIECE = 2**16
 
 
 def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.BufferedReader:
-    """Decompress a stream, if it is compressed, into one whose first bytes can be peeked into.
+    """Decompress a stream, if it is compressed, into one that supports `peek`.
 
-    `name` is the stream's, also in messages. With `by_content` its first bytes tell if it is compressed, as
-    those of text can, not the name. InputError if there is no library for the compression; when it is read,
-    if the data are damaged or truncated.
+    `name` is the stream's name, also in messages. With `by_content` its first bytes, which are distinct from
+    text, decide whether it is compressed; otherwise the name does. InputError without a library for the
+    compression; during reading, if the data are damaged or truncated.
     """
     if hasattr(stream, "peek") and remaining_bytes(stream) is not None:
         whole: Any = stream
-    else:  # a pipe may give less at a time than its first bytes
+    else:  # a pipe may return less at a time than the first bytes
         whole = io.BufferedReader(_Blocks(stream.read, name))
     suffix = compression_of(name)
     if by_content:
@@ -44,7 +44,7 @@ def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.Buffere
 
 
 def first_bytes(stream: io.BufferedReader) -> bytes:
-    """Return the first bytes of a stream that :func:`decompressed` gave; they stay in it."""
+    """Peek at the first bytes of a stream from :func:`decompressed`."""
     return stream.peek(FIRST_BYTES)[:FIRST_BYTES]
 
 
@@ -61,9 +61,10 @@ def _zstd() -> Any:
 
 
 def _reader(stream: BinaryIO, suffix: str) -> Callable[[int], bytes]:
-    """Return a function that reads compressed streams one after the other.
+    """Return a function that reads concatenated compressed streams.
 
-    The libraries' own files ignore whatever follows a stream and is no stream: it may be damaged data.
+    The libraries' own file classes ignore trailing bytes that are not a stream, although they may be damaged
+    data.
     """
     make = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}.get(suffix)
     make = make or _zstd().ZstdDecompressor
@@ -87,17 +88,17 @@ def _reader(stream: BinaryIO, suffix: str) -> Callable[[int], bytes]:
 
 
 class _Blocks(io.RawIOBase):
-    """A stream of what a function reads; errors of damaged data name it."""
+    """Raw stream of the bytes that a function reads; errors of damaged data name the stream."""
 
     def __init__(self, read: Callable[[int], bytes], name: str) -> None:
         self._read, self._name = read, name
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, as every input stream does."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, as far as there are data."""
+        """Fill a buffer as far as data are available; return the number of bytes."""
         filled = 0
         try:
             while filled < len(buffer) and (data := self._read(len(buffer) - filled)):
@@ -111,16 +112,16 @@ class _Blocks(io.RawIOBase):
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether a library says that data are wrong; an error with a number is the operating system's."""
+    """Whether an error reports wrong data; one with an errno is the operating system's."""
     if isinstance(error, OSError):
         return error.errno is None
     return isinstance(error, EOFError | zlib.error | lzma.LZMAError) or type(error).__name__ == "ZstdError"
 
 
 def compressing(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
-    """Return a stream that is written to another one, compressed as the ending of its name tells, if it does.
+    """Return a stream that writes to another, compressed if the suffix of its name says so.
 
-    The compressed bytes depend on the data alone, not on the time or the name. JobError without a library.
+    The compressed bytes depend only on the data, not on the time or the name. JobError without a library.
     """
     suffix = compression_of(name)
     if suffix is None:

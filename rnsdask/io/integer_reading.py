@@ -40,35 +40,35 @@ from rnsdask.rns.foreign import widened
 ByteOrder = Literal["little", "big"]
 
 _TEXT_BYTES = 2**18
-"""Text read from a stream at a time, at least."""
+"""Fewest bytes of text that are read from a stream at a time."""
 
 _SPACES = b" \t"
 _MOST_SPACES = 4096
-"""Characters that a line may have besides those of an integer."""
+"""Most characters of a line in addition to those of an integer."""
 
 _FEW_ROWS = 512
-"""Integers of which several limbs are compared at a time; of more, one limb takes long enough."""
+"""Most integers whose limbs are compared several at a time; for more, one limb takes long enough."""
 
 _SEPARATOR = re.compile(rb"[,;\t ]")
 _DIGITS = re.compile(rb"[+-]?(?:0[xX][0-9a-fA-F]*|[0-9]*)")
 _HEXADECIMAL = re.compile(rb"[ \t]*[+-]?0[xX][0-9a-fA-F]+[ \t]*\r?\n?")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""First bytes of some files of UTF-8."""
+"""UTF-8 byte order mark, with which some text files begin."""
 
 CSV_HEADER = b"value\n"
 """First line of a CSV file of integers, which names its column."""
 
 
 class Readable(Protocol):
-    """A stream of bytes, which may give other numbers of them than asked for, but none only at its end."""
+    """A stream of bytes, which may return more or fewer than requested, but nothing only at its end."""
 
     def read(self, size: int, /) -> bytes:
-        """Read some bytes."""
+        """Read about `size` bytes; nothing only at the end."""
         ...
 
 
 def remaining_bytes(stream: BinaryIO) -> int | None:
-    """Return how many bytes a regular file still holds, or None for a pipe or any other stream."""
+    """Return the number of unread bytes of a regular file; None for a pipe or any other stream."""
     try:
         status = os.fstat(stream.fileno())
     except OSError:  # a stream in memory has no file descriptor
@@ -80,8 +80,8 @@ def remaining_bytes(stream: BinaryIO) -> int | None:
 class Batch:
     """Some integers of a stream: limbs of shape (integers, L), the least significant first.
 
-    They have 32 bits, in two's complement if `signed`; or are `decimal`, in base 10**9, then in ten's
-    complement: the last one, 1 for a negative number, counts ``-10**(9 (L - 1))``.
+    Limbs have 32 bits, in two's complement if `signed`; `decimal` limbs are in base 10**9 and ten's
+    complement: the last one, 1 for a negative number, has the weight ``-10**(9 (L - 1))``.
     """
 
     limbs: NDArray[np.uint32]
@@ -108,18 +108,18 @@ class Batch:
         return words
 
     def value(self, row: int) -> int:
-        """The integer of a row."""
+        """Integer at a row, as a Python int."""
         if self.decimal:
             return decimal_to_ints(self.limbs[row : row + 1], self.signed)[0]
         return int.from_bytes(self.limbs[row].astype("<u4").tobytes(), "little", signed=self.signed)
 
     def extreme(self, *, largest: bool) -> int:
-        """The largest or the smallest of at least one integer."""
+        """Largest or smallest integer of a nonempty batch."""
         rows: slice | NDArray[np.intp] = slice(None)
         count, above, width = *self.limbs.shape, 0
-        # From the top limb down, keep the rows that lead; seldom more than one is left after the first.
+        # From the top limb down, keep the leading rows; usually a single one is left after the first limb.
         while above and count > 1:
-            if width:  # go past limbs that are the same in all of few rows, twice as many each time
+            if width:  # skip limbs that are equal in all of a few rows, twice as many each time
                 block = self.limbs[rows, max(0, above - width) : above]
                 (different,) = (block != block[0]).any(axis=0).nonzero()
                 if not different.size:
@@ -138,12 +138,12 @@ class Batch:
 
 
 class IntegerReader(ABC):
-    """Integers of a stream, a batch at a time, as limbs; those from `lowest` to `highest` are allowed.
+    """Reader of integers from `lowest` to `highest` from a stream, in batches of limbs.
 
-    Where the stream tells them, `shape` is that of the array, and `nonzero` how many integers are not 0, at
-    most. `held` are bytes that the stream takes in memory beside batches. `names` are the fields of the first
-    line, if that was passed over. `count` integers are read so far, in `bytes_read` bytes; `least` and
-    `greatest` are the ends of these and 0.
+    If the stream provides them, `shape` is the array's shape, and `nonzero` the most integers that are not 0.
+    `held` is the memory in bytes that the stream takes in addition to batches. `names` are the fields of the
+    first line, if it was skipped. So far `count` integers have been read, in `bytes_read` bytes; `least` and
+    `greatest` are the extremes of these and 0.
     """
 
     def __init__(self, stream: Any, name: str, lowest: int, highest: int, signed: bool) -> None:
@@ -157,19 +157,19 @@ class IntegerReader(ABC):
 
     @property
     def bound(self) -> int:
-        """The largest absolute value among the integers read so far."""
+        """Largest absolute value of the integers read so far."""
         return max(self.greatest, -self.least)
 
     @abstractmethod
     def read(self, count: int) -> Batch:
-        """Return the next integers, at most `count`, and none only at the end of the stream.
+        """Return the next integers, at most `count`; an empty batch only at the end of the stream.
 
-        InputError if it holds something else, or an integer that is not between ``lowest`` and ``highest``.
+        InputError for anything but integers, or an integer that is not between ``lowest`` and ``highest``.
         """
 
     @abstractmethod
     def _place(self, row: int) -> str:
-        """Say where the integer is that comes so many after those counted."""
+        """Describe the place of an integer, `row` after those counted."""
 
     def _accept(self, batch: Batch, size: int) -> Batch:
         """Check the range of integers that took `size` bytes in the stream, and count them."""
@@ -197,11 +197,11 @@ class IntegerReader(ABC):
 
 
 class TextReader(IntegerReader):
-    """Integers of a text stream; limbs are as many as the range needs, signed if it has negative numbers.
+    """Reader of a text stream; limbs suffice for the range, and are signed if it has negative numbers.
 
-    They are decimal up to the first hexadecimal line. If it is `strict`, spaces, blank lines and a byte order
-    mark are errors. An integer may have `longest` characters, leading zeros among them, if the range does not
-    need more. Lines that are fields `of_column` have no byte order mark nor a name before them.
+    Limbs are decimal up to the first hexadecimal line. If `strict`, spaces, blank lines and a byte order mark
+    are errors. An integer may have `longest` characters, including leading zeros, or more if the range needs
+    them. Lines that are fields `of_column` have neither a byte order mark nor a name in front.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class TextReader(IntegerReader):
         super().__init__(stream, name, lowest, highest, signed=lowest < 0)
         self._strict, self._of_column = strict, of_column
         self._decimal = True
-        # Lines before those of the current batch, and how many of its integers come before each blank line.
+        # Lines before the current batch, and the number of its integers before each blank line.
         self._lines, self._blank = 0, array("q")
         bits = max(highest.bit_length(), (~lowest).bit_length() if self._signed else 1) + self._signed
         self._binary_limbs = -(-bits // LIMB_BITS)
@@ -226,10 +226,10 @@ class TextReader(IntegerReader):
         needed = max(gmpy2.mpz(greatest).num_digits(10), len(f"0x{greatest:x}")) + 1  # the sign
         self._limit = max(needed, longest)
         self._decimal_limbs = -(-self._limit // DECIMAL_DIGITS) + self._signed
-        # Of a line; two characters more for CRLF.
+        # Most characters of a line, with two more for CRLF.
         self._longest_line = self._limit + 2 + (0 if strict else _MOST_SPACES)
         self._is_at_start = not strict and not of_column
-        self._text, self._start = b"", 0  # what is read of the stream, and where in it the next line starts
+        self._text, self._start = b"", 0  # text read from the stream, and where its next line starts
 
     def read(self, count: int) -> Batch:
         """Return the next integers: :meth:`IntegerReader.read`."""
@@ -250,14 +250,14 @@ class TextReader(IntegerReader):
             if not line:
                 break
             self._start += len(line)
-            # One that the kernel leaves to others: blank, long, or without an end, or none that is allowed.
+            # A line that the kernel does not parse: blank, long, without an end, or wrong.
             if not self._strict and self._is_blank(line):
                 self._blank.append(row)
                 size += len(line)
                 continue
             value, problem = self._parse(line)
             if problem:
-                # Of bad lines, the first is named.
+                # The first bad line is reported.
                 self._accept(Batch(limbs[:row], self._signed, decimal), size)
                 raise InputError(Message(f"{self._place(0)}: ", problem))
             plain = (to_decimal(value) if decimal else hex(value)).encode("ascii")
@@ -277,8 +277,8 @@ class TextReader(IntegerReader):
         return f"{self.name}:{self._lines + row + 1 + bisect_right(self._blank, row)}"
 
     def _read_on(self) -> bool:
-        """Read more of the stream if the next line may be longer than what is left of the text."""
-        # A longer line is cut there: an endless one is never held in memory.
+        """Read more of the stream if the next line may be longer than the rest of the text."""
+        # A longer line is cut there, so that an endless one never fills the memory.
         if len(self._text) - self._start >= self._longest_line:
             return False
         more = self._stream.read(max(_TEXT_BYTES, self._longest_line))
@@ -289,7 +289,7 @@ class TextReader(IntegerReader):
         return bool(more)
 
     def _begin(self) -> None:
-        """Pass over a byte order mark and a CSV file's header, which a read from a pipe may end within."""
+        """Skip a byte order mark and a CSV file's header, which a read from a pipe may cut."""
         self._is_at_start = False
         for begin in (BYTE_ORDER_MARK, CSV_HEADER[:-1] + b"\r\n", CSV_HEADER):
             while (text := self._text[self._start :]) != begin and begin.startswith(text):
@@ -338,10 +338,10 @@ class TextReader(IntegerReader):
 
 
 class BinaryReader(IntegerReader):
-    """Integers of a stream of records of `width` bytes, as limbs of a record's width.
+    """Reader of records of `width` bytes, into limbs of the same width.
 
-    The first byte in the order ``"little"`` is the least significant one. InputError if the stream is a file
-    whose size is not a multiple of the width.
+    In the byte order ``"little"``, the first byte is the least significant. InputError if the stream is a
+    file whose size is not a multiple of the width.
     """
 
     def __init__(

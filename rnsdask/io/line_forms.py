@@ -1,7 +1,7 @@
-"""Text of integers: in other forms than one a line, and the range of its integers.
+"""Text of integers in other forms than one a line, and the range of integers in text.
 
-Text with comments, in columns, or hexadecimal without ``0x`` becomes text of one integer a line, each in the
-line that it had, for :class:`.TextReader`.
+Text with comments, in columns, or hexadecimal without ``0x`` is converted to one integer a line, with the
+same line numbers, for :class:`.TextReader`.
 """
 
 import re
@@ -18,24 +18,24 @@ from rnsdask.io.integer_reading import BYTE_ORDER_MARK, CSV_HEADER, Readable
 
 _PIECE = 2**18
 _LONGEST_LINE = 2**26
-"""Characters of a line in columns, or a quoted field of several lines: it is held in memory."""
+"""Most characters of a line in columns, or of a quoted field of several lines, which is held in memory."""
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _HEXADECIMAL = re.compile(rb"(?m)^([ \t]*[+-]?)(?:0[xX])?([0-9a-fA-F]+)(?=[ \t]*\r?$)")
 _QUOTED = re.compile(rb'(?:^|(?<=[\t;,])) *"(?:[^"]|"")*"')
 _OPEN = re.compile(rb'(?:^|[\t;,]) *"(?:[^"]|"")*$')
 _MOST_LINES_OF_NAMES = 100
-"""Lines of a first record, all of which are looked at again with each."""
+"""Most lines of the first record, all of which are parsed again with each new line."""
 
 _SEPARATORS = (b"\t", b";", b",")
 
 _NO_NAMES = {"na", "nan", "nat", "nil", "none", "null", "inf", "infinity", "true", "false"}
-"""Words, by their letters, that programs write for values that are missing or no integers; and ``\\N``."""
+"""Words that programs write for missing or non-integer values, by their letters; also for ``\\N``."""
 
 _WAY = Message(Setting("header", True), " says that the first line has names")
 
 _RANGE_PIECE, _LONGEST_INTEGER = 2**20, 2**24
-"""Bytes read at a time for a range, and characters of a line: no number system holds longer integers."""
+"""Bytes read at a time for a range; most characters of a line, as no number system holds longer integers."""
 
 _PLAIN = b"0123456789-\n"
 _LEADING_ZERO = re.compile(rb"^-?0[0-9]", re.MULTILINE)
@@ -52,15 +52,15 @@ def plain_lines(
     strict: bool = False,
     names: list[str] | None = None,
 ) -> Readable:
-    """Return a stream of the integers of a text, called `name` in messages, one a line, without comments.
+    """Return a stream of a text's integers, one a line, without comments; messages call the text `name`.
 
-    `column` is the number of a column, from 1, or its name, which the first line has. Columns are parted by
-    what the first line has most of outside of quotation marks, tabs, semicolons or commas, else by spaces.
-    The first line is passed over as one of names if `column` is a name or `header` is true; and where
-    `header` is None, if nothing in it could be meant as a value (:func:`could_be_names`). Its names are
-    appended to `names`. With `hexadecimal`, digits are also without ``0x``, and names may look like such;
-    with `strict`, nothing is passed over that nobody told. Else what follows a ``#`` is left out; InputError
-    for such a line in columns that may be a row.
+    `column` is the number of a column, from 1, or its name in the first line. The separator is the tab,
+    semicolon or comma that is most frequent in the first line, outside of quotation marks; otherwise spaces.
+    The first line is skipped as a header if `column` is a name or `header` is true; and if `header` is None,
+    when nothing in it could be a value (:func:`could_be_names`). Its names are appended to `names`. With
+    `hexadecimal`, digits need no ``0x``, and names may look like digits. With `strict`, nothing is skipped
+    implicitly. Otherwise, text after ``#`` is removed; InputError for a comment line in columns that may be a
+    row.
     """
     found: Readable = stream
     if column is not None:
@@ -72,10 +72,10 @@ def plain_lines(
 
 
 def could_be_names(fields: list[bytes], index: int | None) -> bool:
-    """Return whether nothing in a first line could be meant as a value of the column at an index.
+    """Whether nothing in a first line could be a value of the column at an index.
 
-    Names have a letter and no digit of any script, and are no words for missing values. An empty field could
-    be a missing value of that column; `index` is None where the column is not known yet.
+    Names have a letter and no digit of any script, and are not words for missing values. An empty field could
+    be a missing value of that column; `index` is None if the column is not known yet.
     """
     texts = [field.strip().decode("utf-8", "replace") for field in fields]
     return not any(
@@ -89,13 +89,13 @@ def _could_be_value(text: str) -> bool:
 
 
 class _WithoutComments:
-    """A stream without what follows a ``#`` in its line."""
+    """A stream that drops the rest of a line from ``#`` on."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._is_inside = stream, False
 
     def read(self, size: int, /) -> bytes:
-        """Read up to `size` bytes; none at the end."""
+        """Read up to `size` bytes; nothing at the end."""
         while data := self._stream.read(size):
             if self._is_inside:
                 end = data.find(b"\n")
@@ -111,7 +111,7 @@ class _WithoutComments:
 
 
 class _Pieces:
-    """A stream of pieces of bytes; an error of theirs waits until what comes before it is read."""
+    """A stream of pieces of bytes; an error of a piece is raised after all earlier pieces are read."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -122,7 +122,7 @@ class _Pieces:
 
 
 def _whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
-    """Pieces of a stream that end with a line, but for the last."""
+    """Pieces of a stream that end with a whole line, except for the last."""
     rest = b""
     while piece := stream.read(_PIECE):
         text = rest + piece
@@ -142,7 +142,7 @@ def _with_prefix(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Column:
-    """The fields of one column of a text, each in its line."""
+    """Iterator over the fields of one column of a text, each on its own line."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class _Column:
         return b"".join([field + b"\n" for field in fields])
 
     def _quick(self, text: bytes, lines: list[bytes]) -> list[bytes] | None:
-        """The fields of lines that have nothing special, None of others."""
+        """Fields of lines without quotes or comments; None for other lines."""
         if self._index is None or self._is_open or b'"' in text or b"#" in text:
             return None
         if text.count(b"\r") != text.count(b"\r\n"):
@@ -212,7 +212,7 @@ class _Column:
         return fields
 
     def _fields_of(self, line: bytes) -> list[bytes]:
-        """Lines in the place of one: none while a quotation mark is open, else those of all since it was."""
+        """Lines that replace a line: none while a quotation mark is open, then those of the whole record."""
         self._line += 1
         if not self._is_open:
             if self._strict:
@@ -236,7 +236,7 @@ class _Column:
         return [*[b""] * (len(lines) - 1), self._field(b" ".join(lines))]
 
     def _look_for_separator(self, record: bytes) -> None:
-        """Find what parts the first record, as far as it is there, and whether it ends in quotation marks."""
+        """Find the separator of the first record, as far as it is read, and whether it ends within quotes."""
         outside = _QUOTED.sub(b"", record)
         self._is_open = _OPEN.search(outside) is not None
         counts = {mark: outside.count(mark) for mark in _SEPARATORS}
@@ -244,7 +244,7 @@ class _Column:
         self._separator = most if counts[most] else None
         lines = len(self._record)
         if lines > _MOST_LINES_OF_NAMES or (lines > 1 and not self._is_open and self._separator is None):
-            raise self._not_closed()  # or spaces part columns, and quote nothing
+            raise self._not_closed()  # unless columns are separated by spaces, without quotes
 
     def _check_strictly(self, line: bytes) -> None:
         if self._line == 1 and line.startswith(BYTE_ORDER_MARK):
@@ -255,7 +255,7 @@ class _Column:
             raise self._wrong(Message("the line begins with #, as a comment, ", Way.STRICT))
 
     def _check_comment(self, line: bytes) -> None:
-        """Refuse a line that begins with # and may be a row; before the first record, note it."""
+        """Refuse a line that begins with # and may be a row; before the first record, remember it."""
         if self._index is not None:
             if self._separator is not None and line.count(self._separator) + 1 == self._columns:
                 raise self._maybe_row(self._line)
@@ -282,10 +282,10 @@ class _Column:
         return self._wrong("a quotation mark is not closed")
 
     def _field(self, record: bytes) -> bytes:
-        """The field of the column of a record; of the record of names nothing."""
+        """Field of the column in a record; empty for the header."""
         record = record.strip(b"\r\n")
         outside = record if self._separator is None else b"".join(record.split(b'"')[::2])
-        if b"\r" in outside:  # and "1,2\r3,4" would be a line of one number
+        if b"\r" in outside:  # or "1,2\r3,4" would be a line of one number
             raise self._wrong("a carriage return is within the line; lines end in LF or CRLF")
         fields, is_first, is_named = self._split(record), self._index is None, False
         if is_first:
@@ -312,7 +312,7 @@ class _Column:
         return parse_integer(field) is not None
 
     def _lacking(self, fields: list[bytes], is_first: bool) -> str:
-        """Describe a line without the column; a number may have been meant as a name."""
+        """Describe a line that lacks the column; a number may have been meant as a name."""
         assert self._index is not None
         columns = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
         problem = f"the line has {columns}, column {self._column} is number {self._index + 1}"
@@ -322,7 +322,7 @@ class _Column:
         return problem
 
     def _choose(self, fields: list[bytes]) -> tuple[int, bool]:
-        """Find the index of the column by the first record, and whether this has names."""
+        """Find the index of the column from the first record, and whether that is a header."""
         if self._number == 0:
             raise InputError(f"{self._name}: columns are counted from 1, got column {self._column:.80}")
         if self._number is not None:
@@ -377,14 +377,14 @@ def _shown(field: bytes) -> str:
 
 @dataclass
 class NumberRange:
-    """A range that some integers are in, and 0; and the most characters of one of them, if they are text."""
+    """Range of some integers and 0, and the most characters of one of them, if they are text."""
 
     lowest: int = 0
     highest: int = 0
     longest: int = 0
 
     def add(self, value: int, length: int = 0) -> None:
-        """Widen the range to an integer, and the greatest length to its count of characters."""
+        """Widen the range to include an integer, and the greatest length to its number of characters."""
         self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
         self.longest = max(self.longest, length)
 
@@ -399,10 +399,10 @@ def range_of_lines(
 ) -> NumberRange:
     """Return the range of the integers of lines of text, up to the first line that is no integer.
 
-    Whoever reads the stream again meets that line, and tells of it. With `last_word` lines have other words
-    before an integer, and comments, as those of Matrix Market files after the line of their size. Lines of a
-    column have no byte order mark nor a name before them. `advance` is called with the number of bytes read
-    since its last call. InputError if a line is longer than any integer that can be stored.
+    The next reader of the stream reports that line. With `last_word`, lines have other words before the
+    integer, and comments, like Matrix Market files after the size line. Lines `of_column` have neither a byte
+    order mark nor a name in front. `advance` is called with the number of bytes read since its last call.
+    InputError if a line is longer than any integer that can be stored.
     """
     found = NumberRange()
     add = _add_last_words if last_word else _add_lines
@@ -426,7 +426,7 @@ def range_of_lines(
 
 
 def _add_lines(found: NumberRange, text: bytes) -> bool:
-    """Widen a range to the integers of whole lines; False if there is another line."""
+    """Widen a range to the integers of whole lines; False if a line is not an integer."""
     text = text.replace(b"\r\n", b"\n")
     if text.translate(None, _PLAIN) or _LEADING_ZERO.search(text):
         return _add_each(found, text.split(b"\n"))
@@ -434,7 +434,7 @@ def _add_lines(found: NumberRange, text: bytes) -> bool:
     negative = [line for line in lines if line.startswith(b"-")] if b"-" in text else []
     if text.count(b"-") != len(negative) or b"-" in negative:
         return _add_each(found, lines)
-    # Without leading zeros and other characters, text of one length is in the order of its numbers.
+    # Without leading zeros and other characters, texts of one length sort like their numbers.
     for some in ([line for line in lines if not line.startswith(b"-")] if negative else lines, negative):
         length = max(map(len, some), default=0)
         if length:

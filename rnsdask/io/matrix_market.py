@@ -22,25 +22,25 @@ from rnsdask.io.line_forms import NumberRange, range_of_lines
 _BANNER = b"%%matrixmarket"
 _LONGEST_HEADER_LINE = 2**16
 _BESIDE = 4096
-"""Characters that the line of an entry may have besides those of its integer."""
+"""Most characters of an entry's line in addition to its integer."""
 
 BLOCK_BYTES = 2**20
-"""Bytes of lines that are parsed at a time, but for the rest of the last one."""
+"""Bytes of lines that are parsed at a time, except for the rest of the last line."""
 
 _SHORT = 18
-"""Characters of integers that surely fit 64 bits."""
+"""Most characters of an integer that surely fits 64 bits."""
 
 _MOST_NUMBERS = 2**63 - 1
-"""Numbers of a matrix, whose places are 64-bit integers."""
+"""Most numbers of a matrix, as places are 64-bit integers."""
 
 _SIGNS = {"general": 0, "symmetric": 1, "skew-symmetric": -1}
 """Signs of the entries above the diagonal, by a file's symmetry."""
 
 UNSIGNED = "unsigned-integer"
-"""The field that SciPy writes of unsigned integers."""
+"""Field that SciPy writes for unsigned integers."""
 
 PATTERN = "pattern"
-"""The field of matrices whose entries are all 1."""
+"""Field of matrices whose entries are all 1."""
 
 _NEGATIVE = "a skew-symmetric matrix has negative integers"
 
@@ -48,7 +48,7 @@ _Places = NDArray[np.int64]
 
 
 def is_matrix_market(begin: bytes) -> bool:
-    """Whether a file with these first bytes is one of Matrix Market."""
+    """Whether a file with these first bytes is a Matrix Market file."""
     return begin.removeprefix(BYTE_ORDER_MARK).lower().startswith(_BANNER)
 
 
@@ -57,14 +57,14 @@ def is_matrix_market(begin: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Head:
-    """Head of a file, which comes before its entries.
+    """Head of a file, before its entries.
 
     Attributes
     ----------
     shape : (int, int)
     count : int or None
-        Entries in the file, in which a place above the diagonal has none if there is a symmetry. None if the
-        file says where they end.
+        Entries in the file, which has none above the diagonal if it has a symmetry. None if the file marks
+        their end.
     sparse : bool
         Whether entries come with their places.
     field, symmetry : str
@@ -79,7 +79,7 @@ class Head:
 
     @property
     def sign(self) -> int:
-        """Sign of the entries above the diagonal, by which those below are mirrored; 0 without symmetry."""
+        """Sign with which entries below the diagonal are mirrored above it; 0 without symmetry."""
         return _SIGNS[self.symmetry]
 
     @property
@@ -90,7 +90,7 @@ class Head:
 
 
 class Entries(NamedTuple):
-    """Some entries of a file: rows and columns from 0, texts of integers, and how many are before."""
+    """Some entries of a file: rows and columns from 0, texts of integers, number of earlier entries."""
 
     rows: _Places
     columns: _Places
@@ -99,16 +99,16 @@ class Entries(NamedTuple):
 
     @property
     def mirrored(self) -> NDArray[np.bool_]:
-        """Which are off the diagonal."""
+        """Mask of the entries off the diagonal."""
         mask: NDArray[np.bool_] = self.rows != self.columns
         return mask
 
 
 class MatrixFile:
-    """A file of a matrix: the head, which is read at once, and then the entries, some at a time.
+    """Reader of a matrix file: of the head at once, then of the entries in batches.
 
-    `formats` and `fields` are those of Matrix Market that the caller takes, and `longest` the most characters
-    of an entry's line. InputError if the head is another one.
+    `formats` and `fields` are the ones of Matrix Market that the caller accepts, and `longest` the most
+    characters of an entry's line. InputError for any other head.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class MatrixFile:
         return self.error(f"the line has more than {longest} characters")
 
     def error(self, problem: str) -> InputError:
-        """Make an error about the line that was read last."""
+        """Make an error about the last line read."""
         return InputError(f"{self.name}:{self._line}: {problem}")
 
     # ---- The head -----------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class MatrixFile:
     # ---- Entries ------------------------------------------------------------------------------------------
 
     def entries(self) -> Iterator[Entries]:
-        """Iterate over the entries, checked; InputError at the first wrong one, or if they end too early."""
+        """Iterate over the checked entries; InputError at the first wrong one, or if they end early."""
         done, width = 0, len(self.head.wanted)
         for tokens in self._tokens():
             yield self._split(tokens, done)
@@ -195,7 +195,7 @@ class MatrixFile:
             raise InputError(f"{self.name}: {announced}, the file holds {done}")
 
     def _tokens(self) -> Iterator[list[bytes]]:
-        """Iterate over the words of some lines at a time: as many in each as an entry has."""
+        """Iterate over batches of lines' words, with the words of an entry for each line."""
         wanted, done = self.head.wanted, 0
         for first, lines in self._blocks():
             if set(map(len, map(bytes.split, lines))) == {len(wanted)} and b"%" not in b"".join(lines):
@@ -210,7 +210,7 @@ class MatrixFile:
                 yield tokens
 
     def _words(self, line: bytes, number: int) -> list[bytes]:
-        """Words of a line: those of an entry, or none if it is blank or a comment."""
+        """Words of an entry's line; empty if it is blank or a comment."""
         words, wanted = line.partition(b"%")[0].split(), self.head.wanted
         if len(words) not in (0, len(wanted)):
             *some, last = wanted
@@ -219,7 +219,7 @@ class MatrixFile:
         return words
 
     def _blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Iterate over lines, some at a time, with the number of the first."""
+        """Iterate over batches of lines, each with the number of its first line."""
         while block := self._stream.read(BLOCK_BYTES):
             block += b"" if block.endswith(b"\n") else self._stream.readline(self._longest + 1)
             self.bytes_read += len(block)
@@ -236,7 +236,7 @@ class MatrixFile:
         return sum(len(lines) for _, lines in self._blocks())
 
     def _split(self, words: list[bytes], done: int) -> Entries:
-        """Rows, columns and texts of entries, before which `done` come."""
+        """Rows, columns and texts of the entries after the first `done`."""
         head = self.head
         if head.sparse:
             width = len(head.wanted)
@@ -247,14 +247,14 @@ class MatrixFile:
         if not head.sign:
             columns, rows = np.divmod(number, head.shape[0])
             return Entries(rows, columns, words, done)
-        # The entries on and below the diagonal, column by column.
+        # Entries on and below the diagonal, column by column.
         longest = head.shape[0] - (head.sign < 0)
         ends = np.cumsum(np.arange(longest, 0, -1, dtype=np.int64))
         columns = np.searchsorted(ends, number, side="right")
         return Entries(head.shape[0] - (ends[columns] - number), columns, words, done)
 
     def _indices(self, words: list[bytes], done: int, axis: int) -> _Places:
-        """Rows or columns from 0."""
+        """Rows (axis 0) or columns (axis 1) of entries, from 0."""
         length = self.head.shape[axis]
         if (values := short_integers(words)) is None:
             values = np.array([_place(w.removeprefix(b"+")) for w in words], np.int64)
@@ -281,13 +281,13 @@ class MatrixFile:
 
 
 def _place(word: bytes) -> int:
-    """The row or column that a word is, from 1; 0 for what is none, or beyond all matrices."""
+    """Row or column, from 1, that a word gives; 0 if it is invalid or beyond all matrices."""
     value = int(word) if word.isdigit() and len(word) < 20 else 0
     return value if value <= _MOST_NUMBERS else 0
 
 
 def short_integers(words: list[bytes]) -> NDArray[np.int64] | None:
-    """Convert decimal integers that 64 bits hold; None if a word is anything else, or might be too long."""
+    """Convert decimal integers to 64 bits; None if a word is anything else, or might be too long."""
     if not words or max(map(len, words)) > _SHORT:
         return None
     text = b" ".join(words)
@@ -301,7 +301,7 @@ def short_integers(words: list[bytes]) -> NDArray[np.int64] | None:
 def check_single(name: str, places: _Places, columns: int) -> None:
     """Raise InputError if two entries are at one of the ascending places ``row * columns + column``.
 
-    No format says what they are: SciPy adds them, other programs keep the last, or refuse them too.
+    The format does not define them: SciPy adds them, other programs keep the last, or refuse them too.
     """
     if len(twice := np.flatnonzero(places[1:] == places[:-1])):
         row, column = divmod(int(places[twice[0]]), columns)
@@ -315,7 +315,7 @@ def check_single(name: str, places: _Places, columns: int) -> None:
 
 
 class Numbers:
-    """`count` consecutive numbers of a matrix: words of those at some places, and zeros elsewhere."""
+    """`count` consecutive numbers of a matrix: words at some places, and zeros elsewhere."""
 
     def __init__(self, count: int, places: _Places, words: NDArray[np.uint32]) -> None:
         self._count, self._places, self._words = count, places, words
@@ -324,7 +324,7 @@ class Numbers:
         return self._count
 
     def to_words(self, _system: object) -> NDArray[np.uint32]:
-        """All of them, of shape (rows, integers)."""
+        """Words of all numbers, of shape (rows, integers)."""
         dense = np.zeros((len(self._words), self._count), dtype=RESIDUE_DTYPE)
         dense[:, self._places] = self._words
         return dense
@@ -333,10 +333,10 @@ class Numbers:
 class MatrixMarketReader:
     """The numbers of a matrix in C order, zeros where the file has no entry.
 
-    The header is read at once, entries by the first :meth:`read`; then words of all of them are in memory.
-    Attributes are those of :class:`.IntegerReader`; `held` counts the entries, which take twice as much while
-    they are brought into order. Without limits, those of the system hold. InputError if the header is none,
-    or of no integers, or of a matrix without numbers.
+    The header is read at once, the entries by the first :meth:`read`; then the words of all entries are in
+    memory. Attributes are as in :class:`.IntegerReader`; `held` counts the entries, which take twice as much
+    while they are sorted. Limits default to the system's. InputError if the header is wrong, or describes no
+    integers or an empty matrix.
     """
 
     def __init__(
@@ -361,7 +361,7 @@ class MatrixMarketReader:
         self._entries: tuple[_Places, NDArray[np.uint32]] | None = None
 
     def read(self, count: int) -> Numbers:
-        """Return the next numbers, at most `count`, and none only at the end of the matrix.
+        """Return the next numbers, at most `count`; no numbers only at the end of the matrix.
 
         InputError if the file's entries do not match its header, or an integer is out of range.
         """
@@ -375,9 +375,9 @@ class MatrixMarketReader:
         return Numbers(last - first, places[begin:end] - first, words[:, begin:end])
 
     def _read_entries(self) -> tuple[_Places, NDArray[np.uint32]]:
-        """Places of all entries in C order, ascending, and their words."""
+        """Ascending places in C order of all entries, and their words."""
         most = self._most
-        # All at once: parts that are joined later would be one more copy.
+        # All at once: joining parts would take another copy.
         places, words = np.empty(most, np.int64), np.empty((self._system.rows, most), RESIDUE_DTYPE)
         filled = 0
         for entries in self._file.entries():
@@ -391,7 +391,7 @@ class MatrixMarketReader:
         return places, words[:, :filled][:, order]
 
     def _placed(self, entries: Entries) -> Iterator[tuple[_Places, NDArray[np.uint32]]]:
-        """Places and words of some entries, then of what they are mirrored to."""
+        """Places and words of some entries, then of their mirror images."""
         rows, columns, texts, done = entries
         words = self._words_of(texts, done)
         yield rows * self.shape[1] + columns, words
@@ -405,7 +405,7 @@ class MatrixMarketReader:
             yield (columns * self.shape[1] + rows)[other], words
 
     def _words_of(self, texts: list[bytes], done: int) -> NDArray[np.uint32]:
-        """Words of integers, whose range is checked, and the range of what is mirrored of them."""
+        """Words of integers, after a check of their range and of their mirror images' range."""
         (lowest, highest), head = self._limits, self._file.head
         if head.sign < 0:
             lowest, highest = max(lowest, -highest), min(highest, -lowest)
@@ -422,7 +422,7 @@ class MatrixMarketReader:
 
 
 def _checked_shape(file: MatrixFile) -> tuple[int, int]:
-    """The shape of a matrix that a store can hold."""
+    """Shape of a matrix, checked to fit a store."""
     rows, columns = file.head.shape
     shape = f"shape ({abbreviate(rows)}, {abbreviate(columns)})"
     if not rows or not columns:
@@ -435,7 +435,7 @@ def _checked_shape(file: MatrixFile) -> tuple[int, int]:
 def range_of_matrix(
     stream: BinaryIO, name: str, advance: Callable[[int], object] = lambda _: None
 ) -> NumberRange:
-    """Return the range of the integers of a Matrix Market file, those of its mirrored entries too."""
+    """Return the range of the integers of a Matrix Market file, including mirrored entries."""
     head = MatrixFile(stream, name).head
     found = range_of_lines(stream, name, last_word=True, advance=advance)
     if head.sign < 0:
@@ -445,7 +445,7 @@ def range_of_matrix(
 
 
 class _EntryReader(TextReader):
-    """Integers of entries, which errors count."""
+    """Reader of entries' integers, whose errors name the entry."""
 
     entries_before: int
     head: Head

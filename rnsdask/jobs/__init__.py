@@ -1,1 +1,1 @@
-"""Batch jobs: planned, run, watched, resumed, summed up."""
+"""Batch jobs: planning, running, progress, resuming, summaries."""

@@ -1,8 +1,8 @@
 """Finished pieces of a job, kept in a folder so that a restarted job continues from them.
 
-One small JSON file for each piece of the job, written by the client as results come in: so only the client
-needs to reach the folder, and one process writes it. A file is renamed into place when it is whole, and has a
-checksum; what does not match it counts as not there. ``job.json`` says which job the results are of.
+The client writes one small JSON file for each piece as results arrive, so that only the client needs access
+to the folder, and a single process writes it. A file is renamed into place when it is whole, and has a
+checksum; a file that does not match counts as missing. ``job.json`` identifies the job.
 """
 
 import errno
@@ -29,17 +29,17 @@ from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 FORMAT = 1
 
 LONGEST = 2**28
-"""Most bytes of a file, 256 MiB: far more than results have, and what parsing it takes fits into memory."""
+"""Most bytes of a file, 256 MiB: far more than results have, but few enough to parse in memory."""
 
 _JOB_FILE = "job.json"
 
 
 class Checkpoint:
-    """The results of one job's pieces, in a folder, which is made if need be.
+    """The results of one job's pieces, in a folder, which is created if missing.
 
-    `job` describes the job, as JSON has it: :func:`job_of_reduction`, :func:`job_of_pieces`. JobError if the
-    folder holds the results of another one, or of this one on input that has changed since, or something
-    else. Changes of the metadata, and of any chunk's size or time of modification, are seen.
+    `job` describes the job in JSON: :func:`job_of_reduction`, :func:`job_of_pieces`. JobError if the folder
+    holds results of another job, or of this job on input that has changed, or something else. Changes of the
+    metadata, and of any chunk's size or time of modification, are detected.
     """
 
     def __init__(self, folder: str | Path, job: dict[str, Any], kind: "Kind") -> None:
@@ -68,7 +68,7 @@ class Checkpoint:
                 raise JobError(f"{self.folder}: the checkpoint cannot be continued: {why}")
 
     def load(self) -> dict[int, Any]:
-        """Return the results of the pieces that are finished, by their numbers."""
+        """Return the results of the finished pieces by their numbers."""
         found = {}
         for i in range(self._pieces):
             try:
@@ -82,7 +82,7 @@ class Checkpoint:
         return found
 
     def save(self, i: int, result: Any) -> None:
-        """Keep the result of a piece; JobError if it cannot be written."""
+        """Write the result of a piece; JobError if that fails."""
         try:
             self._write(self._file(i), {"job": self._digest, "piece": i, **self._kind.write(result)})
         except OSError as error:
@@ -102,7 +102,7 @@ class Checkpoint:
 
 
 class Kind(NamedTuple):
-    """Functions that write results as fields of JSON, and read them."""
+    """Pair of functions that convert results to fields of JSON, and back."""
 
     write: Callable[[Any], dict[str, Any]]
     read: Callable[[dict[str, Any]], Any]
@@ -122,23 +122,23 @@ REDUCTIONS = Kind(
     lambda result: {**asdict(result), "value": to_text(result.value)},
     lambda fields: ReductionResult(**{**fields, "value": int(fields["value"], 16)}),
 )
-"""Results of reductions."""
+"""Conversion of the results of reductions."""
 
 ARRAYS = Kind(_write_array, _read_array)
-"""NumPy arrays of integers, also of Python's."""
+"""Conversion of NumPy arrays of integers, also of Python ints."""
 
 
 def job_of_pieces(job: str, operation: str, pieces: int, cut: str) -> dict[str, Any]:
-    """Describe a job, so that the same one is known again, by the hash of operands and parameters.
+    """Identify a job by the hash of its operands and parameters, so that it is recognised later.
 
-    `cut` describes the pieces: on another processor, as many may be of other primes.
+    `cut` describes the pieces: on another processor, the same number may have other primes.
     """
     fields = {"format": FORMAT, "operation": operation, "pieces": pieces, "input": job}
     return {**fields, "cut": _digest({"cut": cut})}
 
 
 def job_of_reduction(info: StoreInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
-    """Describe a reduction of chunks of a store in groups, so that the same one is known again."""
+    """Identify a reduction of groups of a store's chunks, so that it is recognised later."""
     return {
         "format": FORMAT,
         "operation": operation,
@@ -165,9 +165,9 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def _read(file: Path) -> dict[str, Any] | None:
-    """Content of a file; None if it is not there or does not match its checksum.
+    """Read the content of a file; None if it is missing or does not match its checksum.
 
-    OSError, which names it, if it is a pipe, a device or a folder, or too long to be a result.
+    OSError, naming the file, if it is a pipe, a device, a folder, or too long for a result.
     """
     with naming_file(file):
         try:

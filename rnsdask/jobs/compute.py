@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Advance = Callable[[int], object]
-"""Called with how much more has been done, in bytes, in numbers or in chunks."""
+"""Callback for progress: the amount done since its last call, in bytes, numbers or chunks."""
 
 _MOST_AHEAD = 4
-"""Number of threads that convert batches for one that reads or writes them all."""
+"""Threads that convert batches, for each thread that reads or writes them."""
 
 
 def compute(
@@ -42,9 +42,9 @@ def compute(
 ) -> Any:
     """Compute a Dask collection, or a list of them together, so that what they share is computed once.
 
-    On a cluster if there is a client; optionally with progress on stderr, where `label`, `numbers` and
-    `nbytes` are what the job is called, and how much it goes through. Each collection of a list is a piece of
-    the job (:func:`.run.run`); `done` is called with the number and the result of each that is finished.
+    With a client, it runs on the cluster. Progress on stderr is optional: `label` names the job, and
+    `numbers` and `nbytes` are its amounts. Each collection of a list is a piece of the job
+    (:func:`.run.run`); `done` is called with the number and the result of each finished one.
     """
     pieces = collection if isinstance(collection, list) else [collection]
     results: list[Any] = [None] * len(pieces)
@@ -62,7 +62,7 @@ def compute(
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Say what was computed in the error of a number or matrix, which tells only its index: a JobError."""
+    """Turn the error of a number or matrix, which names only an index, into a JobError that names `what`."""
     try:
         yield
     except (RNSOverflowError, ZeroDivisionError, NumberError, np.linalg.LinAlgError) as error:
@@ -76,7 +76,7 @@ def naming(what: str) -> Iterator[None]:
 def mapping(
     client: "Client | None", advance: Advance = lambda _: None
 ) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield what applies a function to many items, in parallel, and gives the results in their order."""
+    """Yield a parallel ``map``, which returns results in the order of the items."""
     if client is not None:
         yield partial(_map_on_cluster, client, advance)
         return
@@ -92,7 +92,7 @@ def mapping(
 
 @contextmanager
 def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Lend threads; after an error, what they have not begun is left."""
+    """Lend threads; after an error, calls that have not begun are cancelled."""
     with ThreadPoolExecutor(count) as pool:
         try:
             yield pool
@@ -102,7 +102,7 @@ def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def map_ahead(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    """Apply a function to items on threads, in their order, where few items may be in memory at a time."""
+    """Apply a function to items on threads, with results in order and few items in memory at a time."""
     threads = min(dask.config.get("num_workers", None) or CPU_COUNT, _MOST_AHEAD)
     begun: deque[Future[Any]] = deque()
     with _threads(threads) as pool:

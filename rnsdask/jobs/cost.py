@@ -12,7 +12,7 @@ from rnsdask.jobs.log import record
 
 @dataclass
 class Cost:
-    """Wall time of a job, without starting a cluster or connecting to one, and how many pieces ran again."""
+    """Wall time of a job in seconds, without starting or connecting to a cluster, and its retried pieces."""
 
     seconds: float = 0.0
     retries: int = 0
@@ -22,7 +22,7 @@ class Cost:
         return asdict(self)
 
     def record(self, op: str, count: int, nbytes: int, **fields: Any) -> None:
-        """Record the job's end in its log: how many numbers and bytes, and how fast."""
+        """Record the job's end in its log: numbers, bytes, and their rates."""
         rate = nbytes / max(self.seconds, 1e-9)
         record("summary", op=op, count=count, bytes=nbytes, bytes_per_second=rate, **self.as_dict(), **fields)
 
@@ -44,7 +44,7 @@ def measured() -> Iterator[Cost]:
 
 
 def count_retries(count: int) -> None:
-    """Count pieces that the job of this context has run again."""
+    """Add to the retried pieces of the job of this context."""
     cost = _running.get()
     if cost is not None:
         cost.retries += count

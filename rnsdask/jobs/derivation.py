@@ -1,4 +1,4 @@
-"""The job that writes a lazy array made of stores: opened, planned, written chunk by chunk, continued."""
+"""The job that derives a lazy array from stores, and writes it chunk by chunk."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Derivation:
-    """A lazy array made of stores, checked; only the stores' metadata have been read.
+    """A lazy array derived from stores, checked; only the stores' metadata have been read.
 
-    `operation` is the name of the command. The array has chunks that a store can have; each of its
-    sources is there once. `bytes_read` are those of words, and `job` is a hash of all that its numbers follow
-    from.
+    `operation` is the name of the command. The array has storable chunks, and each of its sources is listed
+    once. `bytes_read` counts bytes of words, and `job` is a hash of all that determines its numbers.
     """
 
     operation: str
@@ -57,12 +56,13 @@ def prepare(
 ) -> Derivation:
     """Check a job that derives an array from stores; nothing is computed.
 
-    `make` is called with the lazy arrays of the sources, whose chunks go to the processor `backend` as they
-    are read; it gives the lazy array, or raises. They must have the method `method`
-    (:meth:`.Source.array_with`). `read_in` gives the chunks that a source is opened in. `waiting`, called
-    with the arrays too, gives how many numbers wait for others in memory, beside those of chunks that are cut
-    and joined; `passes` how often each chunk is read; `memory` what :func:`.describe` takes and the stores do
-    not tell. `parameters` are all else that the result depends on; JSON can write it.
+    `make` takes the lazy arrays of the sources, whose chunks go to the processor `backend` as they are read,
+    and returns the lazy array, or raises. The arrays must have the method `method`
+    (:meth:`.Source.array_with`). `read_in` returns the chunks that a source is opened in. These take the
+    arrays, too: `waiting` returns how many numbers wait for others in memory, in addition to chunks that are
+    cut and joined; `passes` how often each chunk is read; `memory` the arguments of :func:`.describe` that do
+    not follow from the stores. `parameters` are all else that the result depends on, and can be written as
+    JSON.
     """
     opened = {
         source.path: source.array_with(method, backend=backend, chunks=read_in(source)) for source in sources
@@ -93,7 +93,7 @@ def _work(
     waiting: int,
     fields: Mapping[str, Any],
 ) -> Work:
-    """Describe the job by the largest chunks, the most words of a number, and other `fields` of Work."""
+    """Describe the job by its largest chunks, the most words of a number, and other `fields` of Work."""
     everything = [*arrays, made, array]
     infos = {source.path: source.info for source in sources}.values()
     stored = [(stored_chunks(info), info.shape) for info in infos]
@@ -109,20 +109,20 @@ def _work(
 
 
 def _alive(chunks: Lengths, shape: tuple[int, ...], array: Any) -> int:
-    """Most numbers of stored chunks that wait for one another where they get another shape or chunks."""
+    """Most numbers of stored chunks in memory at a time while they are reshaped or rechunked."""
     if shape == array.shape:
         return most_alive(chunks, array.chunks, shape)
     if math.prod(shape) != array.size:
         return 0
-    # Dask reshapes chunks that have all of the axes but the first.
+    # Dask reshapes chunks that span all axes but the first.
     return most_alive(chunks, (chunks[0], *((length,) for length in shape[1:])), shape)
 
 
 def most_alive(before: Lengths, after: Lengths, shape: Sequence[int]) -> int:
-    """Most numbers that are in memory at a time where chunks are cut and joined to others, in C order.
+    """Most numbers in memory at a time while chunks are cut and joined to others, in C order.
 
-    Chunks that each lie in one of the new ones wait for no other. Else, along the first axis where they do
-    not, what a new chunk and the old ones at its two ends cover waits until all of it is made.
+    Old chunks that each lie within one new chunk wait for no other. Otherwise, along the first axis where
+    they do not, all that a new chunk and the old ones at its two ends cover waits until it is made.
     """
     for axis, (old, new) in enumerate(zip(before, after, strict=True)):
         if not _ends(new) <= _ends(old):
@@ -141,7 +141,7 @@ def _ends(lengths: Sequence[int]) -> set[int]:
 
 
 def bytes_read(results: Sequence[da.Array], sources: Iterable[da.Array]) -> int:
-    """Bytes of the chunks of some arrays, as they were opened, that computing some results reads."""
+    """Bytes of the sources' chunks that computing the results reads."""
     wanted = {key for result in results for key in flatten(result.__dask_keys__())}
     needed = HighLevelGraph.merge(*(result.dask for result in results)).cull(wanted).get_all_external_keys()
     return sum(

@@ -1,4 +1,4 @@
-"""Expressions over stores, prepared: parsed, checked, planned, and made into lazy arrays."""
+"""Preparation of expressions over stores: parsed, checked, planned, and turned into lazy arrays."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow, open_plain
 from rnsdask.lazy.chunks import rechunk
 
 SINGLE = ""
-"""The name of the result of an expression without one."""
+"""Name of the result of an unnamed expression."""
 
 
 @dataclass(frozen=True)
 class Extension:
-    """An extension of all operands: the most moduli of one, those of results, and operands without a bound.
+    """An extension of all operands: most moduli of an operand, moduli of results, operands without a bound.
 
-    The whole range of these counted.
+    The latter count with their whole range.
     """
 
     before: int
@@ -43,7 +43,7 @@ class Extension:
 
 @dataclass(frozen=True)
 class Paths:
-    """The places of a result's values, and of the mask of their overflows."""
+    """Paths of a result's values and of their overflow mask."""
 
     path: str
     mask_path: str | None = None
@@ -51,14 +51,14 @@ class Paths:
 
 @dataclass(frozen=True)
 class Operand:
-    """An array that is read, lazy, and its metadata; a plain array has Booleans or small integers."""
+    """An input as a lazy array, with its metadata; plain arrays hold Booleans or small integers."""
 
     info: store.StoreInfo | store.PlainInfo
     array: Any
 
     @classmethod
     def at(cls, path: str, backend: str = "cpu") -> "Operand":
-        """The complete store or plain array at a path; StoreError if it is missing."""
+        """Open the complete store or plain array at a path; StoreError if it is missing."""
         if store.is_plain(path):
             info = store.open_plain(path)
             return cls(info, open_plain(info, backend))
@@ -72,7 +72,7 @@ class Operand:
 
     @property
     def words(self) -> da.Array:
-        """The array with an axis in front: its words, or one value for each number."""
+        """The array with a leading axis: its words, or one value for each number."""
         words: da.Array = self.array.words if self.is_number else self.array[None]
         return words
 
@@ -83,11 +83,11 @@ class Operand:
 
     @property
     def rows(self) -> int:
-        """Words of a number; of a plain array 1."""
+        """Words of a number; 1 for a plain array."""
         return 1 if isinstance(self.info, store.PlainInfo) else self.info.system.rows
 
     def with_words(self, words: da.Array) -> "Operand":
-        """Give the numbers, or values, other chunks: those of `words`."""
+        """Replace the numbers or values by `words`, which have other chunks."""
         array = type(self.array)(words, self.array.system) if self.is_number else words[0]
         return replace(self, array=array)
 
@@ -96,8 +96,8 @@ class Operand:
 class PreparedExpressions:
     """Expressions over stores, checked; only the stores' metadata have been read.
 
-    `expressions` and `evaluations`, their lazy values, are by the names of their results, in their order;
-    `stores` are the metadata by the names that stand for them. `operands` has each store that is read once.
+    `expressions` and `evaluations`, their lazy values, map names of results in order; `stores` maps names in
+    the expressions to metadata. `operands` holds each store that is read once.
     """
 
     expressions: dict[str, Expression]
@@ -116,7 +116,7 @@ class PreparedExpressions:
         return f"expressions {', '.join(self.expressions)}"
 
     def bytes_read(self, names: Sequence[str]) -> int:
-        """Bytes of words that the results of some names take to be read."""
+        """Bytes of words that are read for some results."""
         values = [_array_of(self.evaluations[name].value) for name in names]
         return bytes_read(values, [_array_of(operand.array) for operand in self.operands])
 
@@ -125,7 +125,7 @@ class PreparedExpressions:
         return int(self.evaluations[name].value.size)
 
     def mask(self, name: str) -> da.Array:
-        """A mask of the values for which an operation was out of range, with their shape and chunks."""
+        """Mask of the values for which an operation was out of range, with their shape and chunks."""
         value, mask = self.evaluations[name].value, self.evaluations[name].mask
         if mask is None:
             mask = da.zeros(value.shape, dtype=bool, chunks=value.chunks)
@@ -134,7 +134,7 @@ class PreparedExpressions:
 
 
 def _selections(expression: Expression) -> int:
-    """How many indices it applies."""
+    """Number of indexing operations of an expression."""
     return sum(isinstance(node, ast.Subscript) for node in ast.walk(expression.body))
 
 
@@ -151,15 +151,15 @@ def prepare(
     backend: str = "auto",
     extend: bool = False,
 ) -> PreparedExpressions:
-    """Check expressions, by the names of their results, and the stores that all other names stand for.
+    """Check expressions, by the names of their results, and the stores that other names refer to.
 
-    Expressions may use the results before them. Stores with different chunks are brought to common ones, so
-    that each chunk is read once. Without `overflow`, results out of range extend where all stores of numbers
-    grow, and are an error otherwise. With `extend` all operands are extended to the fewest moduli that hold
+    Expressions may use earlier results. Stores with different chunks are rechunked to common ones, so that
+    each chunk is read once. Without `overflow`, results out of range get more moduli if all stores of numbers
+    grow, and are an error otherwise. With `extend`, all operands are extended to the fewest moduli that hold
     every result.
 
-    ExpressionError if an expression is wrong, its operands do not fit one another, or `overflow` is given for
-    elements of fields; JobError if results are to wrap, and the numbers of an operand do not.
+    ExpressionError if an expression is wrong, its operands do not match, or `overflow` is given for elements
+    of fields; JobError if results are to wrap, but an operand's numbers cannot.
     """
     expressions = {name: parse(text) for name, text in texts.items()}
     _check_used(expressions, paths)
@@ -235,13 +235,13 @@ def _work(
     opened: Mapping[str, Operand],
     together: Mapping[str, Operand],
 ) -> Work:
-    """Describe the job by the largest chunks, and the most words of a number, that there are."""
+    """Describe the job by the largest chunks and the most words of a number."""
     blocks = [operand.words for operand in together.values()]
     largest = max(blocks, key=lambda words: words.size)
     arrays = [*(one.array for one in together.values()), *(one.value for one in evaluations.values())]
     systems = [array.system for array in arrays if isinstance(array, NumberArray)]
     rows = max((system.words32 for system in systems), default=2)
-    # Results, also those that others use, are alive until the last one is made.
+    # Results, also those that others use, stay in memory until the last one is made.
     steps = sum(evaluation.words for evaluation in evaluations.values())
     steps += max(evaluation.peak for evaluation in evaluations.values())
     parts = [evaluation for name, evaluation in evaluations.items() if _selections(expressions[name])]
@@ -260,13 +260,13 @@ def _work(
 
 
 def _alive_of_parts(value: Any) -> int:
-    """Most values that wait for one another where parts are joined to chunks that a store can have."""
+    """Most values in memory while parts are joined to storable chunks."""
     source = storable(value)
     return most_alive(value.chunks, source.chunks, value.shape)
 
 
 def storable(value: Any) -> Any:
-    """Bring values to chunks that a store can have."""
+    """Rechunk values to chunks that a store can have."""
     if isinstance(value, NumberArray):
         return value.with_storable_chunks()
     chunks = layout.storable_chunks(value.chunks, value.shape, 1)
@@ -277,10 +277,10 @@ def storable(value: Any) -> Any:
 
 
 def _aligned(operands: Mapping[str, Operand]) -> dict[str, Operand]:
-    """Give arrays whose shapes broadcast the same chunks along each axis: the shortest ones there are."""
+    """Rechunk arrays whose shapes broadcast to common chunks: the shortest along each axis."""
     try:
         shape = np.broadcast_shapes(*(operand.array.shape for operand in operands.values()))
-    except ValueError:  # parts of them may fit, or a product of matrices; if not, the expression tells
+    except ValueError:  # parts of them may fit, or a matrix product; if not, the expression raises
         return dict(operands)
     lengths: dict[int, int] = {}
     for operand in operands.values():
@@ -362,12 +362,12 @@ def _known(operand: Operand) -> Known:
 def check_wanted(
     prepared: PreparedExpressions, wanted: Mapping[str, Sequence[str]], outputs: Mapping[str, Paths]
 ) -> None:
-    """Raise ExpressionError if results cannot be reduced so, there are no such, or nothing is done with one.
+    """Raise ExpressionError for an unknown result, an impossible reduction, or a result that is not used.
 
     JobError if there is no number to reduce.
 
-    `wanted` has reductions by the names of results: of ``"max"``, ``"min"``, ``"sum"``, ``"argmax"``,
-    ``"argmin"`` for numbers; ``"count"`` for a comparison: of how many it holds.
+    `wanted` maps names of results to reductions: ``"max"``, ``"min"``, ``"sum"``, ``"argmax"``, ``"argmin"``
+    for numbers; for a comparison ``"count"``, the number of places where it holds.
     """
     known = prepared.expressions
     for name in (*wanted, *outputs):

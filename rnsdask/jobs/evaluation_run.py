@@ -1,4 +1,4 @@
-"""Running prepared expressions: reductions of them, and their values in stores, in one pass."""
+"""Running prepared expressions: they are reduced, and written to stores, in one pass."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from distributed import Client
 
 REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "sum": "sum"}
-"""Options of reductions of numbers, and the reduction that answers each."""
+"""Reduction that answers each option of numbers."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Reductions of a result by their names, how many values are flagged, and what was written of it.
+    """Outcome of a result: reductions by name, number of flagged values, and totals of what was written.
 
-    ``"count"`` is an int; a result that was not asked for is None.
+    ``"count"`` is an int; anything not requested is None.
     """
 
     results: dict[str, Any]
@@ -53,15 +53,15 @@ def run(
 ) -> dict[str, Outcome]:
     """Reduce results, and write them chunk by chunk, in one pass that reads each chunk once.
 
-    Numbers go to a store; what a comparison or ``sign`` gives, to a plain Zarr array of its dtype. A mask of
-    overflows goes to a plain Boolean one. `wanted` has reductions by the names of results, as
-    :func:`check_wanted` has checked, and `outputs` where their values go. `count_flagged` asks for how many
-    values an operation was out of range. With `resume` only the chunks are written that incomplete arrays
-    still lack, or hold damaged, or whose mask is not whole; arrays that are not there are begun. A complete
-    array is not an output: :func:`complete_outputs`.
+    Numbers go to a store; the values of a comparison or of ``sign`` to a plain Zarr array of their dtype. An
+    overflow mask goes to a plain Boolean array. `wanted` maps names of results to reductions that
+    :func:`check_wanted` has checked, and `outputs` to paths. `count_flagged` counts the values for which an
+    operation was out of range. With `resume`, only chunks that incomplete arrays lack or hold damaged, or
+    whose mask is incomplete, are written; missing arrays are begun. `outputs` must not include complete
+    arrays: :func:`complete_outputs`.
 
-    StoreError if a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
-    JobError if a result is out of range, or a divisor is 0; what was begun is removed, unless it was resumed.
+    StoreError if a path exists, is an input, or cannot be written or resumed. JobError if a result is out of
+    range, or a divisor is 0; arrays that were begun are removed, unless they were resumed.
     """
     _check_paths(prepared, outputs, new=not (overwrite or resume))
     mode = {"overwrite": overwrite, "resume": resume}
@@ -98,14 +98,14 @@ def run(
 def _begin(
     prepared: PreparedExpressions, outputs: Mapping[str, Paths], count_flagged: bool, mode: dict[str, bool]
 ) -> "dict[str, _Target]":
-    """Begin all that is written, or open it to be continued; none of it if one cannot be."""
-    if not mode["resume"]:  # for all together; each one looks for itself
+    """Begin all outputs, or open them to resume; if one fails, none is kept."""
+    if not mode["resume"]:  # for all together; each one also checks for itself
         store.check_room(_sizes(prepared, outputs))
     targets: dict[str, _Target] = {}
     for name, output in outputs.items():
         try:
             targets[name] = _Target.begin(prepared, name, output, count_flagged, mode)
-        except StoreError:  # nothing is in the others yet
+        except StoreError:  # the others are still empty
             _discard(targets)
             raise
     return targets
@@ -117,7 +117,7 @@ def _discard(targets: "Mapping[str, _Target]") -> None:
 
 
 def _item(result: Any) -> Any:
-    """The only item of an array of no axes, as a task gives it."""
+    """The only item of a 0-dimensional array, as a task returns it."""
     return result.item() if isinstance(result, np.ndarray | np.generic) else result
 
 
@@ -128,7 +128,7 @@ def _reductions(
     count_flagged: bool,
     backend: str,
 ) -> dict[tuple[str, str], Any]:
-    """Lazy reductions by the names of results and their own; a maximum and its index are one."""
+    """Lazy reductions by the names of results and reductions; a maximum and its index share one."""
     tasks: dict[tuple[str, str], Any] = {}
     for name, options in wanted.items():
         value = prepared.evaluations[name].value
@@ -143,9 +143,9 @@ def _reductions(
 
 
 def _count(values: da.Array) -> da.Array:
-    """How often a lazy array of Booleans holds.
+    """Lazy count of the True values of a Boolean array.
 
-    Not by Dask's sum: on a GPU each thread would compile CuPy's, one after the other.
+    Not Dask's sum: on a GPU, the threads would compile CuPy's kernel one after the other.
     """
     count: da.Array = count_chunks(values[None]).sum()
     return count
@@ -160,7 +160,7 @@ def _results(name: str, options: Sequence[str], reduced: Mapping[tuple[str, str]
 
 @dataclass
 class _Target:
-    """A store that a result is written to, and one of its mask."""
+    """Writers of a result's values and of its mask."""
 
     blocks: da.Array
     writer: store.ArrayWriter
@@ -180,9 +180,9 @@ class _Target:
         count_flagged: bool,
         mode: dict[str, bool],
     ) -> "_Target":
-        """Create the output, or open it to be continued.
+        """Create the output, or open it to resume.
 
-        Of several stores that a job was to write, some may not have been begun when it ended.
+        Some outputs of an interrupted job may not have been begun.
         """
         evaluation = prepared.evaluations[name]
         source = storable(evaluation.value)
@@ -191,7 +191,7 @@ class _Target:
         )
         of_values, of_mask = _outputs(prepared, name, output, mode)
         decision = of_values.decide()
-        if decision is store.Decision.DONE:  # and its mask is not, or the job would be done
+        if decision is store.Decision.DONE:  # but its mask is not, or the job would be done
             decision = store.Decision.BEGIN
         is_resumed = decision is store.Decision.GO_ON
         writer: store.ArrayWriter
@@ -203,7 +203,7 @@ class _Target:
         mask = stored.mask(name)[None] if count_flagged or output.mask_path is not None else None
         mask_writer = None
         if of_mask is not None and mask is not None:
-            # The job may have ended before it made its mask, or just after that.
+            # The job may have ended just before or just after it created its mask.
             how = of_mask.decide() if is_resumed else store.Decision.BEGIN
             mask_writer = _open_plain(of_mask, mask[0], how)
         return cls(blocks, writer, mask, mask_writer, is_resumed, set(), set())
@@ -216,7 +216,7 @@ class _Target:
         self.kept, self.damaged = writing.check_written(writers, client)
 
     def counts(self) -> list[da.Array]:
-        """Lazy arrays that write the chunks that are missing, and count the flagged values."""
+        """Lazy arrays that write the missing chunks, and count the flagged values."""
         if self.planned is None:
             missing = [index for index in np.ndindex(self.blocks.numblocks[1:]) if index not in self.kept]
             masks: dict[str, Any] = {"mask": self.mask, "mask_writer": self.mask_writer}
@@ -225,13 +225,13 @@ class _Target:
         return self.planned
 
     def discard(self) -> None:
-        """Remove what was begun, unless it was resumed."""
+        """Remove the arrays that were begun, unless they were resumed."""
         for one in (self.writer, self.mask_writer):
             if one is not None and not self.resumed:
                 one.discard()
 
     def finish(self) -> None:
-        """Declare all complete: the values last, for as long as they are incomplete, both can be resumed."""
+        """Declare all complete, the values last: while they are incomplete, both arrays can be resumed."""
         for one in (self.mask_writer, self.writer):
             if one is not None:
                 one.finish()
@@ -246,7 +246,7 @@ def _outputs(
 ) -> tuple[store.Output, store.Output | None]:
     """Outputs of a result's values and of their mask.
 
-    The job has the place of the mask: values that are complete say no more of it.
+    The job's hash includes the mask's place, because complete values do not record it.
     """
     texts = {other: expression.text for other, expression in prepared.expressions.items()}
     how: dict[str, Any] = {"expression": texts[SINGLE]} if SINGLE in texts else {"expressions": texts}
@@ -265,10 +265,9 @@ def _outputs(
 def complete_outputs(
     prepared: PreparedExpressions, outputs: Mapping[str, Paths], **mode: bool
 ) -> dict[str, Paths]:
-    """Outputs that this very job has completed before, each with its mask; `mode` is that of Output.
+    """Outputs that this very job has already completed, each with its mask; `mode` has options of Output.
 
-    StoreError as of :meth:`.Output.decide`, and if an output is in the place of another one, or of what is
-    read.
+    StoreError as in :meth:`.Output.decide`, and if an output is in the place of another output or an input.
     """
     _check_paths(prepared, outputs)
     return {name: paths for name, paths in outputs.items() if _is_complete(prepared, name, paths, mode)}
@@ -298,12 +297,12 @@ def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Paths], ne
         written[f"the values{of_name}"] = store.Output(paths.path)
         if paths.mask_path is not None:
             written[f"those of the mask{of_name}"] = store.Output(paths.mask_path)
-    # Of several, none is begun if another one cannot be; one alone says itself why it cannot.
+    # With several outputs, none is begun if another cannot be; a single one reports its own error.
     check_targets(written, prepared.stores.values(), new=new and len(written) > 1)
 
 
 def _sizes(prepared: PreparedExpressions, outputs: Mapping[str, Paths]) -> dict[store.Location, int]:
-    """Bytes that are written to each place."""
+    """Bytes to be written to each place."""
     sizes: dict[store.Location, int] = {}
     for name, output in outputs.items():
         value = prepared.evaluations[name].value
@@ -314,7 +313,7 @@ def _sizes(prepared: PreparedExpressions, outputs: Mapping[str, Paths]) -> dict[
 
 
 def _open_plain(output: store.Output, values: da.Array, decision: store.Decision) -> store.PlainWriter:
-    """Create a plain array, or open one; a mask that is done is opened too, for its values are counted."""
+    """Create or open a plain array; a complete mask is opened too, because its values are counted."""
     chunks = tuple(max(1, int(length)) for length in values.chunksize)
     array = (output.path, values.shape, chunks, values.dtype)
     if decision is store.Decision.BEGIN:

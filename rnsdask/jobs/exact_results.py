@@ -1,7 +1,7 @@
 """Jobs of linear algebra and of resultants, over the matrices or polynomials of stores.
 
-Results of elements of fields are elements, a lazy array that :mod:`.derivation` writes. Those of integers are
-exact, so that nothing tells their size before: they are computed as Python ints, and ranks too.
+Results over fields are elements, a lazy array that :mod:`.derivation` writes. Results over integers are exact
+and of unknown size, so they are computed as Python ints; so are ranks.
 """
 
 import math
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _COPIES = 4
-"""Arrays as large as images modulo some primes that a task holds."""
+"""Arrays of the size of the images modulo some primes that a task holds."""
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
-"""Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
+"""Estimated bytes: half those of a rank; those of any other result and its text, and for each byte of it."""
 
 
 _SIDE, _SIDE_OF_INTEGERS, _SIDE_OF_CHARPOLY = 2**16, 2**13, 320
-"""Rows of a matrix with which a GPU computes for about a second for each GB. Of elements of fields 4096 rows
-took 0.06 s, and of characteristic polynomials 1024 rows 3.2 s; results of integers have more primes."""
+"""Rows of a matrix on which a GPU computes for about a second for each GB. Over fields, 4096 rows took
+0.06 s, and characteristic polynomials of 1024 rows 3.2 s; results over integers take more primes."""
 
 
 def computing(operation: str, array: Any) -> float:
-    """How much a GPU computes with an array of whole matrices, as :attr:`.Footprint.passes` has it."""
-    # Images modulo primes are computed apart from one another; a matrix of elements of fields is one task.
+    """Amount of computation of a GPU on an array of whole matrices, as in :attr:`.Footprint.passes`."""
+    # Images modulo primes are separate computations; a matrix over fields is one task.
     of_integers = _has_integer_results(array.system)
     if not of_integers and math.prod(array.words.numblocks) == 1:
         return 0
@@ -67,12 +67,12 @@ def computing(operation: str, array: Any) -> float:
 
 
 def _has_integer_results(system: NumberSystem) -> bool:
-    """Whether results are Python ints of any size, as of all numbers but elements of fields."""
+    """Whether results are Python ints of any size, as for all numbers but elements of fields."""
     return divide_by.name not in system.table
 
 
 def _greatest(arrays: Sequence[Any]) -> int:
-    """The greatest magnitude that a number of some arrays may have."""
+    """Greatest magnitude that a number of some arrays may have."""
     greatest: int = max(abs(end) for array in arrays for end in array.system.known_range)
     return greatest
 
@@ -81,9 +81,9 @@ def _greatest(arrays: Sequence[Any]) -> int:
 class Problem:
     """A problem over stores, checked; only the stores' metadata have been read.
 
-    `operation` is the name of the command. `make` gives the results, a tuple of lazy arrays, which it
-    gave before as `results`. `size` and `nbytes` are the numbers that are read, and the bytes of their words;
-    `job` is a hash of all that the results follow from.
+    `operation` is the name of the command. `make` returns the results, a tuple of lazy arrays; `results` is
+    a first such tuple. `size` and `nbytes` count the numbers that are read, and the bytes of their words;
+    `job` is a hash of all that determines the results.
     """
 
     operation: str
@@ -97,7 +97,7 @@ class Problem:
 
 
 def axes_of(operation: str, parameters: Mapping[str, Any]) -> int:
-    """How many of the last axes have a matrix, or a polynomial, of an operation with these parameters."""
+    """Number of last axes that hold a matrix or a polynomial, for an operation with these parameters."""
     variables: int = parameters.get("variables", 0)
     return variables if operation == "resultant" else 2 + variables
 
@@ -109,9 +109,9 @@ def prepare(
     backend: str = "cpu",
     **parameters: Any,
 ) -> Problem:
-    """Check a job that computes arrays by a function, which returns one or a tuple, or raises.
+    """Check a job that computes arrays by a function, which returns an array or a tuple, or raises.
 
-    `parameters` are all else that the results depend on; JSON can write it.
+    `parameters` are all else that the results depend on, and can be written as JSON.
     """
     axes = axes_of(operation, parameters)
     arrays = [source.array(backend=backend, chunks=source.whole_axes(axes)) for source in sources]
@@ -131,7 +131,7 @@ def prepare(
 def _work(
     operation: str, sources: Sequence[Source], arrays: Sequence[Any], results: Sequence[Any], axes: int
 ) -> Work:
-    """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
+    """Describe the job by its largest chunk, with images modulo the primes that are computed together."""
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
     one = np.zeros(1, dtype=largest.words.dtype, like=meta_from_array(largest.words))
@@ -140,14 +140,14 @@ def _work(
     if operation == "rank":
         each = _RANK_BYTES
     elif _has_integer_results(largest.system):
-        # A result is a sum of products of as many numbers as a row and a column have.
+        # A result is a sum of products of at most a row's and a column's numbers.
         factors = sum(sum(array.shape[-axes:]) for array in arrays)
         nbytes = factors * (2 + _greatest(arrays).bit_length() // 8)
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * nbytes
         words += 2 * _lifted(operation, arrays, 8 * nbytes) if axes == 2 else 0
-    entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and factors that are kept
+    entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and stored factors
     workspace = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
-    if axes == 3:  # of matrices of polynomials, of which several copies of values are held
+    if axes == 3:  # matrices of polynomials, with several copies of their values
         workspace += _COPIES * RESIDUE_DTYPE.itemsize * VALUES_WORDS
     return memory_plan.describe(
         operation,
@@ -163,7 +163,7 @@ def _work(
 
 
 def _lifted(operation: str, arrays: Sequence[Any], bits: int) -> int:
-    """Number of primes whose inverses are kept, where solutions of so many bits are lifted from one."""
+    """Number of primes whose inverses are kept to lift solutions of `bits` bits."""
     matrices, *right = arrays
     rows = int(matrices.shape[-1])
     of_vectors = [b for b in right if b.ndim > 1]
@@ -185,9 +185,9 @@ def integers(
 ) -> list[NDArray[np.object_]]:
     """Compute the results, as arrays of Python ints.
 
-    The folder `checkpoint` keeps finished pieces: results of chunks, or what groups of primes say; those that
-    it holds already are not computed again. JobError if it is of another job, or there is no result of a
-    matrix, or polynomial.
+    The folder `checkpoint` keeps finished pieces: results of chunks, or parts of them from groups of primes;
+    pieces that it holds already are not computed again. JobError if it belongs to another job, or a matrix or
+    polynomial has no result.
     """
     amount: dict[str, Any] = {"numbers": problem.size, "nbytes": problem.nbytes}
     how: dict[str, Any] = {"progress": progress, "label": problem.operation, **amount}
@@ -197,7 +197,7 @@ def integers(
             if checkpoint is None:
                 found = compute(list(problem.results), client, **how)
             else:
-                # Kept pieces are computed while the results are made.
+                # Pieces that are kept are computed while the results are made.
                 with keeping(partial(_kept, checkpoint, problem, client, how)):
                     results = problem.make()
                 found = compute(list(results), client)
@@ -218,7 +218,7 @@ def _kept(
     pieces: list[Any],
     cut: str,
 ) -> list[NDArray[Any]]:
-    """Compute the results of pieces, but for those that a checkpoint holds."""
+    """Compute the results of the pieces that a checkpoint lacks."""
     job = job_of_pieces(problem.job, problem.operation, len(pieces), cut)
     checkpoint = Checkpoint(folder, job, ARRAYS)
     results = checkpoint.load()
@@ -235,9 +235,9 @@ def _kept(
 def outputs_of(
     problem: Problem, paths: Sequence[str], moduli: ModuliSet | None = None, **mode: bool
 ) -> list[store.Output]:
-    """The outputs of each array of results, under given moduli or others; `mode` is that of :class:`.Output`.
+    """Outputs of the arrays of results, under given moduli or others; `mode` has options of :class:`.Output`.
 
-    Of solutions `paths` are those of the numerators and of the denominators. StoreError if one cannot be
+    For solutions, `paths` are of the numerators and of the denominators. StoreError if an output cannot be
     written to its place.
     """
     under = None if moduli is None else list(moduli)
@@ -260,8 +260,8 @@ def write_integers(
 ) -> list[Transfer]:
     """Write each array of results to a new store, under the fewest moduli that hold it unless some are given.
 
-    The range is signed if one of them is negative; JobError if one is out of the range of the moduli. Those
-    that the job has completed before stay as they are.
+    The range is signed if a result is negative; JobError if one is out of the moduli's range. Arrays that the
+    job has already completed stay as they are.
     """
     pairs = list(zip(values, outputs, strict=False))
     arrays = [_array_of(found, moduli, str(output.path)) for found, output in pairs]
@@ -281,12 +281,12 @@ def _array_of(values: NDArray[np.object_], moduli: ModuliSet | None, path: str) 
 
 
 def texts(values: NDArray[np.object_]) -> Any:
-    """Results as decimal text, in nested lists."""
+    """Convert results to decimal text, in nested lists."""
     return np.vectorize(to_decimal, otypes=[object])(values).tolist() if values.size else values.tolist()
 
 
 def fractions(values: Sequence[NDArray[np.object_]]) -> NDArray[np.object_]:
-    """Results as decimal text; numerators and denominators as fractions in lowest terms, or integers."""
+    """Convert results to decimal text; numerators and denominators to fractions or integers."""
     numerators = values[0]
     if len(values) == 1:
         return np.array(texts(numerators), dtype=object).reshape(numerators.shape)

@@ -1,6 +1,6 @@
 """Jobs that write the numbers of stores to streams, in bounded memory: text, records, tables, residues.
 
-The forms of integers are those of :mod:`.integer_reading`.
+Integers have the forms of :mod:`.integer_reading`.
 """
 
 import fcntl
@@ -38,21 +38,20 @@ from rnsdask.rns.decimal import decimal_limbs
 from rnsdask.rns.foreign import first_lost, residues_of_words, resized
 
 Form = Literal["text", "csv", "npy", "parquet"]
-"""The kind of a file of integers; a CSV file is text after a line that names the column."""
+"""Kind of a file of integers; a CSV file is text after a line that names the column."""
 
 Words = NDArray[Any]
-"""Some numbers side by side, of shape (words, numbers)."""
+"""Words of some numbers, of shape (words, numbers)."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a store, or what an expression gave, some at a time.
+    """The numbers of a store, or the values of an expression, read in batches.
 
-    `what` is what messages call them, `nbytes` are those of their words, and `limits` are the least and the
-    greatest number that there may be. `read` gives the words of the chunk at an index, `decimal` their
-    decimal limbs, and which numbers are negative, as :func:`decimal_lines` takes them; `limbs` gives limbs of
-    words, in two's complement if they are `signed`, as :func:`hexadecimal_lines` and :func:`binary_records`
-    take them.
+    Messages call them `what`; `nbytes` counts the bytes of their words, and `limits` are the least and the
+    greatest possible number. `read` returns the words of the chunk at an index; `decimal` their decimal limbs
+    and a mask of the negative numbers, for :func:`decimal_lines`; `limbs` their limbs, in two's complement if
+    `signed`, for :func:`hexadecimal_lines` and :func:`binary_records`.
     """
 
     info: store.StoreInfo | store.PlainInfo
@@ -74,7 +73,7 @@ class Numbers:
 
     @classmethod
     def of(cls, info: store.StoreInfo) -> "Numbers":
-        """The numbers of a store."""
+        """Make the numbers of a store."""
         system = info.system
         return cls(
             info,
@@ -89,9 +88,9 @@ class Numbers:
         )
 
     def batches(self, nbytes: int = 0) -> Iterator[tuple[int, Words]]:
-        """Read words of some numbers at a time, with the index of the first.
+        """Read words in batches, each with the index of its first number.
 
-        Each number takes `nbytes` outside of the store.
+        Each number takes `nbytes` in addition to its words.
         """
         first = 0
         for index in self.info.indices():
@@ -103,17 +102,17 @@ class Numbers:
 
 
 def _decimal(words: Words, system: NumberSystem) -> Any:
-    """Decimal limbs of words, and which numbers are negative."""
+    """Decimal limbs of words, and a mask of the negative numbers."""
     if rows.to_decimal.name in system.table:
         return system.apply(rows.to_decimal, words)
     return decimal_limbs(system.decode(words).ravel().tolist())
 
 
 def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
-    """Booleans as 0 and 1, or signs."""
+    """Make numbers of a plain array: Booleans as 0 and 1, or signs."""
 
     def decimal(values: Words) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-        magnitudes = np.abs(values[0]).view(np.uint64)  # also right of -2**63
+        magnitudes = np.abs(values[0]).view(np.uint64)  # right even for -2**63
         powers = np.array([DECIMAL_BASE**k for k in range(3)], dtype=np.uint64)
         limbs = magnitudes[:, np.newaxis] // powers % np.uint64(DECIMAL_BASE)
         return limbs.astype(np.uint32), values[0] < 0
@@ -136,7 +135,7 @@ def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
 
 @dataclass(frozen=True)
 class OutputForm:
-    """The form in which integers are written: a kind of file, and binary records, if it has a width, of text.
+    """Form in which integers are written: a kind of file, or, with a `width`, binary records.
 
     The first byte of a record in the order ``"little"`` is the least significant one.
     """
@@ -152,8 +151,8 @@ def export_integers(
 ) -> Transfer:
     """Write numbers to a stream, in C order, in decimal text unless the form is another one.
 
-    `advance` is called with how many more integers are written. JobError if an integer does not fit into a
-    record or a NumPy file, or the chunks are not consecutive parts of the array.
+    `advance` is called with the number of integers written since its last call. JobError if an integer does
+    not fit into a record or a NumPy file, or the chunks are not consecutive parts of the array.
     """
     form, info = form or OutputForm(), numbers.info
     layout.check_consecutive(info.path, info.shape, info.chunks)
@@ -181,7 +180,7 @@ def _write_bytes(
     form: OutputForm,
     advance: Advance,
 ) -> tuple[int, int]:
-    """Write text or records, converted on threads; return how many integers, and bytes."""
+    """Write text or records, converted on threads; return the numbers of integers and of bytes."""
 
     def converted(batch: tuple[int, Words]) -> tuple[int, bytes | memoryview]:
         first, words = batch
@@ -199,7 +198,7 @@ def _write_bytes(
 
 
 def _bytes_of(numbers: Numbers, form: OutputForm, first: int, words: Words) -> Any:
-    """Text or records of some numbers, of which `first` is the index of the first."""
+    """Convert numbers to text or records; the first has the index `first`."""
     if form.width is not None:
         how: dict[str, Any] = {"signed": numbers.signed, "byteorder": form.byteorder}
         return binary_records(numbers.limbs(words), form.width, first_index=first, **how)
@@ -252,12 +251,12 @@ def export_residues(
     wrap: bool = False,
     advance: Advance = lambda _: None,
 ) -> Transfer:
-    """Write the numbers of a store as a NumPy file of residues under any moduli, which are along an axis.
+    """Write the numbers of a store as a NumPy file of residues under any moduli, along an axis.
 
-    Unless it is the last axis, the stream must be one of a file, for rows are written piece by piece, and not
-    one that was opened to append to it; else it is a JobError, as where the chunks are not consecutive parts
-    of the array. A number out of the range of the moduli is a ValueError, unless they may `wrap`: then others
-    have the same residues. `advance` is called with the number of integers written since its last call.
+    Unless the axis is the last one, rows are written piece by piece, so the stream must be a file that is not
+    opened for appending; JobError otherwise, and if the chunks are not consecutive parts of the array. A
+    number out of the range of the moduli is a ValueError, unless numbers may `wrap`: their residues are then
+    ambiguous. `advance` is called with the number of integers written since its last call.
     """
     layout.check_consecutive(info.path, info.shape, info.chunks)
     axis = axis_index(axis, len(info.shape) + 1)
@@ -293,9 +292,9 @@ def export_residues(
 
 
 def _runs(residues: NDArray[Any], first: int, inner: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Cut residues (n, integers) into those that are neighbours in an array of shape (..., n, inner).
+    """Cut residues (n, integers) into runs that are contiguous in an array of shape (..., n, inner).
 
-    `first` is the index of the first integer among all. Yields the flat index of the first residue, and
+    `first` is the index of the first integer among all. Yield the flat index of the first residue, and the
     residues in C order.
     """
     rows, done = len(residues), 0
@@ -315,7 +314,7 @@ def _runs(residues: NDArray[Any], first: int, inner: int) -> Iterator[tuple[int,
 
 
 def _only_appends(stream: BinaryIO) -> bool:
-    """Whether the system writes all to the end of a file, wherever the stream is."""
+    """Whether the system appends all writes to the file, wherever the stream is positioned."""
     try:
         return bool(fcntl.fcntl(stream.fileno(), fcntl.F_GETFL) & os.O_APPEND)
     except OSError:  # a stream in memory has no file descriptor

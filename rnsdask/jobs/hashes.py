@@ -1,4 +1,4 @@
-"""Hashes of all that a job's numbers follow from, so that no other job continues its store."""
+"""Hashes of all that determines a job's numbers, so that no other job continues its store."""
 
 import hashlib
 import json
@@ -13,16 +13,16 @@ from rnsdask.store import PlainInfo, StoreInfo, full_version, locate
 def job_hash(operation: str, inputs: Mapping[str, StoreInfo | PlainInfo], **parameters: Any) -> str:
     """Hash of an operation, its parameters, and its inputs as they are now.
 
-    `inputs` are the stores that are read, by the names that the operation has for them: changes of their
-    metadata, and of any chunk's size or time of modification, change the hash. `parameters` are what else the
-    result depends on, number systems among it; JSON can write it.
+    `inputs` are the stores that are read, by their names in the operation: changes of their metadata, and of
+    any chunk's size or time of modification, change the hash. `parameters` are all else that the result
+    depends on, such as number systems, and can be written as JSON.
     """
     stores = {name: [info.path, full_version(info)] for name, info in inputs.items()}
     return _hash({"operation": operation, "inputs": stores, "parameters": parameters})
 
 
 def import_hash(source: str, **parameters: Any) -> str | None:
-    """Hash of an import, with its parameters, of a file, or a folder of files, as it is now.
+    """Hash of an import's parameters and of its source, a file or a folder of files, as it is now.
 
     None for an input whose changes cannot be detected, such as standard input.
     """
@@ -42,7 +42,7 @@ def import_hash(source: str, **parameters: Any) -> str | None:
 
 
 def result_hash(job: str, **parameters: Any) -> str:
-    """Hash of one of the arrays that a job writes, by that of the job and what else that array depends on."""
+    """Hash of one array that a job writes, from the job's hash and the array's own parameters."""
     return _hash({"job": job, "parameters": parameters})
 
 

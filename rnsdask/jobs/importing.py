@@ -1,4 +1,4 @@
-"""Jobs that bring integers, and residues of other programs, into a store, in bounded memory."""
+"""Jobs that import integers, and residues of other programs, into a store in bounded memory."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ from rnsdask.rns.system import RNS, least_system
 
 
 def system_for(found: NumberRange, *, signed: bool, positional: bool = False) -> RNS | Positional:
-    """Return the smallest number system that holds a range, signed if asked or if a number is negative."""
+    """Return the smallest number system that holds a range, signed if requested or needed."""
     signed = signed or found.lowest < 0
     if positional:
         longest = max(found.highest.bit_length(), (~found.lowest).bit_length() if found.lowest else 0, 1)
@@ -54,7 +54,7 @@ def system_for(found: NumberRange, *, signed: bool, positional: bool = False) ->
 
 
 def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
-    """Return chunks of an array that is filled in C order: consecutive parts of it; or raise ValueError."""
+    """Return chunks that are consecutive parts of an array in C order; ValueError if they cannot be."""
     if shape is None:
         return layout.normalize_chunks(chunks, (0,), rows)
     if not shape or 0 in shape:
@@ -76,7 +76,7 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
 
 
 def _rows_of(count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Chunks of at most so many numbers, from the last axis upwards; consecutive parts of the array."""
+    """Chunks of at most `count` numbers that are consecutive parts of the array, from the last axis up."""
     lengths: list[int] = []
     for length in reversed(shape):
         lengths.append(max(1, min(length, count)))
@@ -85,7 +85,7 @@ def _rows_of(count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[tuple[Index, tuple[int, ...]]]:
-    """The index and the shape of each chunk in order; without an end if the shape is not known yet."""
+    """Indices and shapes of all chunks in order; endless if the shape is not known yet."""
     if shape is None:
         yield from (((i,), chunks) for i in count())
         return
@@ -98,9 +98,9 @@ def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[t
 
 @dataclass
 class Import:
-    """The import of integers into a store, which is created when its first chunk is known, or continued.
+    """Import of integers into a store, which is created with its first chunk, or resumed.
 
-    The range of `source` must be that of the system. The array is filled in C order; without a shape it has
+    The limits of `source` must be the system's range. The array is filled in C order; without a shape it has
     one axis. :func:`consecutive_chunks` gives its chunks.
     """
 
@@ -115,16 +115,16 @@ class Import:
 
     @property
     def work(self) -> Work:
-        """The job, as far as its memory depends on it."""
+        """Description of the job for the plan of its memory."""
         return describe("import", [self.system], self.chunks, self.chunks, held=self.source.held)
 
     def run(self, *, any_chunks: bool = False, advance: Advance = lambda _: None) -> Transfer:
         """Write all integers, chunk by chunk.
 
-        To go on with an incomplete store, they are read again, and compared with the chunks that are written,
-        which stay; with `any_chunks` these may be other ones. `advance` is called with how many more bytes of
-        the source are read. InputError if it holds no integer, or something else; the store, if it was not
-        there before, is removed.
+        To resume an incomplete store, the integers are read again, and compared with the chunks that are
+        already written, which stay; with `any_chunks` the store may have other chunks. `advance` is called
+        with the bytes read from the source since its last call. InputError if the source is empty or wrong;
+        then a new store is removed.
         """
         resumed = self.output.decide() is store.Decision.GO_ON
         if resumed:
@@ -143,7 +143,7 @@ class Import:
         self._writer = store.create(output.path, self.system, shape, job=output.job, **how)
 
     def _resume(self, any_chunks: bool) -> None:
-        """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
+        """Open an incomplete store, and find its whole and its damaged chunks."""
         wanted: dict[str, Any] = {"system": self.system}
         wanted |= {} if any_chunks else {"chunks": self.chunks}
         wanted |= {} if self.shape is None else {"shape": self.shape}
@@ -158,7 +158,7 @@ class Import:
             )
         layout.check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks
-        # On as many threads as the job was granted: each of them has a chunk in memory.
+        # On the threads that the job was granted, because each holds a chunk in memory.
         with mapping(None) as map_chunks:
             self._written, self._damaged = written_chunks(self._writer, map_chunks)
 
@@ -191,11 +191,12 @@ class Import:
         return words[:, : self.source.count - begun]
 
     def _take(self, index: Index, words: NDArray[np.uint32], is_whole: bool) -> None:
-        """Write a chunk, or compare it with what is written."""
+        """Write a chunk, or compare it with the stored one."""
         count = self.source.count
         if index in self._written:
             assert self._writer is not None
-            # A last chunk that is shorter than the one written: there are too few integers, as `finish` says.
+            # The last chunk is shorter than the stored one: there are too few integers, which `finish`
+            # reports.
             if is_whole or count >= self._writer.info.count:
                 check_same(self._writer, index, words)
         elif words.size:
@@ -212,12 +213,12 @@ class Import:
         return InputError(f"{self.source.name}: shape {self.shape} takes {taken} integers, it holds {found}")
 
     def _discard(self) -> None:
-        """Remove the store, if it is created yet."""
+        """Remove the store, if it has been created."""
         if self._writer is not None:
             self._writer.discard()
 
     def _finish(self) -> Transfer:
-        """Make the store whole."""
+        """Complete the store."""
         source = self.source
         if self._writer is None:
             but = f" but for names, {brief(source.names)}" if source.names else ""
@@ -235,7 +236,7 @@ class Import:
 def _batches(
     source: IntegerSource, total: int, size: int, advance: Advance
 ) -> Iterator[tuple[int, Integers]]:
-    """Read at most `total` integers in batches of at most `size`, each with its position."""
+    """Read at most `total` integers in batches of at most `size`; yield each with its position."""
     first = 0
     while first < total:
         before = source.bytes_read
@@ -251,7 +252,7 @@ def _batches(
 
 
 def open_residues(path: str) -> Any:
-    """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array."""
+    """Open residues from another program: a NumPy file, mapped into memory, or a Zarr array."""
     place = read_place(path, "an input")
     if is_url(place) or not Path(place).is_file():
         return store.open_any_array(path)
@@ -262,11 +263,11 @@ def open_residues(path: str) -> Any:
 def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
     """Describe the job that writes an array made of residues along an axis of `source`.
 
-    Whole chunks of a Zarr array are read, and wait to be cut and joined to those that are written.
+    Whole chunks of a Zarr array are read, and wait in memory to be cut and joined to the written ones.
     """
     written = array.words.chunks[1:]
     lengths = [max(1, *some) for some in written]
-    if isinstance(source, np.ndarray):  # a file, which is read as is written
+    if isinstance(source, np.ndarray):  # a file, which is read in the chunks that are written
         return describe("residues", [array.system], array.shape, lengths)
     chunks = list(source.chunks)
     del chunks[axis]
@@ -281,7 +282,7 @@ def import_residues(
 ) -> Transfer:
     """Write an array that :func:`.from_residues` made of `source`, called `name` in messages, to a store.
 
-    The job is that of :func:`.import_hash`. InputError if a residue is not below its modulus.
+    The job's hash is from :func:`.import_hash`. InputError if a residue is not below its modulus.
     """
     try:
         done = write_array(array, output, compare_all=True, progress=progress)

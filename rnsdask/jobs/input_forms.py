@@ -1,4 +1,4 @@
-"""Forms in which an input has its integers: text, Matrix Market, NumPy, Parquet, records."""
+"""Forms of inputs of integers: text, Matrix Market, NumPy, Parquet, records."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Integers(Protocol):
 
 
 class IntegerSource(Protocol):
-    """A source of integers, one after the other, with the attributes of :class:`.IntegerReader`."""
+    """A sequential source of integers, with the attributes of :class:`.IntegerReader`."""
 
     name: str
     held: int
@@ -40,12 +40,12 @@ class IntegerSource(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape of the array, where the source tells it."""
+        """Shape of the array, or None if the source does not give it."""
         ...
 
     @property
     def nonzero(self) -> int | None:
-        """How many integers are not 0, at most, where the source tells it."""
+        """Most integers that are not 0, or None if the source does not give it."""
         ...
 
     @property
@@ -59,36 +59,36 @@ class IntegerSource(Protocol):
 
 
 class InputForm(ABC):
-    """Form in which an input has its integers; `kind` is text, records, or one of :mod:`.file_formats`."""
+    """Form of an input of integers; `kind` is text, records, or one of :mod:`.file_formats`."""
 
     kind: str
 
     @property
     def has_plain_bytes(self) -> bool:
-        """Whether the bytes that its reader counts are those of the input."""
+        """Whether the bytes that its reader counts are the input's own."""
         return True
 
     def needs_range(self, system: NumberSystem | None) -> bool:
-        """Whether integers can be read into a system only when their range is known."""
+        """Whether the range of the integers must be known to read them into a system."""
         return system is None
 
     @abstractmethod
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers of a stream, called `name` in messages, and return their range.
 
-        `advance` is called with how many more bytes are read. InputError if the input is not of its kind; a
-        wrong line of text is left to who reads it.
+        `advance` is called with the bytes read since its last call. InputError if the input is not of its
+        kind; a wrong line of text is left to the reader.
         """
 
     @abstractmethod
     def reader(
         self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
     ) -> IntegerSource:
-        """Return a reader of the integers that a system allows; `found` is their range, where it is known."""
+        """Return a reader of the integers that a system allows; `found` is their range, if known."""
 
 
 def _limits(system: NumberSystem, found: NumberRange | None) -> tuple[Any, Any]:
-    """The least and the greatest integer that a system takes; where any stands for an element, as found."""
+    """Least and greatest integer that a system takes; for elements, which take any, those found."""
     if not is_of_elements(system):
         return system.value_range
     return (None, None) if found is None else (found.lowest, found.highest)
@@ -103,7 +103,7 @@ class TextForm(InputForm):
     column : str, optional
         The column, as :func:`.plain_lines` takes it.
     header : bool, optional
-        Whether the first line of text in columns has names; without it, the line tells.
+        Whether the first line of text in columns has names; by default, the line itself decides.
     hexadecimal, strict : bool
         Whether text is hexadecimal also without ``0x``, and whether only integers and ends of lines are
         allowed.
@@ -121,7 +121,7 @@ class TextForm(InputForm):
         return self.column is None and not self.hexadecimal
 
     def needs_range(self, system: NumberSystem | None) -> bool:
-        """Whether lengths of integers are to be known: of elements, any may be of any length."""
+        """Whether lengths of integers must be known: those for elements may have any length."""
         return system is None or is_of_elements(system)
 
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
@@ -132,11 +132,11 @@ class TextForm(InputForm):
     def reader(
         self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
     ) -> IntegerSource:
-        """Return a reader, which has the names of columns."""
+        """Return a reader, which collects the names of columns."""
         names: list[str] = []
         lines, of_column = self._lines(stream, name, names), self.column is not None
         longest = 0 if found is None else found.longest
-        strict = self.strict and not of_column  # whose lines are checked already
+        strict = self.strict and not of_column  # lines of a column are checked already
         how: dict[str, Any] = {"strict": strict, "longest": longest, "of_column": of_column}
         reader = TextReader(lines, name, *_limits(system, found), **how)
         reader.names = names
@@ -153,7 +153,7 @@ class MatrixMarketForm(InputForm):
     kind = MATRIX_MARKET
 
     def needs_range(self, system: NumberSystem | None) -> bool:
-        """Whether lengths of integers are to be known, as of text."""
+        """Whether lengths of integers must be known, as for text."""
         return system is None or is_of_elements(system)
 
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
@@ -163,12 +163,12 @@ class MatrixMarketForm(InputForm):
     def reader(
         self, stream: Any, name: str, system: NumberSystem, found: NumberRange | None = None
     ) -> IntegerSource:
-        """Return a reader, which has the shape."""
+        """Return a reader, which gives the shape."""
         return MatrixMarketReader(stream, name, system, _limits(system, found))
 
 
 class _BinaryForm(InputForm):
-    """Integers that are no text."""
+    """Integers in a binary form."""
 
     def range_of(self, stream: Any, name: str, advance: Advance = lambda _: None) -> NumberRange:
         """Read all integers."""
@@ -201,14 +201,14 @@ class NumpyForm(_BinaryForm):
 
 @dataclass(frozen=True)
 class ParquetForm(_BinaryForm):
-    """A Parquet file, and the column of it by name or number."""
+    """A Parquet file, with a column by name or number."""
 
     kind = PARQUET
     column: str | None = None
 
     @property
     def has_plain_bytes(self) -> bool:
-        """Never: they are compressed."""
+        """Return False: Parquet files are compressed."""
         return False
 
     def _reader(self, stream: BinaryIO, name: str, limits: tuple[Any, Any]) -> IntegerReader:
@@ -232,5 +232,5 @@ class RecordForm(_BinaryForm):
 
 
 def is_of_elements(system: NumberSystem) -> bool:
-    """Whether numbers of a system have no order, for any integer stands for one of them."""
+    """Whether numbers of a system are elements, which any integer stands for, so that they have no order."""
     return compare.name not in system.table

@@ -19,10 +19,11 @@ _logger = logging.getLogger("rnsdask.jobs")
 def record(event: str, **fields: Any) -> None:
     """Record an event of the running job, such as ``progress``.
 
-    Fields that JSON cannot hold become text, and secrets of URLs asterisks: any handler may get it.
+    Fields that JSON cannot hold become text, and secrets in URLs asterisks, because any handler may get them.
     """
     if _logger.handlers or _logger.isEnabledFor(logging.INFO):
-        # By `handle`, for commands turn logging off: libraries log tracebacks of what becomes one line.
+        # By `handle`, because commands disable logging: libraries log tracebacks of errors that become one
+        # line.
         content = redact_fields({"event": event, **fields})
         _logger.handle(_logger.makeRecord(_logger.name, logging.INFO, "", 0, content, (), None))
 
@@ -31,9 +32,9 @@ def record(event: str, **fields: Any) -> None:
 def json_log(path: str | None, worded: Callable[[str], str] = str, **fields: Any) -> Iterator[None]:
     """Write the events of a job to a file, from ``start`` (with these fields) to ``end``; None for no log.
 
-    The file is replaced; a new one can be read by its owner alone. `worded` turns the message of an error
-    into the words of the caller. If the file cannot be written, that is an OSError at the start; later it
-    ends the log with a line on standard error, and not the job.
+    The file is replaced; a new one is readable only by its owner. `worded` turns the message of an error into
+    the caller's words. A file that cannot be written is an OSError at the start; later it ends the log, with
+    a line on standard error, but not the job.
     """
     if path is None:
         yield
@@ -59,7 +60,7 @@ def json_log(path: str | None, worded: Callable[[str], str] = str, **fields: Any
 
 
 class _LogFile(logging.StreamHandler):  # type: ignore[type-arg]
-    """The file of a log, which ends where it cannot be written."""
+    """File of a log, which ends at the first failed write."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one line, without its end."""

@@ -8,13 +8,13 @@ from typing import Any
 from rnsdask.jobs.log import record
 
 EVENT_SECONDS = 10.0
-"""Time between two events in the log."""
+"""Seconds between two events in the log."""
 
 
 class Meter:
-    """Units of a job that are done, of `total` if that is known, and their rate.
+    """Count of a job's finished units, of `total` if known, and their rate.
 
-    `numbers` and `nbytes` are what all units together stand for; 0 if that is not known. `bar` is rich's.
+    `numbers` and `nbytes` are the amounts of all units together; 0 if unknown. `bar` is rich's.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Meter:
         self.update(self.done + units, self.total)
 
     def update(self, done: int, total: int | None) -> None:
-        """Set how many units are done, of a total found out or changed meanwhile."""
+        """Set the number of finished units, and a total that has become known or changed."""
         self.done, self.total = done, total
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, rates=self.rates())
@@ -39,7 +39,7 @@ class Meter:
             self.record()
 
     def state(self) -> dict[str, Any]:
-        """Return the progress, the rate, and the seconds that are left at it: only what is known."""
+        """Return the progress, the rate, and the remaining seconds at this rate, as far as known."""
         seconds = max(time.perf_counter() - self._started, 1e-9)
         state: dict[str, Any] = {"job": self.label, "done": self.done, "seconds": seconds}
         if self.total is None:
@@ -54,7 +54,7 @@ class Meter:
         return state
 
     def rates(self) -> str:
-        """Write the rates for people."""
+        """Format the rates for people."""
         state = self.state()
         rates = [f"{rate:.3g} numbers/s"] if (rate := state.get("numbers_per_second")) else []
         rates += [f"{rate / 1e9:.3g} GB/s"] if (rate := state.get("bytes_per_second")) else []
@@ -70,10 +70,9 @@ class Meter:
 def metered(
     label: str, total: int | None = None, *, numbers: int = 0, nbytes: int = 0, shown: bool = False
 ) -> Iterator[Meter]:
-    """Measure a job's progress for its log, and show it on standard error if `shown` says so.
+    """Measure a job's progress for its log, and show it on standard error if `shown`.
 
-    A terminal or a notebook gets a bar, anything else the bar's last state. Parameters are those of
-    :class:`Meter`.
+    A terminal or a notebook gets a bar, anything else the bar's last state. Parameters as in :class:`Meter`.
     """
     if not shown:
         meter = Meter(label, total, numbers, nbytes)

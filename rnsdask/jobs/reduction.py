@@ -1,4 +1,4 @@
-"""The job of a reduction of an array, whose partial results a checkpoint may keep."""
+"""The job that reduces an array; a checkpoint may keep its partial results."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,8 @@ def reduce(
 ) -> "ReductionResult":
     """Reduce a lazy array, which is read from the store `info`.
 
-    The folder `checkpoint` keeps finished partial results; those that it holds already are not computed
-    again. JobError if they are of another job, or the input has changed; or if the cluster has gone.
+    The folder `checkpoint` keeps finished partial results, which are not computed again. JobError if they
+    belong to another job, the input has changed, or the cluster is lost.
     """
     words: Any = array.words
     groups = groups_of(words.npartitions)

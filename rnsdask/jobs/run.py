@@ -1,8 +1,8 @@
-"""Runs the pieces of a job, on threads or on a cluster, and again where an error may pass.
+"""Running the pieces of a job on threads or on a cluster, with retries after transient errors.
 
 A job is a list of pieces: independent lazy computations with small results. Finished results are handed over
-at once, so that they can be kept. Dask itself gives the work of a worker that died to another one; this
-module adds what Dask leaves to its user: which errors are worth another try, and when to give up waiting.
+at once, so that they can be kept. Dask itself moves the work of a dead worker to another; this module adds
+what Dask leaves to its user: which errors are worth a retry, and when to give up waiting.
 """
 
 import time
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 RETRIES = 3
-"""Number of further tries of a piece, unless ``--retries`` or Dask's setting ``rnsdask.retries`` says."""
+"""Default number of retries of a piece, without ``--retries`` or Dask's setting ``rnsdask.retries``."""
 
 PAUSE_SECONDS = 1.0
-"""Pause before pieces are tried again: time for what went wrong to pass."""
+"""Seconds before pieces are retried, so that a transient fault can pass."""
 
 _WATCH_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 
 _PIECES = 1024
 
-# Dask warns of graphs above 10 MB, where arrays hide in them. These have a few hundred bytes a chunk.
+# Dask warns of graphs above 10 MB, because arrays may hide in them. These have a few hundred bytes a chunk.
 _GRAPH_WARNING = "1 GB"
 
 Done = Callable[[int, Any], object]
-"""Called with the number of a piece and its result, once it is finished."""
+"""Callback for a finished piece: its number and its result."""
 
 
 @contextmanager
 def with_retries(retries: int | None) -> Iterator[None]:
-    """Set how many more times the pieces of jobs in this context are tried; None leaves it as it is.
+    """Set the number of retries of the pieces of jobs in this context; None leaves it as it is.
 
-    A cluster that is started in the context lets as many workers die at a piece.
+    A cluster started in the context tolerates as many deaths of workers at a piece.
     """
     if retries is None:
         yield
@@ -59,7 +59,7 @@ def with_retries(retries: int | None) -> Iterator[None]:
 
 
 def groups_of(count: int) -> list[range]:
-    """Divide a number of small tasks, in their order, into pieces: enough of them to lose little with one."""
+    """Divide `count` small tasks, in order, into pieces that are small enough to lose little with one."""
     size = max(1, -(-count // _PIECES))
     return [range(start, min(start + size, count)) for start in range(0, count, size)]
 
@@ -70,18 +70,18 @@ def run(
     done: Done = lambda _i, _result: None,
     meter: Meter | None = None,
 ) -> int:
-    """Compute all pieces, in any order; return how many were tried again.
+    """Compute all pieces, in any order; return the number of retries.
 
-    Work that pieces share is done once, and so are pieces that are equal. A piece may be computed more than
-    once, even twice at the same time. `done` is called in this thread for each piece, once. `meter` counts
-    the tasks that are finished; on a cluster, the different pieces. Raises what a piece raised, if it cannot
-    pass or is still there after all retries, and JobError if the cluster has gone.
+    Shared work and equal pieces are computed once, but a piece may be repeated, even twice at the same time.
+    `done` is called in this thread, once for each piece. `meter` counts finished tasks; on a cluster,
+    distinct pieces. Raises the error of a piece if it is permanent or persists after all retries, and
+    JobError if the cluster is lost.
     """
     retries = dask.config.get("rnsdask.retries", RETRIES)
     if not isinstance(retries, int) or retries < 0:
         raise ValueError(f"the setting rnsdask.retries must be a non-negative integer, got {retries!r}")
     meter = meter or Meter("job")
-    # Dask has one key, and so one task and one future, for all that are equal.
+    # Equal pieces have one key in Dask, and so one task and one future.
     equal: dict[str, list[int]] = {}
     for i, piece in enumerate(pieces):
         equal.setdefault(tokenize(piece), []).append(i)
@@ -105,17 +105,17 @@ def run(
             break
         if not tries_left or not can_pass(error):
             raise error
-        # On a cluster all others are finished by now.
+        # On a cluster, all other pieces are finished by now.
         again += 1 if client is None else len(remaining)
         time.sleep(PAUSE_SECONDS)
     return again
 
 
 def _run_on_threads(remaining: dict[int, Any], done: Done, meter: Meter) -> None:
-    """Compute pieces, and remove those that are finished; after an error wait for the tasks that run."""
+    """Compute pieces, and remove the finished ones; after an error, wait for running tasks."""
     left = list(remaining.items())
     pieces = [piece for _, piece in left]
-    # The result of a Delayed is known as soon as its task is done, that of another collection at the end.
+    # A Delayed's result is known as soon as its task is done, another collection's at the end.
     numbers = {piece.key: i for i, piece in remaining.items() if isinstance(piece, Delayed)}
 
     def finish(i: int, result: Any) -> None:
@@ -133,10 +133,10 @@ def _run_on_threads(remaining: dict[int, Any], done: Done, meter: Meter) -> None
     threads = dask.config.get("num_workers", None) or CPU_COUNT
     with ThreadPoolExecutor(threads) as pool, Callback(start_state=count_tasks, posttask=end_task):
         if pieces and all(isinstance(piece, Delayed) and piece.dask is pieces[0].dask for piece in pieces):
-            # Their graph is optimized as a whole; to do it again may take longer than the tasks.
+            # The graph is optimized as a whole; optimizing again may take longer than the tasks.
             results: Sequence[Any] = threaded.get(pieces[0].dask, [piece.key for piece in pieces], pool=pool)
         else:
-            # By the function: looking up its name imports all of Dask.distributed.
+            # Passed as a function, because looking up its name imports all of Dask.distributed.
             results = compute(*pieces, scheduler=threaded.get, pool=pool)
     for (i, piece), result in zip(left, results, strict=True):
         if not isinstance(piece, Delayed):
@@ -146,7 +146,7 @@ def _run_on_threads(remaining: dict[int, Any], done: Done, meter: Meter) -> None
 def _run_on_cluster(
     client: "Client", remaining: dict[int, Any], count: int, done: Done, meter: Meter
 ) -> Exception | None:
-    """Compute pieces, and remove those that are finished; return an error that can pass, after all others."""
+    """Compute pieces, and remove the finished ones; return a transient error once all others are done."""
     from distributed import as_completed
 
     failed = None
@@ -169,18 +169,18 @@ def _run_on_cluster(
 
 
 def _forget(client: "Client", futures: Iterable["Future[Any]"]) -> None:
-    """Let go of futures, so that their tasks are computed anew when they come again.
+    """Release futures, so that their tasks are recomputed when they are submitted again.
 
-    Dask's own ``Client.retry`` fails if it was not a future's task that failed but one that it depends on.
+    Dask's own ``Client.retry`` fails if the failed task is not a future's own but one that it depends on.
     """
     for future in futures:
         future.release()
-    ask(client, client.nthreads)  # answered after the client has let go of all
+    ask(client, client.nthreads)  # answered after all are released
 
 
 @contextmanager
 def _computing(client: "Client", pieces: Mapping[int, Any]) -> Iterator[dict["Future[Any]", int]]:
-    """Start to compute pieces; give their numbers by future, and cancel in the end what is not done."""
+    """Start to compute pieces, yield their numbers by future, and finally cancel the unfinished ones."""
     futures: list[Future[Any]] = []
     try:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": _GRAPH_WARNING}):
@@ -188,15 +188,14 @@ def _computing(client: "Client", pieces: Mapping[int, Any]) -> Iterator[dict["Fu
         yield dict(zip(futures, pieces, strict=True))
     finally:
         if client.status == "running":
-            with suppress(Exception):  # what ended the job is what matters
+            with suppress(Exception):  # the error that ended the job takes precedence
                 client.cancel([future for future in futures if not future.done()])
 
 
 def _batches(client: "Client", completed: Any) -> Iterator[list[tuple["Future[Any]", Any]]]:
-    """Yield futures with results or errors, as they are finished.
+    """Yield futures with results or errors as they finish.
 
-    SchedulerLostError if the scheduler has gone, or is silent; JobError if there are no workers for some
-    time.
+    SchedulerLostError if the scheduler is gone or silent; JobError if there are no workers for some time.
     """
     last_look = last_worker = time.monotonic()
     while not completed.is_empty():
@@ -216,7 +215,7 @@ def _batches(client: "Client", completed: Any) -> Iterator[list[tuple["Future[An
 
 
 def _error_of(client: "Client", future: "Future[Any]", result: Any) -> Exception:
-    """Return what a piece failed with. Dask gives the bytes of an error that cannot be unpickled here."""
+    """Return the error of a piece; Dask gives the bytes of one that cannot be unpickled here."""
     if future.status != "error":
         check_connected(client)
         return JobError("the job was cancelled on the Dask cluster")

@@ -1,4 +1,4 @@
-"""Stores and plain arrays that a job reads: opened, checked, verified."""
+"""Opening, checking and verifying the stores and plain arrays that a job reads."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from distributed import Client
 
 OF_INTEGERS: store.Kind = attrgetter("overflows")
-"""Stores of integers: every other number is an element of a field, and no result is out of range."""
+"""Accept stores of integers, whose results can be out of range, unlike elements of fields."""
 
 OF_NUMBERS = store.all_systems
-"""All stores, those of elements of fields among them."""
+"""Accept all stores, also of elements of fields."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A store that a job reads: its path, as the user says it, and its metadata."""
+    """A store that a job reads: its path, as the user wrote it, and its metadata."""
 
     path: str
     info: store.StoreInfo
 
     @classmethod
     def at(cls, path: str, kind: store.Kind) -> "Source":
-        """The complete store, of numbers of a kind, at a path; StoreError if it is missing."""
+        """Open the complete store, of numbers of a kind, at a path; StoreError if it is missing."""
         return cls(path, store.open_info(path, kind))
 
     def array(self, **options: Any) -> Any:
@@ -49,7 +49,7 @@ class Source:
         return creation.open_words(self.info, **options)
 
     def whole_axes(self, count: int) -> dict[int, int]:
-        """Chunks with all of so many last axes; of a vector, of its only one."""
+        """Chunks that span the last `count` axes, or the only axis of a vector."""
         return dict.fromkeys(range(len(self.info.shape))[-count:], -1)
 
     def array_with(self, method: str, **options: Any) -> Any:
@@ -61,7 +61,7 @@ class Source:
 
 
 def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:
-    """A complete plain array as a lazy one, whose chunks go to a processor as :func:`.open_zarr` says."""
+    """Open a complete plain array as a lazy one, with chunks on a processor as in :func:`.open_zarr`."""
     check_graph(info.n_chunks, info.path)
     chunks = da.core.normalize_chunks(info.chunks, info.shape, dtype=info.dtype)
     options: dict[str, Any] = {"dtype": info.dtype, "located": True, "info": info, "backend": backend}
@@ -74,7 +74,7 @@ def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:
 def _read_block(*, info: store.PlainInfo, backend: str, place: Place) -> Any:
     if info.count:
         values = store.read_plain_chunk(info, place.index)
-    else:  # Dask has chunks of no values where the array has none
+    else:  # Dask has empty chunks for an empty array
         values = np.empty(layout.part_shape(place.index, info.shape, info.chunks), dtype=info.dtype)
     with naming_gpu_memory(info.chunk_name(place.index)):
         return to_backend(values[None], backend)
@@ -83,7 +83,7 @@ def _read_block(*, info: store.PlainInfo, backend: str, place: Place) -> Any:
 def verify(
     info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
 ) -> list[str]:
-    """Verify a store in parallel, and list its problems; `advance` is called with the chunks done."""
+    """Verify a store in parallel, and list its problems; `advance` is called with the finished chunks."""
     with mapping(client, advance) as map_items:
         return list(store.verify(info, map_chunks=map_items))
 
@@ -92,7 +92,7 @@ def verify(
 
 
 def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> None:
-    """Raise an error if a command names a mode of overflow that numbers of a store do not take.
+    """Raise an error for a mode of overflow that numbers of a store do not support.
 
     TypeError for elements of fields, which do not overflow; JobError for numbers that cannot wrap.
     """
@@ -113,9 +113,9 @@ def check_targets(
     *,
     new: bool = False,
 ) -> None:
-    """Raise StoreError unless all that a job writes can be written to its place.
+    """Raise StoreError unless a job can write all its outputs to their places.
 
-    `written` has outputs by what is written there, as messages call it; with `new` nothing may be there.
+    `written` maps the names of outputs in messages to the outputs; with `new` nothing may exist there.
     """
     before: dict[str, store.Location] = {}
     for what, output in written.items():

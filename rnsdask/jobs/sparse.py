@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _VECTORS = 16
-"""Vectors modulo the primes of a task that it holds, by estimate: random ones, products and recurrences."""
+"""Estimated number of vectors that a task holds for each prime: random ones, products, recurrences."""
 
 _DENSE_ARRAYS = 3
-"""Arrays of the size of a matrix modulo one prime that elimination takes."""
+"""Arrays of the size of a matrix modulo one prime that elimination holds."""
 
 _ENTRY_BYTES, _ROW_BYTES = 64, 32
-"""Bytes of an entry, and of a row or column, by estimate: of the matrix and its transpose, and modulo the
-primes of a task."""
+"""Estimated bytes of an entry, and of a row or column, in the matrix, its transpose and a task's residues."""
 
 
 def work_of(operation: str, shape: tuple[int, int], entries: int, fields: PrimeFields) -> Work:

@@ -1,9 +1,9 @@
 """The job that transforms elements of fields in a store, in several passes where an axis is long.
 
-A long transform has three exchanges (:mod:`rnsdask.lazy.ntt`), in each of which every chunk gives a part
-to every other one. Here they go through stores beside the output, whose chunks are the parts: a pass writes
-what each chunk gives, the next reads what each gets. So memory holds a few chunks a thread, wherever it runs,
-and each pass is a job like any other, which workers may die of and which is continued.
+A long transform has three exchanges (:mod:`rnsdask.lazy.ntt`), in each of which every chunk sends a part to
+every other chunk. Here the parts go through stores next to the output, as their chunks: a pass writes the
+parts that chunks send, the next reads the parts that chunks receive. So memory holds a few chunks a thread,
+and each pass is an ordinary job, which survives the death of workers and can be resumed.
 """
 
 import math
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _STORES = 3
-"""Stores beside the output, one after the other."""
+"""Number of intermediate stores, which exist one after the other."""
 
 
 @dataclass(frozen=True)
 class Transform:
-    """A transform of what a store holds, checked; only its metadata have been read.
+    """A transform of a store's numbers, checked; only its metadata have been read.
 
-    `result` is the lazy array that is to be written; in several passes, which `steps` describes, one like it.
-    `job` is a hash of all that its numbers follow from.
+    `result` is the lazy array that is to be written; with several passes, which `steps` describes, an array
+    like it. `job` is a hash of all that determines its numbers.
     """
 
     source: Source
@@ -55,7 +55,7 @@ class Transform:
 
     @property
     def passes(self) -> int:
-        """How often all of it is read, and written."""
+        """Number of passes, each of which reads and writes all numbers."""
         return 1 if self.steps is None else _STORES + 1
 
     @property
@@ -64,9 +64,9 @@ class Transform:
         return self.passes * int(self.result.nbytes)
 
     def places(self, path: str) -> list[str]:
-        """Places of the stores between the passes, for an output at a path.
+        """Paths of the stores between the passes, for an output at a path.
 
-        Their names tell the job, so that no other one takes them for its own.
+        Their names include the job's hash, so that no other job takes them for its own.
         """
         if self.steps is None:
             return []
@@ -78,11 +78,11 @@ def _between(path: str, job: str, k: int) -> str:
 
 
 def _left_behind(path: str) -> list[str]:
-    """Stores between the passes of any job with this output, as far as what is there can be listed."""
+    """Stores between the passes of any job with this output, as far as they can be listed."""
     folder = store.locate(_between(path, "", 1)).parent
     names: set[str] = set()
     if folder is not None:
-        with suppress(StoreError):  # it may be nobody's business to list it
+        with suppress(StoreError):  # listing may be forbidden
             names = folder.names()
     name = path.rstrip("/").rpartition("/")[2]
     pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)(?:\.partial)?")
@@ -90,7 +90,7 @@ def _left_behind(path: str) -> list[str]:
 
 
 def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:
-    """Check a transform, as :func:`rnsdask.ntt` does, and decide in how many passes it goes."""
+    """Check a transform, as :func:`rnsdask.ntt` does, and choose its number of passes."""
     function = intt if inverse else ntt
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
@@ -108,9 +108,9 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
 
 
 def block_length(array: FieldArray, axis: int) -> int:
-    """How much of the axis a task transforms: all of it where that is a chunk, else 64 to 128 MiB.
+    """Length along the axis that a task transforms: the whole axis if that is a chunk, else 64 to 128 MiB.
 
-    At least the square root of the length, so that rows and columns of a matrix both fit.
+    It is at least the square root of the axis' length, so that rows and columns of a matrix both fit.
     """
     length = array.shape[axis]
     if array.words.numblocks[axis + 1] == 1:
@@ -121,7 +121,7 @@ def block_length(array: FieldArray, axis: int) -> int:
 
 
 def _beside(array: FieldArray, axis: int) -> int:
-    """How many lines along the axis go through a chunk."""
+    """Number of lines along the axis that cross a chunk."""
     return max(1, math.prod(int(c) for k, c in enumerate(array.words.chunksize[1:]) if k != axis))
 
 
@@ -133,9 +133,9 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     if block < length:
         batch = tasks // array.words.numblocks[axis + 1]
         tasks = max(tasks, batch * (length // block) ** 2)
-    # What of the axis waits to be joined to a block, and to chunks again.
+    # Part of the axis that waits to be joined to a block, and then to chunks.
     held = 0 if chunk == length else (block + 2 * chunk) * lines * words * RESIDUE_DTYPE.itemsize
-    # Where roots of unity move digits: factors of the passes and of their twist, and what they are made of.
+    # Where roots of unity move digits: factors of the passes and of their twist, and their sources.
     has_factors = rows.multiply_by_root.name in array.system.table
     constants = 4 * block * words * RESIDUE_DTYPE.itemsize if has_factors else 0
     how = {"held": held, "constants": constants}
@@ -153,7 +153,7 @@ def write_transform(
     check_target(output, [transform.source])
     path, decision = str(output.path), output.decide()
     resumed = decision is store.Decision.GO_ON
-    for place in transform.places(path):  # a name that is too long shows here, before anything is written
+    for place in transform.places(path):  # detects a name that is too long before anything is written
         store.state(store.locate(place))
     result = transform.result
     if transform.steps and not resumed:  # two stores at a time
@@ -161,12 +161,12 @@ def write_transform(
     writer = open_store(result, output, decision)
     clear = partial(_remove_left_behind, transform, path)
     with nullcontext() if resumed else removing_failed(writer.discard, clear):
-        if not resumed:  # the output is this job's now, and all that other ones left is of no use
+        if not resumed:  # the output belongs to this job now, so other jobs' stores are obsolete
             clear()
         words: Any = _in_passes(transform, path, client, progress) if transform.steps else result.words
         kept, damaged = check_written([(writer, words)], client) if resumed else (set(), set())
         missing = [index for index in writer.indices() if index not in kept]
-        # All chunks of a line together, as they are made.
+        # All chunks of a line together, as they are computed.
         missing.sort(key=lambda index: (*index[: transform.axis], *index[transform.axis + 1 :], index))
         amount: dict[str, Any] = {"numbers": result.size, "nbytes": result.nbytes}
         label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
@@ -181,9 +181,9 @@ def _remove_left_behind(transform: Transform, path: str) -> None:
 
 
 def _in_passes(transform: Transform, path: str, client: "Client | None", progress: bool) -> da.Array:
-    """Do all passes but the last one, and return what it takes: the words that the one before has written.
+    """Run all passes but the last one, and return its input: the words that the previous pass has written.
 
-    Passes that an interrupted job has finished are not done again.
+    Passes that an interrupted job has finished are skipped.
     """
     steps = transform.steps
     assert steps is not None
@@ -198,7 +198,7 @@ def _in_passes(transform: Transform, path: str, client: "Client | None", progres
             parts = transform_step(words, steps, ("columns", "rows")[k - 1], transform.backend)
         given = FieldArray(rechunk(parts, {-1: steps.part}), transform.result.system)
         begun = states[k] == "incomplete"
-        if not begun:  # what is left of one that was removed
+        if not begun:  # remains of a removed store
             store.remove(places[k])
         part = store.Output(places[k], transform.job, resume=begun)
         write_array(given, part, client, label=f"ntt, pass {k + 1}", progress=progress)

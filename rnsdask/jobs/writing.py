@@ -1,4 +1,4 @@
-"""Chunks that a job writes: all of an array, or those that an interrupted job has left."""
+"""Writing the chunks of an array: all of them, or those that an interrupted job has left."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ Index = tuple[int, ...]
 class Transfer:
     """Totals of a job: integers, and bytes read and written.
 
-    Chunks that were kept and rewritten are those that a resumed store held already, whole and damaged.
+    In a resumed store, chunks that it held whole are kept, and damaged ones are rewritten.
     """
 
     count: int
@@ -42,7 +42,7 @@ class Transfer:
 
     @property
     def resumed_text(self) -> str:
-        """Text about an interrupted job that was found; empty if there was none."""
+        """Text about a resumed job; empty if the job was not resumed."""
         kept, rewritten = self.chunks_kept, self.chunks_rewritten
         if not kept + rewritten:
             return ""
@@ -66,14 +66,13 @@ def write_array(
 ) -> Transfer:
     """Compute a lazy array into a store with the same chunks.
 
-    Of an incomplete store that the job goes on with (:meth:`.Output.decide`), only the chunks are written
-    that it still lacks, or holds damaged. With `compare_all` all chunks that are kept are compared with those
-    of the array, not the first alone: where the job's hash does not tell whether the operands are as they
-    were. `label` is what progress calls it; `begun` is called when the store is there, before its first chunk
-    is computed.
+    In an incomplete store that the job resumes (:meth:`.Output.decide`), only missing and damaged chunks are
+    written. With `compare_all` all kept chunks are compared with the array's, not only the first: for jobs
+    whose hash does not show whether operands are unchanged. Progress is shown as `label`; `begun` is called
+    once the store exists, before its first chunk is computed.
 
-    An error of the data removes what was begun, unless it was there before. JobError or StoreError if the
-    store to go on with is not one of this array, or was begun by another job.
+    An error of the data removes a store that was begun, unless it was resumed. JobError or StoreError if the
+    store to resume does not match the array, or was begun by another job.
     """
     decision = output.decide()
     source = array.with_storable_chunks()
@@ -99,7 +98,7 @@ def write_array(
 def open_store(
     source: NumberArray, output: store.Output, decision: store.Decision, *, any_job: bool = False
 ) -> store.ArrayWriter:
-    """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
+    """Create the store of an array with storable chunks, or open an incomplete one that matches it."""
     if decision is store.Decision.BEGIN:
         begun: store.ArrayWriter = source.create_store(
             output.path, overwrite=output.overwrite, job=output.job
@@ -116,9 +115,9 @@ def open_store(
 def check_written(
     writers: "Sequence[tuple[store.ArrayWriter, da.Array]]", client: "Client | None"
 ) -> tuple[set[Index], set[Index]]:
-    """Indices of the chunks that all writers hold whole, and of those that are damaged in one of them.
+    """Indices of the chunks that are whole in all writers' arrays, and of those damaged in one of them.
 
-    The first chunk that is whole is compared with what the job computes, the array beside each writer.
+    The first whole chunk is compared with the job's result, the lazy array that is paired with each writer.
     """
     with mapping(client) as map_chunks:
         found = [written_chunks(writer, map_chunks) for writer, _ in writers]
@@ -138,7 +137,7 @@ def write(
     client: "Client | None" = None,
     **how: Any,
 ) -> None:
-    """Compute the chunks at some indices, have them written, and finish; `how` is that of `compute`."""
+    """Compute and write the chunks at some indices, and finish; `how` has options of `compute`."""
     compute([piece for some in pieces_of(*counts(blocks, writer, indices)) for piece in some], client, **how)
     writer.finish()
 
@@ -152,10 +151,10 @@ def counts(
     mask_writer: ChunkWriter | None = None,
     counted: Sequence[Index] = (),
 ) -> list["da.Array"]:
-    """Lazy arrays that, when they are computed, have the chunks at some indices written.
+    """Lazy arrays that write the chunks at some indices when they are computed.
 
-    Parameters are those of :func:`.write_chunks`, and indices of chunks that are written already, but of
-    which the mask is to be counted. Each block is how many values of the mask hold in a group of chunks;
+    Parameters are as in :func:`.write_chunks`; `counted` are indices of chunks that are already written, but
+    whose mask is still counted. Each block is the count of True values of the mask in a group of chunks;
     :func:`.pieces_of` makes a job of them.
     """
     written = _counting_groups(write_chunks(blocks, writer, mask, mask_writer), indices)
@@ -163,7 +162,7 @@ def counts(
 
 
 def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.Array"]:
-    """The counts of groups of chunks, each added up: one array, none without chunks."""
+    """Counts summed over groups of chunks: one array, or no array without chunks."""
     numbers = [int(np.ravel_multi_index(index, counts.numblocks[1:])) for index in indices]
     groups = [numbers[group.start : group.stop] for group in groups_of(len(numbers))]
     return [combine_each(counts, groups, total_count)] if groups else []
@@ -175,10 +174,10 @@ def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.A
 def resume_store(
     output: store.Output, any_job: bool, any_bound: bool = False, **wanted: Any
 ) -> store.StoreWriter:
-    """Open an incomplete store to write the rest, and check that it is what the job would create.
+    """Open an incomplete store to write the rest, and check that it is as the job would create it.
 
-    `any_job` is as `store.resume` takes it, and `wanted` are attributes of `store.StoreInfo`, with the values
-    that the job gives them. With `any_bound`, the bounds may differ.
+    `any_job` is as in `store.resume`, and `wanted` maps attributes of `store.StoreInfo` to the job's values.
+    With `any_bound`, the bounds may differ.
     """
     check = partial(_check_facts, wanted=wanted, any_bound=any_bound)
     return store.resume(output.path, check, job=output.job, any_job=any_job)
@@ -211,9 +210,9 @@ def _difference(found: Any, value: Any) -> tuple[str, Any, Any]:
 def written_chunks(
     writer: store.ArrayWriter, map_chunks: Callable[..., Iterable[list[str]]]
 ) -> tuple[set[Index], set[Index]]:
-    """Indices of the chunks that an array holds and that are whole, and of those that are damaged.
+    """Indices of the whole chunks that an array holds, and of the damaged ones.
 
-    All are read. `map_chunks` is as in `rnsdask.store.verify`.
+    All written chunks are read. `map_chunks` is as in `rnsdask.store.verify`.
     """
     damaged = set(writer.damaged_chunks(map_chunks))
     whole = set(writer.indices()).difference(writer.missing_chunks(), damaged)
@@ -231,11 +230,11 @@ class _Comparison:
         check_same(self.writer, tuple(index), to_backend(block, "cpu"))
 
     def finish(self) -> None:
-        """Do nothing: all was written before."""
+        """Do nothing: all chunks are already written."""
 
 
 def check_same(writer: store.ArrayWriter, index: Index, block: NDArray[Any]) -> None:
-    """Check that a chunk written earlier holds the given residues, or other values."""
+    """Check that a chunk written earlier holds the given words or values."""
     if not np.array_equal(writer.read_chunk(index), block):
         raise JobError(
             with_ways(

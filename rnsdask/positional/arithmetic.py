@@ -27,7 +27,7 @@ _WRAPPING = {"multiply": multiply, "fma": multiply_add}
 _CHECKED = {"multiply": multiply_checked, "fma": multiply_add_checked}
 
 Results = tuple[Array, Array | None]
-"""Words (rows, *shape) that wrap, and Boolean (*shape): which are out of range; None if nobody asks."""
+"""Words (rows, *shape) that wrap, and a mask (*shape) of results out of range; None if not checked."""
 
 
 def apply(
@@ -40,7 +40,7 @@ def apply(
 ) -> Array:
     """Apply an operation of :data:`.OPERATIONS` to a chunk of each operand.
 
-    Each block has a system of its own, of at most as many bits as that of the result.
+    Each block has its own system, with at most as many bits as the result's.
     """
     words, outside = _results(name, blocks, systems, system, mode != "wrap")
     if outside is None:
@@ -67,10 +67,10 @@ def apply_to_blocks(
 
 
 def absolute(x: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
-    """Absolute values, as :func:`apply`; only the lowest signed number's can be out of range."""
+    """Absolute values, as :func:`apply`; only that of the lowest signed number can be out of range."""
     zero = np.zeros((len(x), *(1,) * (x.ndim - 1)), np.uint32)
     is_negative = x[-1:] >> np.uint32(31) != 0
-    # Only numbers below 0 can have no opposite.
+    # Only the negation of a negative number can be out of range.
     opposite = apply("subtract", (zero, x), (system, system), system, mode, locate)
     chosen = choose(is_negative, opposite[: len(x)], x)
     return np.concatenate([chosen, opposite[len(x) :]]) if mode == "flag" else chosen
@@ -87,7 +87,7 @@ def _results(
         function: Any = _CHECKED[name] if checked else _WRAPPING[name]
         found = function(*factors, bits, signed)
         return found if checked else (found, None)
-    # Exact, for one product alone may be out of range.
+    # Exact, because a single product may be out of range.
     width = 2 * bits if checked else bits
     a, b, c, d = factors
     products = multiply(a, b, width, signed), multiply(c, d, width, signed)
@@ -101,7 +101,7 @@ def _results(
 
 
 def _with_sign(x: Array, given: Positional, signed: bool) -> Array:
-    """Limbs of an operand in two's complement if `signed`, which may take one more."""
+    """Limbs of an operand, in two's complement if `signed`, which may take one more limb."""
     if given.signed == signed or given.bits % 32:
         return x
     zeros = np.zeros_like(x[:1])
@@ -111,7 +111,7 @@ def _with_sign(x: Array, given: Positional, signed: bool) -> Array:
 def _sum(
     blocks: Sequence[Array], signs: Sequence[bool], subtract: bool, bits: int, signed: bool
 ) -> tuple[Array, Array]:
-    """Sum or difference in so many bits, and which are out of range."""
+    """Sum or difference modulo 2**bits, and a mask of results out of range."""
     operands = Operands(*blocks)
     rows = limbs_of(bits)
     out = operands.empty(rows)
@@ -124,10 +124,10 @@ def _sum(
 
 
 def power(x: Array, exponent: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
-    """Powers of numbers by one exponent that is not negative or by machine integers (1, *shape); 0**0 is 1.
+    """Raise numbers to one nonnegative exponent, or to machine integers (1, *shape); 0**0 is 1.
 
-    From the highest bit of an exponent on, so that what lies between is no greater than the power: if it is
-    out of range, so is the power. A negative exponent of an array is a ValueError that names its index.
+    Bits are taken from the highest down, so that intermediate results are no greater than the power: if one
+    is out of range, so is the power. A negative exponent in an array is a ValueError that names its index.
     """
     if isinstance(exponent, int):
         by_number: Array = np.ones((1,) * x.ndim, np.bool_)
@@ -138,7 +138,7 @@ def power(x: Array, exponent: Array | int, system: Positional, mode: str, locate
     shape = np.broadcast_shapes(x.shape[1:], by_number.shape[1:])
     if by_number.dtype.kind == "i":
         _check_exponents(np.broadcast_to(by_number[0], shape).reshape(-1), locate)
-    bits, signed = max(system.bits, 1 + system.signed), system.signed  # in which there is a 1
+    bits, signed = max(system.bits, 1 + system.signed), system.signed  # enough for the number 1
     words = np.zeros_like(x, shape=(system.rows, *shape), order="C")
     words[0] = 1
     outside = np.zeros_like(words[0], dtype=np.bool_)
@@ -176,7 +176,7 @@ def _check_exponents(exponents: Array, locate: Locate) -> None:
 
 
 def _at(words: Array, index: int, shape: tuple[int, ...]) -> Array:
-    """The words (k, 1) at a flat index of a shape that a chunk broadcasts to."""
+    """Words (k, 1) at a flat index of the shape that a chunk broadcasts to."""
     whole = np.broadcast_to(words, (len(words), *shape))
     place: Any = (slice(None), *np.unravel_index(index, shape))
     return whole[place][:, None]
@@ -193,14 +193,14 @@ def _number_at(words: Array, index: int, shape: tuple[int, ...], system: Positio
 def floor_divide(
     x: Array, y: Array, system: Positional, parts: Sequence[Part], locate: Locate = int
 ) -> Array:
-    """Quotients and remainders of numbers of one system, as :func:`divided`."""
+    """Divide numbers of one system, as :func:`divided` does."""
     return divided(x, y, (system, system), system, parts, locate)
 
 
 def divide_by_integer(
     x: Array, divisor: int, system: Positional, parts: Sequence[Part], locate: Locate = int
 ) -> Array:
-    """Quotients and remainders by an integer of any size, as :func:`divided`."""
+    """Divide by an integer of any size, as :func:`divided` does."""
     given = Positional(max(1, divisor.bit_length() + (divisor < 0)), divisor < 0)
     return divided(x, given.column(divisor, x.ndim - 1), (system, given), system, parts, locate)
 
@@ -215,8 +215,8 @@ def divided(
 ) -> Array:
     """Quotients, rounded down, and remainders of two chunks, as Python's: words (rows of each part, *shape).
 
-    `systems` are those of dividends and divisors. A divisor of 0 is a ZeroDivisionError, a result out of
-    range an RNSOverflowError; both name the first one's index.
+    `systems` are the systems of dividends and divisors. A divisor of 0 is a ZeroDivisionError, a result out
+    of range an RNSOverflowError; both name the index of the first.
     """
     signed = any(s.signed for s in systems)
     numbers, divisors = (_with_sign(z, s, signed) for z, s in zip((x, y), systems, strict=True))
@@ -236,7 +236,7 @@ def divided(
 
 
 def gcd(x: Array, y: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
-    """Greatest common divisors of two chunks, as :func:`apply`; of the least number and 0 none may fit."""
+    """Greatest common divisors of two chunks, as :func:`apply`; for the least number and 0 it may not fit."""
     found = common_divisors(x, y, system.signed)
     flat = found.reshape(len(found), -1)
     flat, outside = resized(flat, False, system.rows, system.top_bits, system.signed)
@@ -250,13 +250,12 @@ def gcd(x: Array, y: Array, system: Positional, mode: str, locate: Locate = int)
 
 
 # Products of positional numbers along axes, and exactly which overflow.
-#
-# Factors are those of :mod:`rnsdask.rns.products`: limbs of a magnitude, as an unsigned number of as
-# many bits, and a row of flags; or where nobody asks about overflow the numbers' limbs.
+# Factors are as in :mod:`rnsdask.rns.products`: limbs of a magnitude, as an unsigned number of the same bits,
+# and a row of flags; or the numbers' limbs where overflow is not checked.
 
 
 def factors_of(words: Array, system: Positional, mode: str) -> Array:
-    """Factors of single numbers (k, *shape), for a mode of overflow; with ``"wrap"`` their limbs."""
+    """Factors of single numbers (k, *shape) for a mode of overflow; with ``"wrap"`` their limbs."""
     if mode == "wrap":
         return words
     negative = (words[-1] >> np.uint32(31) != 0) & system.signed
@@ -277,7 +276,7 @@ def join(a: Array, b: Array, system: Positional) -> Array:
 
 
 def factors_along(factors: Array, system: Positional, axes: tuple[int, ...]) -> Array:
-    """Factors multiplied along axes of the numbers, which keep length 1; no factors give 1."""
+    """Multiply factors along axes of the numbers, which keep length 1; no factors give 1."""
     if factors.size:
         return fold_along(factors, axes, lambda a, b: join(a, b, system))
     one = np.zeros_like(factors, shape=(len(factors), *reduced_shape(factors.shape[1:], axes)), order="C")
@@ -288,7 +287,7 @@ def factors_along(factors: Array, system: Positional, axes: tuple[int, ...]) -> 
 
 
 def axis_factors(words: Array, system: Positional, axes: tuple[int, ...], mode: str) -> Array:
-    """Factors of single numbers multiplied along axes, which keep length 1."""
+    """Factors of the products of numbers along axes, which keep length 1."""
     return factors_along(factors_of(words, system, mode), system, axes)
 
 
@@ -298,14 +297,14 @@ def factors_of_chunk(words: Array, system: Positional, mode: str) -> Array:
 
 
 def result_of(factors: Array, system: Positional, mode: str) -> Any:
-    """The product that factors (rows, 1) stand for, an int; with ``"flag"`` a pair of it and a bool."""
+    """Product of factors (rows, 1) as an int; with ``"flag"`` a pair of it and a bool."""
     words = finish(factors, system, mode)
     value = system.decode_at(words[: system.rows], 0)
     return (value, bool(words[-1, 0])) if mode == "flag" else value
 
 
 def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
-    """Limbs of the products that factors stand for."""
+    """Convert factors to the limbs of their products."""
     if mode == "wrap":
         return factors
     magnitudes, flags = factors[:-1], factors[-1]
@@ -313,7 +312,7 @@ def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) 
     outside, words = flags & np.uint32(BEYOND) != 0, magnitudes
     if system.signed:
         words = choose(negative[None], _opposite(magnitudes, system), _wrapped(magnitudes, system))
-        # Below 2**bits in magnitude, a number has its own sign if it is in range, and the other one if not.
+        # A wrapped number below 2**bits in magnitude has the right sign just when it is in range.
         outside |= (words[-1] >> np.uint32(31) != 0) != negative
     outside &= flags & np.uint32(ZERO) == 0
     error = partial(overflow_of, factors, Positional(system.bits), system, locate)
@@ -321,12 +320,12 @@ def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) 
 
 
 def _wrapped(words: Array, system: Positional) -> Array:
-    """Limbs (k, *shape) of any numbers modulo 2**bits."""
+    """Reduce limbs (k, *shape) of any numbers modulo 2**bits."""
     top = trimmed(words[-1], system.top_bits, system.signed)
     return np.concatenate([words[:-1], top[None]])
 
 
 def _opposite(words: Array, system: Positional) -> Array:
-    """Factors of the opposite numbers."""
+    """Negate factors."""
     zero = np.zeros((len(words), *(1,) * (words.ndim - 1)), np.uint32)
     return apply("subtract", (zero, words), (system, system), system, "wrap")

@@ -1,6 +1,6 @@
 """Bits of chunks of positional numbers: logic, shifts, lengths.
 
-As Python's integers, a negative number has infinitely many ones above its sign.
+As for Python's integers, a negative number has infinitely many ones above its sign.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import matrices, with_overflow
 
 LONGEST_SHIFT = 2**62
-"""Stands for all longer shifts, which shift the same out: an int64, with room for the bits of a number."""
+"""Shift that replaces all longer ones, with the same result: an int64, even with a number's bits added."""
 
 LOGIC: dict[str, Callable[[Any, Any], Any]] = {
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
 }
-"""The operations of two operands, of which canonical limbs make canonical ones."""
+"""Operations of two operands that map canonical limbs to canonical limbs."""
 
 
 def is_even(x: Array) -> Array:
@@ -34,27 +34,28 @@ def is_even(x: Array) -> Array:
 
 
 def logic(name: str, x: Array, y: Array) -> Array:
-    """One of `LOGIC` of two blocks (k, *shape), which broadcast."""
+    """Apply an operation of `LOGIC` to two blocks (k, *shape), which broadcast."""
     like = y if backend_name(y) == "cuda" else x
     return LOGIC[name](np.asarray(x, like=like), np.asarray(y, like=like))
 
 
 def invert(x: Array, system: Positional) -> Array:
-    """All bits of each number (k, *shape) inverted."""
+    """Invert all bits of each number (k, *shape)."""
     out = ~x
     out[-1] = trimmed(out[-1], system.top_bits, system.signed)
     return out
 
 
 def count(x: Array, system: Positional, what: str) -> Array:
-    """One of :data:`.LIMB_COUNTS` of each number (k, *shape): int64 (*shape)."""
+    """Apply one of :data:`.LIMB_COUNTS` to each number (k, *shape): int64 (*shape)."""
     return kernels_of(x).positional_count(as_matrix(x), system.signed, what).reshape(x.shape[1:])
 
 
 def right_shift(x: Array, counts: Array | int, system: Positional, locate: Locate = int) -> Array:
-    """Numbers divided by powers of two and rounded down; the first negative count is a ValueError.
+    """Divide numbers by powers of two, rounding down; ValueError for a negative count, naming the first.
 
-    Counts are one int, or an array (1, *shape) that broadcasts; one count may be NumPy's on every processor.
+    Counts are an int or an array (1, *shape) that broadcasts; a single count may be NumPy's on every
+    processor.
     """
     (numbers, by), shape = matrices(x, _column(counts, x.ndim))
     bits = _checked(by, system, locate)
@@ -63,7 +64,7 @@ def right_shift(x: Array, counts: Array | int, system: Positional, locate: Locat
 
 
 def left_shift(x: Array, counts: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
-    """Numbers (k, *shape) times powers of two, as :func:`right_shift` and :func:`.arithmetic.apply` say."""
+    """Multiply by powers of two, with counts as in :func:`right_shift`, and overflow as in :func:`apply`."""
     (numbers, by), shape = matrices(x, _column(counts, x.ndim))
     bits = _checked(by, system, locate)
     kernels = kernels_of(numbers)
@@ -85,7 +86,7 @@ def left_shift(x: Array, counts: Array | int, system: Positional, mode: str, loc
 
 
 def _column(counts: Array | int, ndim: int) -> Array:
-    """Counts, or a column of one integer."""
+    """Convert a single integer to an array of counts."""
     if not isinstance(counts, int):
         return counts
     if counts < 0:
@@ -94,7 +95,7 @@ def _column(counts: Array | int, ndim: int) -> Array:
 
 
 def _checked(counts: Array, system: Positional, locate: Locate) -> Array:
-    """Counts (1, N) as int64 (N,), cut down to what shifts everything out."""
+    """Convert counts (1, N) to int64 (N,), limited to those that shift everything out."""
     flat = counts[0]
     if flat.dtype.kind == "i" and bool((flat < 0).any()):
         index = int((flat < 0).argmax())
@@ -103,6 +104,6 @@ def _checked(counts: Array, system: Positional, locate: Locate) -> Array:
             f"index {locate(index)}"
         )
     most = 32 * (system.rows + 1)
-    if flat.dtype.itemsize == 1:  # which may not hold the limit
+    if flat.dtype.itemsize == 1:  # the type may not hold the limit
         flat = flat.astype(np.int64)
     return np.minimum(flat, flat.dtype.type(min(most, np.iinfo(flat.dtype).max))).astype(np.int64)

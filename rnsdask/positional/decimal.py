@@ -7,20 +7,20 @@ from rnsdask.rns.convert import to_limbs, to_residues
 from rnsdask.rns.decimal import decimal_limbs, decimal_to_ints, decimal_to_residues, residues_to_decimal
 
 _LONG_BITS = 2**12
-"""Bits above which GMP converts decimal text: residues take time as their square."""
+"""Bits above which GMP converts decimal text: the time by residues grows with their square."""
 
 
 def from_decimal(limbs: Array, system: Positional, signed: bool) -> Array:
-    """Words (rows, N) of numbers as limbs of 9 decimal digits (L, N)."""
+    """Convert limbs of 9 decimal digits (L, N) to words (rows, N)."""
     if system.bits > _LONG_BITS:
         return system.encode(decimal_to_ints(limbs, signed))
-    moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
+    moduli = ModuliSet.for_bits(system.bits + 1)  # residues have a fast conversion
     residues = decimal_to_residues(limbs, moduli, signed)
     return system.words_of_limbs(to_limbs(residues, moduli, signed), signed, int)
 
 
 def to_decimal(words: Array, system: Positional) -> tuple[Array, Array]:
-    """Limbs of 9 decimal digits of magnitudes, and which numbers are negative."""
+    """Convert words to limbs of 9 decimal digits of the magnitudes, and a mask of the negative numbers."""
     if system.bits > _LONG_BITS:
         return decimal_limbs(system.decode(words).ravel().tolist())
     moduli = ModuliSet.for_bits(system.bits + 1)

@@ -1,6 +1,6 @@
 """Quotients, remainders, common divisors and roots of chunks of positional numbers, words (k, *shape).
 
-Operands broadcast. They are in any limbs, in two's complement if ``signed``.
+Operands broadcast. They have any number of limbs, in two's complement if ``signed``.
 """
 
 import numpy as np
@@ -12,10 +12,10 @@ from rnsdask.positional.operands import Operands, wide
 
 
 def divmod_(x: Array, y: Array, signed: bool, locate: Locate = int) -> tuple[Array, Array]:
-    """Quotients and remainders as Python's, in the limbs of x, and signed one more, and in those of y.
+    """Divide as Python does: quotients in the limbs of x, one more if signed, and remainders in those of y.
 
-    The quotient of the least signed number by -1 is one more than the greatest: it has a limb for that. A
-    divisor of 0 is a ZeroDivisionError that names the first one's index.
+    The extra limb is for the quotient of the least signed number by -1. A divisor of 0 is a ZeroDivisionError
+    that names the index of the first.
     """
     operands = Operands(x, y)
     a, b = operands.matrices
@@ -24,19 +24,19 @@ def divmod_(x: Array, y: Array, signed: bool, locate: Locate = int) -> tuple[Arr
         return operands.shaped(operands.empty(len(x) + signed)), operands.shaped(operands.empty(len(y)))
     kernels = kernels_of(operands.like)
     results = kernels.positional_divmod(wide(a, operands.count), b, signed)
-    lengths = (len(x) + signed, len(y))  # the kernel may give more limbs, or fewer that hold them all
+    lengths = (len(x) + signed, len(y))  # the kernel may return more limbs, or fewer that suffice
     q, r = (_in_limbs(z, limbs, signed) for z, limbs in zip(results, lengths, strict=True))
     return operands.shaped(q), operands.shaped(r)
 
 
 def remainder(x: Array, y: Array, signed: bool, locate: Locate = int) -> Array:
-    """The remainders alone."""
+    """Remainders only, as :func:`divmod_` gives them."""
     return divmod_(x, y, signed, locate)[1]
 
 
 def check_divisors(matrix: Array, count: int, locate: Locate, name: str = "divisor") -> None:
     """Raise ZeroDivisionError if one of a matrix (k, N) or (k, 1) is 0 and there are numbers."""
-    if bool((matrix[0] != 0).all()):  # the cheapest way to see that none is
+    if bool((matrix[0] != 0).all()):  # the cheapest proof that no divisor is 0
         return
     is_zero = ~(matrix != 0).any(axis=0)
     if count and bool(is_zero.any()):
@@ -45,7 +45,7 @@ def check_divisors(matrix: Array, count: int, locate: Locate, name: str = "divis
 
 
 def gcd(x: Array, y: Array, signed: bool) -> Array:
-    """Greatest common divisors, in the limbs of the longer operand; of 0 and 0 it is 0."""
+    """Greatest common divisors, in the limbs of the longer operand; that of 0 and 0 is 0."""
     operands = Operands(x, y)
     out = operands.empty(max(len(x), len(y)))
     if operands.count:
@@ -55,7 +55,7 @@ def gcd(x: Array, y: Array, signed: bool) -> Array:
 
 
 def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
-    """Floors of square roots; the first negative number is a ValueError."""
+    """Floors of square roots; ValueError for a negative number, naming the first."""
     operands = Operands(x)
     negative = operands.matrices[0][-1] >> np.uint32(31) != 0
     if signed and bool(negative.any()):
@@ -68,7 +68,7 @@ def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
 
 
 def _in_limbs(matrix: Array, limbs: int, signed: bool) -> Array:
-    """A matrix without its upper limbs, or with copies of the sign, or 0, above."""
+    """Cut or extend a matrix to a number of limbs; new limbs are copies of the sign, or 0."""
     if len(matrix) >= limbs:
         return matrix[:limbs]
     out = np.zeros_like(matrix, shape=(limbs, matrix.shape[1]), order="C")

@@ -1,10 +1,11 @@
 """Modular arithmetic of chunks of positional numbers, words (k, *shape) that broadcast.
 
-One modulus for all numbers is words of shape (k, 1, ..., 1). Operands, in any limbs and in two's complement
-if ``signed``, are reduced; moduli are positive. Results are from 0 to m - 1, in the limbs of the moduli.
+A single modulus for all numbers has the shape (k, 1, ..., 1). Operands have any number of limbs, in two's
+complement if ``signed``, and are reduced; moduli are positive. Results are from 0 to m - 1, in the limbs of
+the moduli.
 
 All functions raise ZeroDivisionError for a modulus that is 0, and ValueError for a negative one, naming the
-index that `locate` makes of the first one in the chunk. Where there are no results, no modulus is looked at.
+index that `locate` derives from the first one's index in the chunk. Without results, moduli are not checked.
 """
 
 import math
@@ -31,11 +32,11 @@ from rnsdask.positional.operands import (
 )
 from rnsdask.rns.powers import by_each_exponent, invert_together
 
-# Powers and inverses modulo even numbers, by those modulo odd ones.
+# Powers and inverses modulo even numbers, from those modulo odd numbers.
 #
 # The power modulo ``2**s q`` is ``r + q t`` for the power r modulo the odd q, where t is ``(p - r) / q``
-# modulo 2**s and p the power modulo that (Garner's form of the Chinese remainder theorem). What is modulo
-# 2**s has the limbs that the greatest of these takes.
+# modulo 2**s and p the power modulo 2**s (Garner's form of the Chinese remainder theorem). Numbers modulo
+# 2**s have the limbs of the greatest of these.
 #
 # The inverse of x modulo an even m is ``m - (m t - 1) / x`` for the inverse t of m modulo x, which must be
 # odd.
@@ -61,9 +62,10 @@ def power_modulo_even(
 
 
 def inverse_modulo_any(x: Array, moduli: Array, invert: InvertModuloOdd) -> Array | None:
-    """Inverses modulo each modulus, even or odd, of matrices (k, N) alike; None if a number has none.
+    """Inverses modulo each modulus, even or odd, of matrices (k, N); None if a number has no inverse.
 
-    `invert` writes those of its first argument modulo the second, and says the index of one that has none.
+    `invert` writes the inverses of its first argument modulo the second, and returns the index of a number
+    that has no inverse.
     """
     is_even = moduli[0] & np.uint32(1) == 0
     odd = np.where(is_even, x, moduli)
@@ -72,7 +74,7 @@ def inverse_modulo_any(x: Array, moduli: Array, invert: InvertModuloOdd) -> Arra
         return out if invert(x, moduli, out) is None else None
     if not bool((odd[0] & np.uint32(1)).all()) or invert(np.where(is_even, moduli, x), odd, out) is not None:
         return None
-    out[0] |= (out == 0).all(axis=0) & is_even  # that modulo 1, which is 0
+    out[0] |= (out == 0).all(axis=0) & is_even  # inverses modulo 1 are 0
     width = 2 * LIMB_BITS * len(x)
     product = multiply_add(moduli, out, _constant((1 << width) - 1, 2 * len(x), x), width, False)
     quotient = divmod_(product, odd, False)[0][: len(x)]
@@ -80,7 +82,7 @@ def inverse_modulo_any(x: Array, moduli: Array, invert: InvertModuloOdd) -> Arra
 
 
 def _low(matrix: Array, limbs: int) -> Array:
-    """The lower limbs, with zeros above if there are fewer."""
+    """Cut a matrix to its lower limbs, or pad it with zeros above."""
     if len(matrix) >= limbs:
         return matrix[:limbs]
     out = np.zeros_like(matrix, shape=(limbs, matrix.shape[1]), order="C")
@@ -89,7 +91,7 @@ def _low(matrix: Array, limbs: int) -> Array:
 
 
 def _constant(value: int, limbs: int, like: Array) -> Array:
-    """One number (limbs, 1)."""
+    """Limbs (limbs, 1) of one number, where `like` is."""
     words = [value >> LIMB_BITS * i & 0xFFFFFFFF for i in range(limbs)]
     return np.asarray(np.array(words, dtype=np.uint32)[:, np.newaxis], like=like)
 
@@ -100,7 +102,7 @@ def _minus(x: Array, y: Array, width: int) -> Array:
 
 
 def _trailing_zeros(matrix: Array) -> tuple[Array, Array]:
-    """Index of the first limb that is not 0, and its trailing zero bits, for numbers that are not 0."""
+    """Index of the first nonzero limb, and its trailing zero bits, for nonzero numbers."""
     limb = (matrix != 0).argmax(axis=0)
     value = np.take_along_axis(matrix, limb[np.newaxis], axis=0)[0]
     lowest = value & (~value + np.uint32(1))
@@ -109,7 +111,7 @@ def _trailing_zeros(matrix: Array) -> tuple[Array, Array]:
 
 
 def _shift_right(matrix: Array, limb: Array, bit: Array) -> Array:
-    """Numbers without the lower limbs and bits."""
+    """Shift numbers right by a number of limbs and bits each."""
     above = np.zeros_like(matrix, shape=(1, matrix.shape[1]), order="C")
     longer = np.concatenate([matrix, above])
     rows = np.asarray(np.arange(len(matrix) + 1)[:, np.newaxis], like=matrix)
@@ -119,17 +121,17 @@ def _shift_right(matrix: Array, limb: Array, bit: Array) -> Array:
 
 
 def _mask(limb: Array, bit: Array, limbs: int) -> Array:
-    """2**s - 1, in so many limbs."""
+    """Masks 2**s - 1, in `limbs` limbs."""
     rows = np.asarray(np.arange(limbs)[:, np.newaxis], like=limb)
     partial = (np.uint32(1) << bit) - np.uint32(1)
     return np.where(rows < limb, np.uint32(0xFFFFFFFF), np.where(rows == limb, partial, np.uint32(0)))
 
 
 def _reduced(exponents: Array, bits: int, limbs: int) -> tuple[Array, int]:
-    """Exponents, and their bits, by which powers modulo 2**(32 limbs) are the same.
+    """Reduce exponents to fewer bits that give the same powers modulo 2**(32 limbs); return both.
 
-    Those of odd numbers repeat after 2**(32 limbs - 2); those of even ones are 0 from 32 limbs on, so that a
-    bit stands for all above.
+    Powers of odd numbers repeat after 2**(32 limbs - 2). Powers of even numbers are 0 from the exponent 32
+    limbs on, so that one bit replaces all above.
     """
     if len(exponents) <= limbs:
         return exponents, bits
@@ -149,7 +151,7 @@ def _low_power(x: Array, exponents: Array, bits: int, limbs: int) -> Array:
 
 
 def _inverse_modulo_power_of_two(odd: Array, width: int) -> Array:
-    """By Newton's iteration: x is its own inverse modulo 8, and each step doubles the bits."""
+    """Invert by Newton's iteration: x is its own inverse modulo 8, and each step doubles the bits."""
     inverse, right = odd, 3
     while right < width:
         # inverse (2 - odd inverse)
@@ -160,12 +162,12 @@ def _inverse_modulo_power_of_two(odd: Array, width: int) -> Array:
 
 
 _FEW = 32
-"""Numbers that are inverted one by one, on the host."""
+"""Most numbers that are inverted one by one, on the host."""
 
 
 @dataclass(frozen=True)
 class _Moduli:
-    """Moduli (k, N) or (k, 1), and the one of these, on the host."""
+    """Moduli (k, N) or (k, 1), and the value of a single one, on the host."""
 
     matrix: Array
     value: int | None
@@ -180,7 +182,7 @@ class _Moduli:
         return self.value % 2 != 0
 
     def squares(self) -> Array:
-        """``R**2`` modulo each."""
+        """``R**2`` modulo each modulus, for Montgomery's multiplication."""
         bits = 2 * kernels_of(self.matrix).montgomery_bits(len(self))
         if self.value is not None:
             return np.asarray(_square(self.value, len(self), bits), like=self.matrix)
@@ -188,11 +190,11 @@ class _Moduli:
         return self.reduce(square, False)
 
     def reduce(self, matrix: Array, signed: bool) -> Array:
-        """Remainders of a matrix."""
+        """Reduce a matrix modulo the moduli."""
         return remainder(matrix, self.matrix, signed)
 
     def multiply(self, a: Array, b: Array, count: int) -> Array:
-        """Products of matrices that kernels take."""
+        """Multiply prepared matrices modulo the moduli."""
         out = np.empty_like(a, shape=(len(self), count), order="C")
         if count == 0:
             return out
@@ -224,7 +226,7 @@ def mod_subtract(x: Array, y: Array, m: Array, signed: bool, locate: Locate = in
 
 
 def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
-    """``x y`` modulo m: by Montgomery's products for one short odd modulus, else as a remainder."""
+    """``x y`` modulo m: by Montgomery's multiplication for one short odd modulus, else by a remainder."""
     operands, (a, b), modulus = _prepared((x, y), m, signed, locate)
     if x is y:
         b = a
@@ -232,9 +234,9 @@ def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = in
 
 
 def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: Locate = int) -> Array:
-    """``x**exponent`` modulo m, by one integer or by words (e, *shape); x**0 is 1 modulo m.
+    """``x**exponent`` modulo m, for one integer or words (e, *shape) as exponents; x**0 is 1 modulo m.
 
-    A negative integer raises inverses: a number that has none is a ZeroDivisionError. Words must not be
+    A negative integer raises the inverses; ZeroDivisionError for a number without one. Words must not be
     negative.
     """
     if isinstance(exponent, int):
@@ -264,12 +266,12 @@ def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: L
 
 
 def mod_power_by_array(x: Array, m: Array, exponents: Array, signed: bool, locate: Locate = int) -> Array:
-    """``x**exponent`` modulo m by machine integers (1, *shape), each as :func:`mod_power` by one integer."""
+    """``x**exponent`` modulo m for machine integers (1, *shape), each as in :func:`mod_power`."""
     operands = Operands(x, m, exponents)
     bases, moduli, given = operands.matrices
 
     def power(chosen: Array, exponent: int) -> Array:
-        # One modulus for all stays one, for which the kernels are faster.
+        # A single modulus stays single, because the kernels are faster for it.
         few, one = (z if z.shape[1] == 1 else z[:, chosen] for z in (bases, moduli))
         found = mod_power(few, exponent, one, signed, lambda index: locate(int(chosen[index])))
         return np.broadcast_to(found, (len(found), len(chosen)))
@@ -279,12 +281,12 @@ def mod_power_by_array(x: Array, m: Array, exponents: Array, signed: bool, locat
 
 
 def mod_power_by_integer(x: Array, m: Array, exponent: int, signed: bool, locate: Locate = int) -> Array:
-    """``x**exponent`` modulo m by one integer, as :func:`mod_power`."""
+    """``x**exponent`` modulo m for one integer, as in :func:`mod_power`."""
     return mod_power(x, exponent, m, signed, locate)
 
 
 def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
-    """The inverses of x modulo m; ZeroDivisionError of a common factor, naming the first number's index."""
+    """Inverses of x modulo m; ZeroDivisionError if a factor is common, naming the first number's index."""
     operands, (a,), modulus = _prepared((x,), m, signed, locate)
     count = operands.count
     if modulus.value is not None and a.shape[1] > _FEW:
@@ -297,7 +299,7 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
             )
             return operands.shaped(together)
         except ZeroDivisionError:
-            pass  # one has none: find which
+            pass  # one has no inverse: find which
     a, moduli = wide(a, count), wide(modulus.matrix, count)
     kernels = kernels_of(operands.like)
     if count and not kernels.by_integers("mod_inverse", len(modulus), count):
@@ -310,16 +312,16 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
 def _prepared(
     numbers: tuple[Array, ...], m: Array, signed: bool, locate: Locate, reduced: int | None = None
 ) -> tuple[Operands, list[Array], _Moduli]:
-    """Matrices of numbers, and the moduli; the first `reduced` numbers, or all, are as kernels take them.
+    """Matrices of numbers, and the moduli; the first `reduced` operands, or all, are ready for kernels.
 
-    Kernels take numbers that are not negative, in no more limbs than the moduli.
+    Kernels take nonnegative numbers, in no more limbs than the moduli.
     """
     operands = Operands(*numbers, m)
     *matrices, last = operands.matrices
     value = int(to_integers(last, signed)[0]) if last.shape[1] == 1 else None
     modulus = _Moduli(last, value)
     if operands.count == 0:
-        return operands, matrices, modulus  # of which no modulus is used, whatever it is
+        return operands, matrices, modulus  # no modulus is used, so its value does not matter
     if value is None or value <= 0:
         check_divisors(last, operands.count, locate, "modulus")
         _check_not_negative(last, signed, "modulus", locate)
@@ -337,7 +339,7 @@ def _check_not_negative(words: Array, signed: bool, what: str, locate: Locate) -
 
 
 def _lengthened(matrix: Array, limbs: int) -> Array:
-    """A matrix with zeros above."""
+    """Pad a matrix with zeros above, up to `limbs`."""
     out = np.zeros_like(matrix, shape=(limbs, matrix.shape[1]), order="C")
     out[: len(matrix)] = matrix
     return out
@@ -348,7 +350,7 @@ def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: b
     out = operands.empty(len(m))
     add = partial(kernels_of(out).positional_mod_add, subtract=subtract, out=out)
     is_plain = not signed and max(len(x), len(y)) <= len(m) and out.size > 0
-    if is_plain and add(*operands.matrices):  # then no modulus is 0 either
+    if is_plain and add(*operands.matrices):  # success implies that no modulus is 0
         return operands.shaped(out)
     _, (a, b), modulus = _prepared((x, y), m, signed, locate)
     if out.size and (is_plain or not add(a, b, modulus.matrix)):
@@ -360,7 +362,7 @@ def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: b
 
 
 def _trimmed(exponents: Array) -> tuple[Array, int]:
-    """Exponents without the limbs that are 0 in all, and how many bits they have at most."""
+    """Exponents without the upper limbs that are 0 in all, and their greatest number of bits."""
     used = (exponents != 0).any(axis=1).nonzero()[0]
     top = int(used[-1]) if len(used) else 0
     return exponents[: top + 1], LIMB_BITS * top + int(exponents[top].max()).bit_length()

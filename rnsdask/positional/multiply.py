@@ -17,24 +17,24 @@ from rnsdask.constants import (
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, resized
 
-# Exact products of long positional numbers by number-theoretic transforms, all of a chunk together.
+# Exact products of long positional numbers by number-theoretic transforms, a whole chunk together.
 #
 # Numbers are polynomials with digits of some limbs as coefficients, as :func:`.long_multiply` takes one pair.
-# Everything is a kernel, so that products stay on the processor of the chunk.
+# Every step is a kernel, so that products stay on the processor of the chunk.
 
 _FEWEST_LIMBS = 8
-"""Limbs of a digit, or up to twice as many: more take fewer transforms, but longer in and out of residues."""
+"""Fewest limbs of a digit, which has up to twice as many: longer digits take fewer transforms."""
 
 BLOCK_LIMBS = 2**20
-"""Limbs of products that are computed together, in some nine times their memory."""
+"""Limbs of products that are computed together, in about nine times their memory."""
 
 CARRY_ROUNDS = 3
-"""How often the carries of all limbs are passed on at once; few are left then, but where limbs are ones."""
+"""Rounds in which the carries of all limbs are passed on at once; then few are left, but for runs of ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """The polynomials' length, the limbs of a digit, and constants for the primes."""
+    """Length of the polynomials, limbs of a digit, and constants for the primes."""
 
     length: int
     digit_limbs: int
@@ -46,13 +46,13 @@ class _Plan:
 
 @lru_cache(16)
 def _plan_for(x_limbs: int, y_limbs: int) -> _Plan:
-    """The plan for numbers of so many limbs."""
+    """Plan for numbers of these lengths in limbs."""
     limbs = x_limbs + y_limbs
     length = 1 << max(2, limbs // _FEWEST_LIMBS).bit_length() - 1
     digit = -(-limbs // length)
     while (digits := -(-x_limbs // digit) + -(-y_limbs // digit)) > length:
         digit += 1
-    # Greatest number of products that a coefficient sums.
+    # Most products in the sum of a coefficient.
     summed = digits // 2
     moduli = ModuliSet.ntt_primes(2 * LIMB_BITS * digit + summed.bit_length(), length)
     return _Plan(
@@ -66,7 +66,7 @@ def _plan_for(x_limbs: int, y_limbs: int) -> _Plan:
 
 
 def transformed_product(x: Array, y: Array, count: int) -> Array:
-    """Products (k + l, count) of matrices (k, count) and (l, count), or (k, 1) and (l, 1), without signs.
+    """Products (k + l, count) of unsigned matrices (k, count) or (k, 1), and (l, count) or (l, 1).
 
     J. Pollard, "The fast Fourier transform in a finite field", Mathematics of Computation 25 (1971).
     """
@@ -84,7 +84,7 @@ def transformed_product(x: Array, y: Array, count: int) -> Array:
 def _block_product(x: Array, y: Array, plan: _Plan) -> Array:
     a = _residues(x, plan)
     b = a if x is y else _residues(y, plan)
-    if a.shape[1] < b.shape[1]:  # of the second, one run may serve all
+    if a.shape[1] < b.shape[1]:  # one run of the second may serve all
         a, b = b, a
     kernels = kernels_of(a)
     products = np.empty_like(a)
@@ -94,7 +94,7 @@ def _block_product(x: Array, y: Array, plan: _Plan) -> Array:
 
 
 def _residues(numbers: Array, plan: _Plan) -> Array:
-    """Digits of numbers (k, N) modulo each prime, with zeros after those of each: (primes, N * length)."""
+    """Digits of numbers (k, N) modulo each prime, padded with zeros: (primes, N * length)."""
     limbs, count = numbers.shape
     digits, primes = -(-limbs // plan.digit_limbs), len(plan.forward.moduli)
     kernels = kernels_of(numbers)
@@ -110,15 +110,15 @@ def _residues(numbers: Array, plan: _Plan) -> Array:
 
 
 def _carried(coefficients: Array, plan: _Plan) -> Array:
-    """Numbers (k, N) of coefficients (N * length, L), each of which counts 2**(32 digit_limbs) of the next.
+    """Sum coefficients (N * length, L), each 2**(32 digit_limbs) times the weight of the last, to (k, N).
 
-    They are sums of no more limbs than there are places: what is beyond these is 0.
+    The numbers fit their places: what is beyond them is 0.
     """
     length, digit = plan.length, plan.digit_limbs
     count, places = len(coefficients) // length, length * digit
     kernels = kernels_of(coefficients)
     if kernels.overlap_add is not None:
-        # One number after another, in one line.
+        # All numbers, one after another, on one axis.
         line = np.zeros_like(coefficients, shape=(count * places + coefficients.shape[1],), order="C")
         kernels.overlap_add(coefficients, digit, line)
         return _turned(line[: count * places].reshape(count, places))
@@ -131,14 +131,14 @@ def _carried(coefficients: Array, plan: _Plan) -> Array:
 
 
 def _passed_on(sums: Array) -> Array:
-    """Numbers (k, N) of sums of limbs (N, k), uint64."""
+    """Pass on the carries of sums of limbs (N, k), uint64: numbers (k, N)."""
     for _ in range(CARRY_ROUNDS):
         carries = sums >> np.uint64(LIMB_BITS)
         sums &= np.uint64(2**LIMB_BITS - 1)
         if not bool(carries.any()):
             return _turned(sums.astype(np.uint32))
         sums[:, 1:] += carries[:, :-1]
-    # Carries run on where limbs are ones: from limb to limb, each number by itself.
+    # Carries propagate through limbs of ones: from limb to limb, each number separately.
     low = _turned(sums.astype(np.uint32))  # modulo 2**32
     carries = np.zeros_like(low)
     carries[1:] = _turned((sums >> np.uint64(LIMB_BITS)).astype(np.uint32))[:-1]
@@ -154,9 +154,9 @@ def _turned(matrix: Array) -> Array:
 
 
 # Products of chunks of positional numbers, words (k, *shape) that broadcast.
-#
-# Numbers are in any limbs, in two's complement if ``signed``. Results have the limbs of ``bits`` and are
-# canonical: above these bits is 0, or copies of the sign. Give the precisions' sum for the exact product.
+# Numbers have any number of limbs, in two's complement if ``signed``. Results have the limbs of ``bits`` and
+# are canonical: above these bits are zeros, or copies of the sign. The sum of both precisions gives exact
+# products.
 
 
 def multiply(x: Array, y: Array, bits: int, signed: bool) -> Array:
@@ -165,7 +165,7 @@ def multiply(x: Array, y: Array, bits: int, signed: bool) -> Array:
 
 
 def multiply_checked(x: Array, y: Array, bits: int, signed: bool) -> tuple[Array, Array]:
-    """The same, and Boolean (*shape): the product does not fit."""
+    """``x y`` modulo 2**bits, and a mask (*shape) of the products that do not fit."""
     return _product(x, y, None, bits, signed, True)
 
 
@@ -175,7 +175,7 @@ def multiply_add(x: Array, y: Array, addend: Array, bits: int, signed: bool) -> 
 
 
 def multiply_add_checked(x: Array, y: Array, addend: Array, bits: int, signed: bool) -> tuple[Array, Array]:
-    """The same, and Boolean (*shape): the sum does not fit."""
+    """``x y + addend`` modulo 2**bits, and a mask (*shape) of the sums that do not fit."""
     return _product(x, y, addend, bits, signed, True)
 
 
@@ -183,7 +183,7 @@ def _product(
     x: Array, y: Array, addend: Array | None, bits: int, signed: bool, checked: bool
 ) -> tuple[Array, Array]:
     operands = Operands(x, y) if addend is None else Operands(x, y, addend)
-    if x is y:  # kernels take the products of a square once that come twice
+    if x is y:  # kernels compute the symmetric products of a square once
         operands.matrices[1] = operands.matrices[0]
     kernels = kernels_of(operands.like)
     if min(len(x), len(y)) > kernels.most_product_limbs:
@@ -199,7 +199,7 @@ def _by_transforms(operands: Operands, bits: int, signed: bool) -> tuple[Array, 
     x, y, *more = operands.matrices
     exact = transformed_product(x, y, operands.count)
     if signed:
-        # The limbs of a negative number stand for 2**(32 limbs) more.
+        # The limbs of a negative number, read as unsigned, are greater by 2**(32 limbs).
         for number, other in ((x, y), (y, x)):
             upper = exact[len(number) :]
             added = np.where(number[-1] >> np.uint32(31) != 0, other, np.uint32(0))
@@ -212,7 +212,7 @@ def _by_transforms(operands: Operands, bits: int, signed: bool) -> tuple[Array, 
 
 
 def add(x: Array, y: Array, limbs: int, signed: bool = False, subtract: bool = False) -> Array:
-    """Sums or differences of (k, N) and (l, N) or (l, 1), which wrap."""
+    """Wrapped sums or differences of (k, N) and (l, N) or (l, 1)."""
     out = np.empty_like(x, shape=(limbs, x.shape[1]), order="C")
     if out.size:
         kernels_of(out).positional_add((x, y), (signed, signed), subtract, LIMB_BITS, signed, out)

@@ -1,4 +1,4 @@
-"""Chunks of positional numbers as kernels take them, in more or fewer bits, and as integers of GMP."""
+"""Chunks of positional numbers as operands of kernels, in more or fewer bits, and as GMP's integers."""
 
 import math
 
@@ -11,13 +11,13 @@ from rnsdask.core.layout import as_matrix
 
 
 def limb_beyond(words: Array, signed: bool) -> Array:
-    """The limb (N,) that goes on above each number of (k, N) limbs: of its sign, or 0."""
+    """Limb (N,) that extends each number of (k, N) limbs: copies of its sign, or 0."""
     top = words[-1]
     return np.uint32(0) - (top >> np.uint32(31)) if signed else np.zeros_like(top)
 
 
 def trimmed(top: Array, top_bits: int, signed: bool) -> Array:
-    """Highest limbs of which some bits are used: the others are 0, or copies of the sign."""
+    """Make highest limbs canonical: bits above `top_bits` become 0, or copies of the sign."""
     unused = np.uint32(32 - top_bits)
     if not signed:
         return (top << unused) >> unused
@@ -25,9 +25,9 @@ def trimmed(top: Array, top_bits: int, signed: bool) -> Array:
 
 
 def resized(words: Array, signed: bool, rows: int, top_bits: int, to_signed: bool) -> tuple[Array, Array]:
-    """Numbers (k, N) in another number of bits, modulo a power of two, and which of them are out of range.
+    """Convert numbers (k, N) to another number of bits, modulo a power of two; also mark those out of range.
 
-    The result has `rows` limbs, the highest one of `top_bits`; it is in two's complement if `to_signed`.
+    The result has `rows` limbs, the highest with `top_bits` bits; it is in two's complement if `to_signed`.
     """
     given = len(words)
     common, fill = min(rows, given), limb_beyond(words, signed)
@@ -37,7 +37,7 @@ def resized(words: Array, signed: bool, rows: int, top_bits: int, to_signed: boo
     top = out[-1].copy()
     out[-1] = trimmed(top, top_bits, to_signed)
     new_fill = limb_beyond(out, to_signed)
-    # The limbs are the same below the highest one; from there on each number goes on by its sign.
+    # Limbs below the highest are the same; from there on each number is extended by its sign.
     outside = (out[-1] != top) | (fill != new_fill)
     if given > rows:
         outside |= (words[rows:] != new_fill).any(axis=0)
@@ -48,12 +48,12 @@ LIMB_BITS = 32
 
 
 def limbs_of(bits: int) -> int:
-    """Number of limbs that hold a number of bits."""
+    """Number of limbs that hold `bits` bits."""
     return -(-bits // LIMB_BITS)
 
 
 class Operands:
-    """Chunks that broadcast: their matrices (k, N), or (k, 1) of one number, and what results are made of."""
+    """Chunks that broadcast, as matrices (k, N), or (k, 1) for a single number, and memory for results."""
 
     def __init__(self, *words: Array) -> None:
         self.shape = np.broadcast_shapes(*(x.shape[1:] for x in words))
@@ -62,19 +62,19 @@ class Operands:
 
     @property
     def count(self) -> int:
-        """N."""
+        """Number of numbers, N."""
         return math.prod(self.shape)
 
     def empty(self, limbs: int) -> Array:
-        """Memory of a result (limbs, N)."""
+        """Allocate a result (limbs, N)."""
         return np.empty_like(self.like, shape=(limbs, self.count), order="C")
 
     def flags(self) -> Array:
-        """The same, of Booleans (N,)."""
+        """Allocate a mask (N,)."""
         return np.empty_like(self.like, shape=(self.count,), dtype=np.bool_, order="C")
 
     def shaped(self, result: Array) -> Array:
-        """A matrix (k, N) of results as words (k, *shape), flags (N,) as (*shape)."""
+        """Reshape results (k, N) to words (k, *shape), masks (N,) to (*shape)."""
         return result.reshape(*result.shape[:-1], *self.shape)
 
     def _matrix(self, words: Array) -> Array:
@@ -82,25 +82,25 @@ class Operands:
             return words.reshape(len(words), 1)
         if words.ndim == 2 and words.shape[1:] == self.shape and words.strides[1] == words.itemsize:
             return words
-        if words.shape[1:] != self.shape:  # for CuPy takes as long to broadcast as to launch a kernel
+        if words.shape[1:] != self.shape:  # CuPy takes as long to broadcast as to launch a kernel
             words = np.broadcast_to(words, (len(words), *self.shape))
         return as_matrix(words)
 
 
 def wide(matrix: Array, count: int) -> Array:
-    """A matrix (k, N) or (k, 1) as one of `count` columns, contiguous."""
+    """Broadcast a matrix (k, N) or (k, 1) to `count` contiguous columns."""
     if matrix.shape[1] == count and matrix.flags.c_contiguous:
         return matrix
     return np.copy(np.broadcast_to(matrix, (len(matrix), count)), order="C")
 
 
 def on_host(matrix: Array) -> NDArray[np.uint32]:
-    """A matrix (k, N) of words as a NumPy array."""
+    """Copy a matrix (k, N) of words to NumPy."""
     return matrix if isinstance(matrix, np.ndarray) else matrix.get()
 
 
 def to_integers(matrix: Array, signed: bool) -> list[gmpy2.mpz]:
-    """The integers of a matrix (k, N)."""
+    """Convert a matrix (k, N) to N integers."""
     host = on_host(matrix)
     data, size = np.copy(host.T, order="C").astype("<u4", copy=False).tobytes(), 4 * len(host)
     values = [gmpy2.mpz.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
@@ -111,7 +111,7 @@ def to_integers(matrix: Array, signed: bool) -> list[gmpy2.mpz]:
 
 
 def from_integers(values: list[gmpy2.mpz], limbs: int, like: Array) -> Array:
-    """A matrix (limbs, N) of integers modulo 2**(32 limbs), where `like` is."""
+    """Convert integers modulo 2**(32 limbs) to a matrix (limbs, N), where `like` is."""
     try:
         data = b"".join(value.to_bytes(4 * limbs, "little") for value in values)
     except OverflowError:  # some are negative, or too long

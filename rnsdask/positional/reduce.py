@@ -47,7 +47,7 @@ _SIGN = np.uint32(1 << 31)
 
 
 def ordering(words: Array, system: Positional) -> Ordering:
-    """Sort keys of words (k, *shape): the two highest limbs that any number uses, then all."""
+    """Sort keys of words (k, *shape): the two highest limbs in use, then all limbs."""
     matrix = _used_rows(as_matrix(words), system)
     flip = _SIGN if system.signed else np.uint32(0)
     keys = (matrix[-1] ^ flip).astype(np.uint64)
@@ -57,7 +57,7 @@ def ordering(words: Array, system: Positional) -> Ordering:
 
 
 def _used_rows(matrix: Array, system: Positional) -> Array:
-    """The lowest limbs that are these numbers in two's complement, or without a sign: a view."""
+    """View of the fewest lowest limbs that hold the numbers, in two's complement or unsigned."""
     if not matrix.shape[1]:
         return matrix
     beyond = limb_beyond(matrix, system.signed)
@@ -77,16 +77,15 @@ def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
 
 
 # MAX, MIN, SUM, moments and a bound of a chunk of positional numbers, and along its axes.
-#
-# Limbs are looked at from the highest one down, and of numbers that are still alike alone: of most chunks one
-# row of limbs is read.
+# Limbs are read from the highest down, and only of numbers that are still equal: for most chunks, a single
+# row of limbs.
 
-# Limbs whose sum stays below 2**63.
+# Number of limbs whose sum stays below 2**63.
 _SUM_BLOCK = 2**31
 
 
 def reduce_words(words: Array, system: Positional, operation: str) -> ReductionResult:
-    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError if an extremum has none."""
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError for an extremum of none."""
     matrix = as_matrix(words)
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].empty_result(backend_name(matrix))
@@ -112,12 +111,12 @@ def _is_multiple(matrix: Array, divisor: int, signed: bool) -> Array:
 
 
 def _comparable(limbs: Array, is_signed: bool) -> Array:
-    """Limbs of one row, as numbers that compare as they do."""
+    """Limbs of one row, converted so that unsigned comparison orders them."""
     return limbs.view(np.int32) if is_signed else limbs
 
 
 def _place(matrix: Array, system: Positional, minimum: bool) -> int:
-    """The least index of the maximum or minimum."""
+    """Smallest index of the maximum or minimum."""
     indices = None  # all
     for i in range(system.rows - 1, -1, -1):
         limbs = _comparable(matrix[i], system.signed and i == system.rows - 1)
@@ -145,7 +144,7 @@ def _sum(matrix: Array, system: Positional) -> int:
 
 
 def extrema(words: Array, system: Positional, axes: tuple[int, ...], minimum: bool) -> tuple[Array, Array]:
-    """Maximum or minimum along axes, and where it is, as :func:`.rns.axis.extrema`."""
+    """Maximum or minimum along axes and its index, as :func:`.rns.axis.extrema` gives them."""
     shape, matrix = words.shape[1:], as_matrix(words)
     reduced = reduced_shape(shape, axes)
     if matrix.shape[1] == 0:
@@ -166,7 +165,7 @@ def extrema(words: Array, system: Positional, axes: tuple[int, ...], minimum: bo
 
 
 def sums(words: Array, system: Positional, axes: tuple[int, ...]) -> NDArray[np.object_]:
-    """Exact sums along axes, which may be empty, as :func:`.rns.axis.sums`: Python ints (*reduced)."""
+    """Exact sums along axes, which may be empty, as in :func:`.rns.axis.sums`: Python ints (*reduced)."""
     return _sums(words, system.signed, axes)
 
 
@@ -202,24 +201,23 @@ def _sums(words: Array, signed: bool, axes: tuple[int, ...]) -> NDArray[np.objec
     return limbs_to_ints(limbs, True).reshape(reduced)
 
 
-# Running sums, extrema and products of positional numbers along an axis, as those of residues.
-#
-# How chunks continue is said by :mod:`rnsdask.rns.scan`.
+# Running sums, extrema and products of positional numbers along an axis, as for residues.
+# :mod:`rnsdask.rns.scan` describes how chunks continue.
 
-# Limbs whose sum stays far below 2**63, and for which CuPy's cumsum is right.
+# Number of limbs whose sum stays far below 2**63, and for which CuPy's cumsum is right.
 BLOCK = 2**26
 
 
 @dataclass(frozen=True)
 class PositionalSums(Scan[Positional]):
-    """Running sums along an axis, in as many limbs as hold them all; those in range are kept."""
+    """Running sums along an axis, in enough limbs to hold them all; then checked against the range."""
 
     def total(self, block: Array) -> Any:
         """Sums along the axis, an object array of Python ints."""
         return sums(block, self.system, (self.axis,))
 
     def join(self, first: Any, second: Any) -> Any:
-        """Sums of both."""
+        """Add two totals."""
         return first + second
 
     def results(self, block: Array, before: Any | None, place: Place) -> Array:
@@ -243,7 +241,7 @@ class PositionalSums(Scan[Positional]):
 
 
 def _running_sums(words: Array, axis: int, start: Array, signed: bool) -> Array:
-    """Running sums along an axis of words (k, *shape), after (rows, *reduced), modulo 2**(32 rows)."""
+    """Running sums modulo 2**(32 rows) along an axis of words (k, *shape), from a start (rows, *reduced)."""
     out = np.empty_like(words, shape=(len(start), *words.shape[1:]), order="C")
     for first in range(0, words.shape[axis], BLOCK):
         block: Any = (slice(None),) * (axis - 1) + (slice(first, first + BLOCK),)

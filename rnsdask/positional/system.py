@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from rnsdask.arrays.positional_array import PositionalArray
 
 MOST_BITS = 2**20
-"""The longest numbers."""
+"""Bits of the longest numbers."""
 
-# Words that become Python ints at a time, which bounds the memory of intermediate results.
+# Words that are converted to Python ints at a time, to bound the memory of intermediate results.
 _BLOCK_WORDS = 2**22
 
 
@@ -42,14 +42,14 @@ _BLOCK_WORDS = 2**22
 class Positional(NumberSystem):
     """Integers of a fixed number of bits, as k limbs of 32 bits: word i counts ``2**(32 * i)``.
 
-    Unsigned numbers are from 0 to ``2**bits - 1``, and the bits of the highest limb beyond them are 0. Signed
-    ones are from ``-2**(bits - 1)`` to ``2**(bits - 1) - 1`` in two's complement, and these bits are copies
-    of the sign, so that the limbs are those of the same number in 32 k bits.
+    Unsigned numbers are from 0 to ``2**bits - 1``, and the unused bits of the highest limb are 0. Signed
+    numbers are from ``-2**(bits - 1)`` to ``2**(bits - 1) - 1`` in two's complement; their unused bits are
+    copies of the sign, so that the limbs are the same number in 32 k bits.
 
     Parameters
     ----------
     bits : int
-        Bits of a number, from 1 to 2**20, that of the sign among them.
+        Bits of a number, from 1 to 2**20, including the sign.
     signed : bool
         Whether numbers may be negative.
 
@@ -90,7 +90,7 @@ class Positional(NumberSystem):
 
     @property
     def rows(self) -> int:
-        """Limbs of a number."""
+        """Number of limbs of a number."""
         return -(-self.bits // LIMB_BITS)
 
     @property
@@ -115,14 +115,14 @@ class Positional(NumberSystem):
         return "signed" if self.signed else "unsigned"
 
     def encode(self, values: Any) -> NDArray[np.uint32]:
-        """Limbs (k, *shape) of integers, as :func:`.ints_to_limbs` takes them."""
+        """Convert integers that :func:`.ints_to_limbs` takes to limbs (k, *shape)."""
         limbs = ints_to_bits(values, self.bits, self.signed, repr(self))
         words = np.empty((self.rows, limbs.size // self.rows), dtype=np.uint32)
         kernels_of(words).transpose(limbs.reshape(-1, self.rows), words)
         return words.reshape(self.rows, *limbs.shape[:-1])
 
     def decode(self, words: Any) -> NDArray[np.object_]:
-        """The integers of limbs."""
+        """Convert limbs to Python ints."""
         self.check_words(words)
         matrix = as_matrix(words)
         values = np.empty(matrix.shape[1], dtype=object)
@@ -133,18 +133,18 @@ class Positional(NumberSystem):
         return values.reshape(words.shape[1:])
 
     def decode_at(self, words: Any, index: int) -> int:
-        """One integer, at a flat index of the words (k, *shape)."""
+        """Convert the number at a flat index of words (k, *shape) to an int."""
         value: int = self.decode(as_matrix(words)[:, index : index + 1])[0]
         return value
 
     def limbs_of(self, words: Any) -> Any:
-        """Limbs with those of one number side by side."""
+        """Limbs (*shape, k), contiguous by number."""
         limbs = np.empty_like(words, shape=(words.shape[1], self.rows), order="C")
         kernels_of(words).transpose(words, limbs)
         return limbs
 
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
-        """Words of numbers of limbs of any count, which are checked to be in range."""
+        """Words of numbers in any number of limbs, checked to be in range."""
         given = np.empty_like(limbs, shape=(limbs.shape[1], len(limbs)), order="C")
         kernels_of(limbs).transpose(limbs, given)
         words, outside = resized(given, signed, self.rows, self.top_bits, self.signed)
@@ -155,17 +155,17 @@ class Positional(NumberSystem):
         return words
 
     def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
-        """Limbs of numbers uniform in the whole range."""
+        """Draw numbers uniform in the whole range, as limbs."""
         words = generator.integers(2**32, size=(self.rows, *shape), dtype=np.uint32)
         words[-1] = trimmed(words[-1], self.top_bits, self.signed)
         return words
 
     def out_of_range(self, what: str, owner: str | None = None) -> ValueError:
-        """The error of a number outside the range, named as in ``operand 5``."""
+        """Error of a number outside the range, which the message calls `what`, such as ``operand 5``."""
         return super().out_of_range(what, repr(self) if owner is None else owner)
 
     def first_invalid(self, words: Any) -> int | None:
-        """Flat index of the first number (k, *shape) whose limbs are not canonical; None if all are."""
+        """Flat index of the first number (k, *shape) whose limbs are not canonical, or None."""
         top = words[-1].reshape(-1)
         wrong = trimmed(top, self.top_bits, self.signed) != top
         return int(wrong.argmax()) if bool(wrong.any()) else None
@@ -187,11 +187,11 @@ class Positional(NumberSystem):
         return self.rows + (mode != "wrap"), self.word_dtype
 
     def exact_system(self, row: Row[..., Any], other: "Positional") -> "Positional":
-        """The fewest bits that hold each sum, difference or product of numbers of two systems."""
+        """System of the fewest bits that hold each sum, difference or product of numbers of two systems."""
         signed = self.signed or other.signed
         if row is rows.multiply:
             return Positional(self.bits + other.bits, signed)
-        # A number without a sign takes one bit more where there are signs.
+        # An unsigned number takes one more bit in a signed system.
         widest = max(s.bits + (signed and not s.signed) for s in (self, other))
         return Positional(widest + 1, signed or row is rows.subtract)
 
@@ -209,7 +209,7 @@ class Positional(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> PrecisionOverflowError:
-        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
+        """Overflow error of a result of `length` bits in two's complement, not counting the sign."""
         needed = length + int(self.signed or negative)
         return PrecisionOverflowError(index, needed, self.bits, self.signed, negative, at_least)
 
@@ -230,7 +230,7 @@ class Positional(NumberSystem):
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> "Positional":
-        """Return the system of bits and a range."""
+        """Return the system with the stored bits and sign."""
         if type(stored["bits"]) is not int:
             raise ValueError(f"bits must be an integer, got {brief(stored['bits'])}")
         return cls(stored["bits"], read_flag(stored, "signed"))
@@ -245,5 +245,5 @@ class Positional(NumberSystem):
 
     @property
     def wraps_modulo(self) -> str:
-        """The power of two."""
+        """Name of the modulus of results that wrap: a power of two."""
         return f"2**{self.bits}"

@@ -1,11 +1,12 @@
 """Products and remainders of many positive numbers in balanced trees. No Dask in here.
 
-A level of a tree is a matrix (limbs, count) of numbers: number i of a level of n is above numbers i and
-i + ceil(n / 2) of the level below, or above number i alone, so that all of a level are about as long.
+A level of a tree is a matrix (limbs, count) of numbers. Number i is the product of the numbers i and i +
+ceil(n / 2) of the level below, which has n, or a copy of number i, so that all numbers of a level are about
+as long.
 
-Remainders go down as fractions (D. Bernstein, "Scaled remainder trees", 2004). That of a node is value / P
-modulo 1 for its product P, in fixed point; times the product of one child, modulo 1, it is that of the other
-child. So no level divides, and only the middle limbs of each product are needed.
+Remainders go down as fractions (D. Bernstein, "Scaled remainder trees", 2004). The fraction of a node is
+value / P modulo 1 for its product P, in fixed point; times the product of one child, modulo 1, it is the
+fraction of the other child. So no level divides, and only the middle limbs of each product are needed.
 """
 
 from dataclasses import dataclass
@@ -25,18 +26,18 @@ from rnsdask.positional.operands import LIMB_BITS, from_integers, to_integers
 from rnsdask.positional.system import Positional
 
 _GUARD_LIMBS = 1
-"""Limbs of a leaf's fraction beyond those of its number."""
+"""Limbs of a leaf's fraction in addition to those of its number."""
 
 _MOST_ERROR = 256
-"""More units of the last place than a leaf's fraction is wrong by: one a level and one of the quotient."""
+"""Bound of the error of a leaf's fraction, in units of the last place: one a level, one for the quotient."""
 
 
 @dataclass(frozen=True, eq=False)
 class Root:
     """The top of a tree: the product (limbs, 1) of all numbers.
 
-    `cofactors` is the sum of all products of all numbers but one, if it was asked for; `limbs` are those of
-    the root's fraction that give all remainders.
+    `cofactors`, if requested, is the sum over all numbers of the product of all others; `limbs` is the length
+    of the root's fraction that suffices for all remainders.
     """
 
     product: Array
@@ -47,7 +48,7 @@ class Root:
 class Tree:
     """Tree of the products of all numbers of a chunk (k, *shape), which must be positive.
 
-    ValueError if one is not, naming the index that `locate` makes of the first one.
+    ValueError otherwise, naming the index that `locate` derives from the first such number's.
     """
 
     def __init__(self, words: Array, *, system: Positional, locate: Locate = int) -> None:
@@ -62,12 +63,12 @@ class Tree:
         return int(to_integers(self._levels[-1], False)[0])
 
     def root(self, cofactors: bool) -> Root:
-        """Return what a tree of which this is a branch needs, with or without the sum of cofactors."""
+        """Return the root, for a larger tree with this branch, with or without the sum of cofactors."""
         numbers = self._cofactors() if cofactors else self._levels[-1][:1]
         return Root(self._levels[-1], numbers, _needed(self._levels, self._limbs))
 
     def remainders(self, value: int) -> Array:
-        """Return the words (k, *shape) of one integer modulo each number."""
+        """Return one integer modulo each number: words (k, *shape)."""
         return self.leaves(self._fraction(value), divisors=False)
 
     def common_divisors(self) -> Array:
@@ -75,7 +76,7 @@ class Tree:
         return self.leaves(self._fraction(self._cofactors()), divisors=True)
 
     def leaves(self, fraction: Array, *, divisors: bool) -> Array:
-        """Return remainders by each number, or what they have in common with it, from the root's fraction."""
+        """Return remainders by each number, or their common divisors with it, from the root's fraction."""
         found = _scaled(_descend(self._levels, fraction, self._limbs), self._numbers)
         if divisors:
             found = divide.gcd(found, self._numbers, False)
@@ -93,7 +94,7 @@ class Tree:
 
 
 def fractions(roots: list[Root], value: int | None = None) -> list[Array]:
-    """Return the fractions of trees that are branches of one, of a value or of the sum of all cofactors."""
+    """Return the fractions of the branches of a tree, for a value or for the sum of all cofactors."""
     levels = _levels(_side_by_side([one.product for one in roots]))
     limbs = max(one.limbs for one in roots)
     numerator = (
@@ -110,7 +111,7 @@ def product_of(roots: list[Root]) -> int:
 
 
 def _positive(words: Array, system: Positional, locate: Locate) -> Array:
-    """Positive numbers (limbs, N) without limbs that are 0 in all of them; of none, the number 1."""
+    """Positive numbers (limbs, N) without upper limbs that are 0 in all; the number 1 without numbers."""
     matrix = as_matrix(words)
     if not matrix.shape[1]:
         return np.ones_like(words, shape=(1, 1), order="C")
@@ -141,7 +142,7 @@ def _side_by_side(columns: list[Array]) -> Array:
 
 
 def _levels(numbers: Array) -> list[Array]:
-    """All levels of the tree of products, up to that of one number."""
+    """All levels of the tree of products, from the leaves to the root."""
     levels = [numbers]
     while (count := levels[-1].shape[1]) > 1:
         below, pairs = levels[-1], count // 2
@@ -154,7 +155,7 @@ def _levels(numbers: Array) -> list[Array]:
 
 
 def _cofactors(levels: list[Array], sums: Array) -> Array:
-    """Sum of the leaves' sums, each times the products of all other leaves: (limbs, 1)."""
+    """Sum of the leaves' sums, each times the numbers of all other leaves: (limbs, 1)."""
     for below in levels[:-1]:
         count = below.shape[1]
         pairs = count // 2
@@ -170,7 +171,7 @@ def _cofactors(levels: list[Array], sums: Array) -> Array:
 
 
 def _needed(levels: list[Array], limbs: int) -> int:
-    """Limbs of the root's fraction from which leaves get fractions of so many limbs."""
+    """Limbs of the root's fraction that leave each leaf a fraction of `limbs` limbs."""
     return limbs + sum(map(len, levels[:-1]))
 
 
@@ -185,10 +186,10 @@ def _fraction(value: Any, product: Array, limbs: int) -> Array:
 
 
 def _descend(levels: list[Array], fraction: Array, limbs: int) -> Array:
-    """Fractions (limbs, count) of the leaves from that of the root.
+    """Derive the leaves' fractions (limbs, count) from the root's.
 
-    A fraction that is wrong by e units of the last place gives one that is wrong by e + 1 at most: a child's
-    has as many limbs fewer as the products of the level have, by which it is multiplied.
+    A fraction that is wrong by e units of the last place gives a child's that is wrong by at most e + 1,
+    because it loses as many limbs as the product that it is multiplied by has.
     """
     fractions = fraction[len(fraction) - _needed(levels, limbs) :]
     for level, below in reversed(list(enumerate(levels[:-1]))):
@@ -207,8 +208,8 @@ def _descend(levels: list[Array], fraction: Array, limbs: int) -> Array:
 def _scaled(fractions: Array, numbers: Array) -> Array:
     """Remainders of fractions that are wrong by less than ``_MOST_ERROR`` units.
 
-    These are added, so that all are too great by less than twice as many, and the floor of each product is
-    the remainder.
+    These units are added, so that all fractions are too great by less than twice as many, and the floor of
+    each product is the remainder.
     """
     limbs = len(fractions)
     error = np.zeros_like(fractions, shape=(limbs, 1), order="C")
@@ -217,9 +218,9 @@ def _scaled(fractions: Array, numbers: Array) -> Array:
 
 
 def _multiplied(x: Array, y: Array, middle: int = 0) -> Array:
-    """Products of matrices (k, N) and (l, N): all limbs, or `middle` many from place l to k.
+    """Products of matrices (k, N) and (l, N): all limbs, or the `middle` limbs from place l to k.
 
-    Those of the middle may be too great by one.
+    Middle limbs may be too great by one unit.
     """
     both, below = len(x) + len(y), len(y) if middle else 0
     by_kernels = min(len(x), len(y)) <= kernels_of(x).most_product_limbs or not isinstance(x, np.ndarray)

@@ -1,7 +1,7 @@
-"""Arrays on disk: a Zarr array of residues that says what its moduli set is.
+"""Stores: arrays of numbers on disk, as Zarr arrays that name their number system.
 
-The format is described in ``docs/store-format.md``. Zarr reads and writes all metadata. Chunks of the default
-codecs on a local disk are read and written as files; all others go through Zarr's codecs.
+The format is described in ``docs/store-format.md``. Zarr reads and writes all metadata. Chunks with the
+default codecs on a local disk are read and written as files; all others go through Zarr's codecs.
 """
 
 from rnsdask.store.appending import append as append

@@ -1,4 +1,4 @@
-"""Errors between a store and its reader in one form, whatever library reports them."""
+"""One form of access errors, whatever library reports them."""
 
 import errno
 import re
@@ -6,8 +6,7 @@ import re
 from rnsdask.core.errors import StoreAccessError
 from rnsdask.core.messages import HIDDEN, redact
 
-# By name: the libraries need not be installed to describe what they raise. A class stands for what derives
-# from it too.
+# By name, because the libraries need not be installed; a class includes its subclasses.
 _PASSING = {
     "ClientConnectionError",  # aiohttp: a connection refused or broken
     "ClientPayloadError",  # aiohttp: an answer that was cut off
@@ -16,7 +15,7 @@ _PASSING = {
     "ResponseStreamingError",  # botocore: an answer that was cut off
     "IncompleteReadError",  # botocore
     "TransportError",  # google.auth: no connection to where tokens come from
-    "GenericError",  # obstore: what is left when its own retries are used up
+    "GenericError",  # obstore: after its own retries
 }
 _FORBIDDEN = {
     "PermissionDeniedError",  # obstore
@@ -26,25 +25,25 @@ _FORBIDDEN = {
     "RefreshError",  # google.auth
 }
 
-# Beside 500 and above: request timeout, too early, too many requests.
+# In addition to 500 and above: request timeout, too early, too many requests.
 _PASSING_STATUS = {408, 425, 429}
 _LASTING_STATUS = {501: errno.ENOSYS, 505: errno.ENOSYS}
 _STATUS = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 405: errno.EACCES, 410: errno.ENOENT}
 
 _STATUS_OF_OBSTORE = re.compile(r"status code: ([45]\d\d)\b")
 
-# Of a path without its protocol, as libraries tell it.
+# A path without its protocol, as libraries report it.
 _PASSWORD = re.compile(r"[^\s\"'<>/@:]+:[^\s\"'<>@]+@")
 
 _LONGEST = 300
-"""Characters of another library's message that are shown."""
+"""Most characters of another library's message that are shown."""
 
 
 def access_error(what: str, error: Exception) -> StoreAccessError:
-    """Make the error of what could not be done, such as ``s3://b/x: it cannot be read``.
+    """Make the error of a failed access, with a text such as ``s3://b/x: it cannot be read``.
 
-    Its ``errno`` is that of the operating system, or one with the same meaning: so it tells what is worth
-    another try (:func:`rnsdask.cluster.failures.can_pass`) for every library alike.
+    Its ``errno`` is the operating system's, or one with the same meaning, so that
+    :func:`rnsdask.cluster.failures.can_pass` decides about a retry for every library alike.
     """
     return StoreAccessError(f"{what}: {_message(error)}", _number(error))
 
@@ -65,7 +64,7 @@ def _number(error: Exception) -> int | None:
 
 
 def _status(error: Exception) -> int | None:
-    """The status of an HTTP answer: of aiohttp, gcsfs (it may be text), obstore (in its text)."""
+    """Status of an HTTP response: from aiohttp, gcsfs (it may be text) or obstore (in its text)."""
     for name in ("status", "code"):
         value = getattr(error, name, None)
         if isinstance(value, int | str) and str(value).isdecimal() and 400 <= int(value) < 600:

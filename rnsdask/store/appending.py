@@ -1,9 +1,9 @@
-"""Appending to stores: a longer one, which shares the old one's chunks, takes its place.
+"""Appending to stores: a longer store that shares the old one's chunks takes its place.
 
-Chunks that are whole along the axis stay as they are. The last ones, where they are cut by the array's edge,
-are written anew. A local array has links to the old chunks, and is written beside its place like any other.
-In an object store the other chunks are written to a folder in the old array, and copied when all are there.
-So the old array is whole until the longer one is, and what is interrupted is begun again.
+Chunks that are whole along the axis stay as they are. Last chunks that the array's edge cuts are rewritten.
+The longer local array is written next to its place, like any other, with hard-links to the old chunks. In an
+object store the new chunks are written to a folder in the old array, and copied when all are there. So the
+old array stays whole until the longer one is, and an interrupted append starts again.
 """
 
 import math
@@ -25,18 +25,18 @@ from rnsdask.store.target import Target, check_unchanged, target_at
 from rnsdask.store.writing import StoreWriter, load_own
 
 REQUESTS = 16
-"""Files that are linked, or copied, at a time."""
+"""Files that are linked or copied concurrently."""
 
 
 def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> StoreWriter:
-    """Begin a store with `length` more numbers along an axis, which replaces a complete one in the end.
+    """Begin a store with `length` more numbers along an axis; when finished, it replaces the complete `info`.
 
-    Codecs and other metadata are those of the old store `info`; `system` has a bound that holds for what is
-    appended too. The chunks that are whole along the axis are there; the others are to be written.
+    Codecs and other metadata are those of `info`; the bound of `system` includes the appended numbers. Chunks
+    that are whole along the axis are there already; the others are to be written.
 
     ValueError if the array gets too large; ChangedStoreError if the store was overwritten since it was
-    opened; CorruptChunkError if a chunk is missing, or they are not those that it was completed with;
-    StoreError if it is a group of an older version, or cannot be written.
+    opened; CorruptChunkError if a chunk is missing or changed; StoreError if it is a group of an older
+    version, or cannot be written.
     """
     location = info.location.check_writable()
     info.check_appendable()
@@ -44,7 +44,7 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
     try:
         _check_content(info)
     except CorruptChunkError:
-        check_unchanged(info.version, location)  # of chunks that belong to what another job has put there
+        check_unchanged(info.version, location)  # or the chunks belong to another job's array
         raise
     target = replace(target_at(location, overwrite=True), extends=info.version)
     if not location.is_local:
@@ -55,7 +55,7 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
             location,
             lambda old: (old.resize((system.rows, *shape)), old.update_attributes({ATTRIBUTE: attribute})),
         )
-    finally:  # also if it is not there any more
+    finally:  # also if it is gone
         target.check_extended()
     lasting = list(_lasting(info, axis))
     if info.has_chunk_files:
@@ -70,7 +70,7 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
 
 
 class _RemoteAppender(StoreWriter):
-    """Writes the chunks that a longer array in an object store has beside those of the old one that stay."""
+    """Writer of the chunks of a longer array in an object store that differ from the old array's."""
 
     def __init__(self, info: StoreInfo, target: Target, lasting: Sequence[tuple[int, ...]]) -> None:
         super().__init__(info, target)
@@ -81,9 +81,9 @@ class _RemoteAppender(StoreWriter):
         return [index for index in super().missing_chunks() if index not in self._lasting]
 
     def _content(self) -> str:
-        """Copy the chunks to the old ones; return the hash of the checksums of all of them.
+        """Copy the new chunks to the old array; return the hash of the checksums of all chunks.
 
-        Where a chunk is cut by the old array's edge, the old array has the same numbers of the new chunk.
+        A new chunk may replace one that the old array's edge cuts: it starts with the same numbers.
         """
         location, info = self.target.location, self.info
         self.target.check_extended()
@@ -94,7 +94,7 @@ class _RemoteAppender(StoreWriter):
 
 
 def _link_chunks(writer: StoreWriter, old: StoreInfo, indices: Sequence[tuple[int, ...]]) -> None:
-    """Hard-link chunks of the old array, whose files nobody ever changes, but replaces."""
+    """Hard-link chunks of the old array; this is safe because files are replaced, never changed."""
     target = writer.target
 
     def link(index: tuple[int, ...]) -> None:
@@ -110,7 +110,7 @@ def _link_chunks(writer: StoreWriter, old: StoreInfo, indices: Sequence[tuple[in
 
 
 def _check_content(info: StoreInfo) -> None:
-    """Raise CorruptChunkError unless the chunks of a store are those that it was completed with."""
+    """Raise CorruptChunkError if chunks of a store are missing, or changed since it was completed."""
     content = content_of(info.location, map(info.chunk_key, info.indices()))
     if info.content not in (None, content) and not _was_interrupted(info.location):
         raise CorruptChunkError(
@@ -133,6 +133,6 @@ def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
 
 
 def _was_interrupted(location: Location) -> bool:
-    """Whether an append ended in an object store, which may have replaced the last chunks already."""
+    """Whether an append to an object store was interrupted; it may have replaced the last chunks."""
     job = None if location.is_local else read_job(location.child(STAGED))
     return job is not None and job.startswith(APPEND)

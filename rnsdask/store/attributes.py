@@ -1,4 +1,4 @@
-"""The attributes that say what a Zarr array holds: its number system, and whether it is whole."""
+"""Attributes of Zarr arrays that name the number system, and say whether the array is complete."""
 
 import hashlib
 import json
@@ -17,15 +17,15 @@ FORMAT = 1
 """Number of the format of stores of integers as residues."""
 
 NAMED_FORMAT = 2
-"""Number of the format of stores of other words than residues: with the name of their number system."""
+"""Number of the format of all other stores, which name their number system."""
 
 APPEND = "append-"
-"""Prefix of the hash of a job that appends, which no other job has."""
+"""Prefix of the hashes of jobs that append."""
 
 _OF_EACH_STORE = frozenset(
     ("format", "system", "complete", "checksum", "content", "digest", "group", "writer", "recipe", "replaced")
 )
-"""Fields of the attribute that do not say what the words mean."""
+"""Fields of the attribute that do not describe the number system."""
 
 # ---- the number system ------------------------------------------------------------------------------------
 
@@ -40,14 +40,14 @@ def _system_fields(system: NumberSystem) -> dict[str, Any]:
 
 
 def system_of(attribute: dict[str, Any]) -> NumberSystem:
-    """The number system that a checked attribute names; TypeError or ValueError if there is none."""
+    """Number system that a checked attribute names; TypeError or ValueError if it is invalid."""
     own = {name: value for name, value in attribute.items() if name not in _OF_EACH_STORE}
     found: NumberSystem = _type_of(attribute).from_stored(own)
     return found
 
 
 def _type_of(attribute: dict[str, Any]) -> type[NumberSystem]:
-    """The class of the system that an attribute of a known format names; ValueError if it is not known."""
+    """Class of the system that an attribute of a known format names; ValueError if it is unknown."""
     name = RESIDUES if attribute["format"] == FORMAT else attribute.get("system")
     if not isinstance(name, str) or (name == RESIDUES and attribute["format"] != FORMAT):
         raise ValueError(f"system must be the name of a number system, got {brief(name)}")
@@ -79,7 +79,7 @@ def complete_attribute(metadata: dict[str, Any], system: NumberSystem, content: 
 
 
 def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
-    """CRC-32C of what makes numbers of the chunks' bytes, where the codecs are those of the format."""
+    """CRC-32C of the metadata that give chunks' bytes their meaning, for the format's own codecs."""
     shape, chunks = metadata["shape"][1:], metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]
     values = [*(attribute[name] for name in _names_of(attribute)), shape, chunks]
     text = json.dumps([attribute["format"], *values]).encode()
@@ -87,7 +87,7 @@ def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
 
 
 def _digest(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
-    """SHA-256 of all of the attribute, and of all in Zarr's metadata that makes numbers of bytes."""
+    """SHA-256 of the whole attribute, and of Zarr's metadata that give bytes their meaning."""
     named = [{"name": codec} if isinstance(codec, str) else codec for codec in metadata["codecs"]]
     codecs = [[codec["name"], codec.get("configuration") or {}] for codec in named]
     kept = {name: metadata[name] for name in ("data_type", "shape", "chunk_grid", "fill_value")}
@@ -96,7 +96,7 @@ def _digest(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
 
 
 def json_hash(value: Any) -> str:
-    """SHA-256 of a JSON value, written in one way."""
+    """SHA-256 of a JSON value in canonical form."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -129,7 +129,7 @@ def check_attribute(attribute: Any) -> dict[str, Any]:
 
 
 def _names_of(attribute: dict[str, Any]) -> tuple[str, ...]:
-    """The fields that an attribute must have, and that its checksum covers."""
+    """Fields that an attribute must have and its checksum covers."""
     names = _type_of(attribute).required_fields
     if names is None:
         names = tuple(sorted(attribute.keys() - _OF_EACH_STORE))
@@ -137,11 +137,11 @@ def _names_of(attribute: dict[str, Any]) -> tuple[str, ...]:
 
 
 def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, Any]) -> None:
-    """Check that the metadata of a complete store are those that it was completed with."""
+    """Check that the metadata of a complete store are unchanged since it was completed."""
     if not attribute["complete"]:
         return
     computed = {"checksum": _checksum(attribute, metadata)}
-    if any(name in attribute for name in ("content", "digest", "group")):  # what older versions did not write
+    if any(name in attribute for name in ("content", "digest", "group")):  # absent from old versions
         computed["digest"] = _digest(attribute, metadata)
     for name, value in computed.items():
         if name not in attribute:
@@ -152,23 +152,23 @@ def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, An
 
 
 def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
-    """Read which writer an incomplete array belongs to; None if it has none or is not there."""
+    """Read the token of an incomplete array's writer; None without an array or a token."""
     return _read_field(location, attribute, "writer")
 
 
 def read_job(location: Location, attribute: str = ATTRIBUTE) -> str | None:
-    """Read what the values of an incomplete array follow from; None if that is not known."""
+    """Read the hash of the job that writes an incomplete array; None if it is unknown."""
     return _read_field(location, attribute, "recipe")
 
 
 def incomplete_error(path: str, what: str, attribute: dict[str, Any]) -> IncompleteStoreError:
-    """Make the error of reading an array or group, which `what` names, whose writing did not finish."""
+    """Make the error of reading an incomplete array or group, which messages call `what`."""
     why = f"{path}: the {what} is incomplete, because its writing did not finish"
     return IncompleteStoreError(with_ways(why, way_on(attribute)))
 
 
 def way_on(attribute: dict[str, Any]) -> Way:
-    """Say how to go on with an incomplete array or group."""
+    """Return the way to go on with an incomplete array or group."""
     if attribute.get("recipe") is None:
         return Way.WRITE_ANEW
     # Only a command knows what it has begun.
@@ -176,7 +176,7 @@ def way_on(attribute: dict[str, Any]) -> Way:
 
 
 def check_job(location: Location, job: str | None, attribute: str = ATTRIBUTE) -> str | None:
-    """Check that an incomplete array is of the same job, if both are known; return what it names."""
+    """Check that an incomplete array belongs to a job, if both hashes are known; return the array's."""
     found = _read_field(location, attribute, "recipe")
     if None not in (found, job) and found != job:
         raise StoreError(
@@ -190,7 +190,7 @@ def check_job(location: Location, job: str | None, attribute: str = ATTRIBUTE) -
 
 
 def _read_field(location: Location, attribute: str, name: str) -> str | None:
-    """Read a field of the attribute of an array; None if it has none or is not there."""
+    """Read a field of the attribute of an array; None without an array or a field."""
     try:
         value = parse_document(location.read_metadata())["attributes"][attribute][name]
     except StoreAccessError:

@@ -1,7 +1,7 @@
-"""Names beside a local array while a job changes it: those of its lock, and of the old array in the renames.
+"""Lock of a local array while a job changes it, and the old array's name during the renames.
 
-For ``x.zarr`` these are ``.x.zarr.lock`` and ``.x.zarr.former``. Both names begin with a dot, as no component
-of a group does.
+For ``x.zarr`` these are ``.x.zarr.lock`` and ``.x.zarr.former``. No component of a group begins with a dot,
+as both names do.
 """
 
 import errno
@@ -17,22 +17,22 @@ from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.store.location import Location
 
 PATIENCE = 60.0
-"""Seconds after which a lock that another job holds is an error: it is held for a few renames only."""
+"""Seconds to wait for another job's lock before it is an error: jobs hold it for a few renames only."""
 
 _PAUSE = 0.005
 """Seconds between two attempts to take the lock: about the time of a rename on a network disk."""
 
-# What file systems answer that have no locks, such as Lustre mounted without them.
+# Errors of file systems without locks, such as Lustre mounted without them.
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def former(location: Location) -> Path:
-    """Return where the old array lies from the rename out of its place until the new one is in it."""
+    """Return where the old array is between its rename out of the place and the new array's into it."""
     return _hidden(location, "former")
 
 
 def is_replaced(location: Location) -> bool:
-    """Whether an old array lies there, because a job is at its renames or was killed in them."""
+    """Whether an old array is there because a job is renaming, or was killed while it did."""
     return location.is_local and former(location).exists()
 
 
@@ -40,8 +40,8 @@ def is_replaced(location: Location) -> bool:
 def locked(location: Location) -> Iterator[list[Path]]:
     """Hold a local place, so that no other job renames, begins or takes over anything there meanwhile.
 
-    Folders that the context puts into the list are removed once others may go on. The kernel takes the lock
-    from a job that is killed. A remote place, a folder that is not there and a disk without locks have none.
+    Folders that the context adds to the list are removed after the lock is released. The kernel releases the
+    lock of a killed job. A remote place, a missing folder and a disk without locks are not locked.
 
     StoreError if another job holds the place for a minute; StoreAccessError if it cannot be locked.
     """
@@ -67,7 +67,7 @@ def _holding(location: Location) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # while it is held: whoever waits for this file looks for another one then
+        with suppress(OSError):  # while it is held: jobs that wait for this file then try a new one
             file.unlink()
         os.close(descriptor)
 
@@ -97,7 +97,7 @@ def _acquire(location: Location, file: Path) -> int:
 
 
 def _is_locked(descriptor: int, file: Path) -> bool:
-    """Try to lock a file; whether it is locked, and still the one of its name."""
+    """Try to lock a file; return whether it is locked and still has its name."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(descriptor), file.stat())

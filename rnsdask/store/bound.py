@@ -1,4 +1,4 @@
-"""Writing the bound of a store that is whole, which alone of its metadata may change."""
+"""Writing the bound of a complete store, the only part of its metadata that may change."""
 
 from pathlib import Path
 from typing import SupportsIndex
@@ -15,18 +15,19 @@ from rnsdask.store.target import settled
 
 
 def check_bound_is_writable(location: Location) -> None:
-    """Raise StoreError unless `write_bound` can write that of a store at this place."""
+    """Raise StoreError unless `write_bound` can write the bound of a store at this place."""
     if not location.is_local:
-        # No service replaces an object only if nobody has begun to overwrite the store just before.
+        # No service can replace an object on the condition that no other job has just begun to overwrite the
+        # store.
         raise StoreError(f"{location.path}: its bound cannot be written: that is done in local stores only")
 
 
 def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     """Replace the bound of a complete local store, at once or not at all; its chunks stay.
 
-    Readers must reopen the store: reading a chunk is a ChangedStoreError from then on. A job that is
-    appending to it fails. `info` is the store as it was opened before its numbers were looked at, and the
-    bound is not checked; what the store is then is returned.
+    Return the new metadata. Readers must reopen the store: with the old metadata, reading a chunk is a
+    ChangedStoreError. A job that is appending to it fails. `info` must have been read before the numbers that
+    give the bound, which is not checked.
 
     ValueError if the bound is not within the range of the moduli set; ChangedStoreError if the store was
     overwritten, or its metadata changed, since it was opened; StoreError if it is remote.
@@ -39,8 +40,8 @@ def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
     def check() -> None:
         info.version.check(location)
 
-    # A whole store is overwritten by renaming its folder. If that comes after the check, as on a disk without
-    # locks, the file that is to be renamed is in the old folder, and nothing of it appears in the new one.
+    # A complete store is overwritten by renaming its folder. If that happens after the check, as on a disk
+    # without locks, the file that is to be renamed is in the old folder, and does not appear in the new one.
     with settled(location):
         check()
         attribute = complete_attribute(parse_document(location.read_metadata()), system, content)

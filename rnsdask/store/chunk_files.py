@@ -1,7 +1,7 @@
 """Chunk files of the default codecs: all residues of a chunk, little-endian, then their CRC-32C.
 
-What this module reads and writes is what the ``bytes`` and ``crc32c`` codecs of Zarr make of a chunk; only
-the route is shorter. Zarr copies a chunk several times, all chunks in one thread, and takes twice as long.
+The files are the same as from Zarr's ``bytes`` and ``crc32c`` codecs. Zarr takes twice as long: it copies
+each chunk several times, and all chunks in one thread.
 """
 
 import errno
@@ -40,28 +40,28 @@ from rnsdask.core.moduli import ModuliSet
 CHECKSUM_BYTES = 4
 
 _WHOLE = 0x48674BC7
-"""The CRC-32C of any content with its own CRC-32C after it, and of no other."""
+"""CRC-32C of any content followed by its own CRC-32C, and of no other content."""
 
 PARTIAL_SUFFIX = ".partial"
-"""End of the name of a file that is still being written; Zarr's local store uses the same."""
+"""Suffix of a file that is still being written; Zarr's local store uses the same."""
 
 _PIECE_BYTES = 2**20
-"""Read, or written, and checksummed at a time: what stays in a core's cache between the two.
+"""Bytes that are read or written, and checksummed, at a time: they stay in a core's cache in between.
 
-With a quarter as much, 16 threads reach less than half the rate: they wait for one another in Python.
+With a quarter of this, 16 threads reach less than half the rate, because they wait for one another in Python.
 """
 
 _BLOCK_BYTES = 2**13
-"""Least bytes that a file takes: the disk block of its last bytes, and entries in the file system."""
+"""Fewest bytes that a file takes on disk: the block of its last bytes, and file system entries."""
 
 _PROBED_BYTES = 64
-"""Looked at first, to pass over pieces that are not zeros."""
+"""Bytes of a piece that are tested for zeros before all others."""
 
 _IDLE_BUFFERS = 4
 
 
 class BufferPool:
-    """Memory of arrays that are gone, lent again to the next array of the same size.
+    """Pool of the memory of freed arrays, lent to the next array of the same size.
 
     New memory comes from the operating system page by page and zeroed, which takes as long as reading a chunk
     from the page cache. A job reads one chunk after another, so a few idle buffers are enough for any number
@@ -117,7 +117,7 @@ def chunk_file_size(shape: Sequence[int]) -> int:
 
 
 def sparse_size(files: int, nonzero: int) -> int:
-    """Return the most bytes that chunk files take on the disk of which so many residues are not 0."""
+    """Return the most bytes on disk of a number of chunk files with `nonzero` residues that are not 0."""
     return files * _BLOCK_BYTES + nonzero * _PIECE_BYTES
 
 
@@ -128,12 +128,12 @@ def read_chunk_file(
     name: str,
     columns: slice | None = None,
 ) -> tuple[NDArray[np.uint32], bool]:
-    """Read a chunk, or part of all its rows, and check the whole of it, which messages call `name`.
+    """Read a chunk, or some columns of all its rows, and check the whole chunk; messages call it `name`.
 
-    `shape` is that of a whole chunk of residues, and `last` the greatest residue of each row; None to read
-    words of another kind. With `columns` only these numbers of the chunk are returned, in C order, as an
-    array (n, their number): all of the file is read for its checksum, but only they are held in memory.
-    Return them, and whether each residue is known to be at most its row's `last`.
+    `shape` is the shape of a whole chunk of residues, and `last` the greatest residue of each row, or None
+    for words of another kind. With `columns` only these numbers of the chunk, in C order, are returned as an
+    array (n, count): all of the file is read for its checksum, but only they are held in memory. Return the
+    words, and whether each residue is known to be at most its row's `last`.
 
     CorruptChunkError if the file is missing, has a wrong size, or does not match its checksum.
     """
@@ -159,7 +159,7 @@ def read_chunk_file_on_gpu(
 ) -> tuple[Array, bool]:
     """Read a chunk into memory of this process's GPU, piece by piece, and check it there.
 
-    Arguments and errors are those of :func:`read_chunk_file`, with the moduli in the place of the greatest
+    Arguments and errors are as in :func:`read_chunk_file`, but with the moduli instead of the greatest
     residues; the chunk is a CuPy array.
     """
     words = empty_on_gpu(chunk_file_size(shape) // RESIDUE_DTYPE.itemsize)
@@ -179,7 +179,7 @@ def read_chunk_file_on_gpu(
 
 @contextmanager
 def _naming_errors(name: str) -> Iterator[None]:
-    """Say of an error of the operating system which chunk could not be read, or is missing."""
+    """Turn errors of the operating system into errors that name the unreadable or missing chunk."""
     try:
         yield
     except FileNotFoundError:
@@ -189,7 +189,7 @@ def _naming_errors(name: str) -> Iterator[None]:
 
 
 def check_size(size: int, expected: int, name: str) -> None:
-    """Raise CorruptChunkError if a chunk's file has another size than its residues and checksum take."""
+    """Raise CorruptChunkError if a chunk file has not the size of its residues and checksum."""
     if size != expected:
         raise CorruptChunkError(f"{name} has {size} bytes; its residues and checksum take {expected} bytes")
 
@@ -201,7 +201,7 @@ def check_checksum(computed: int, stored: int, name: str) -> None:
 
 
 def _fill(stream: BufferedReader, content: NDArray[np.uint8], file_size: int, name: str) -> None:
-    """Read so many bytes of a chunk's file: CorruptChunkError if it is shorter than when it was opened."""
+    """Fill an array from a chunk file; CorruptChunkError if it got shorter since it was opened."""
     if stream.readinto(content.data) < content.size:
         check_size(stream.tell(), file_size, name)
 
@@ -211,13 +211,13 @@ def read_checksummed(
 ) -> tuple[int, bool]:
     """Read the rows of a matrix.
 
-    Returns their CRC-32C, and whether all residues are at most their rows' last ones.
+    Return their CRC-32C, and whether all residues are at most their row's `last`.
     """
     limits = np.empty(0, RESIDUE_DTYPE) if last is None else last
     size, checksum, valid = read_checked(stream.fileno(), rows, limits)
     if size < 0:
         raise OSError(-size, os.strerror(-size))
-    if size < rows.nbytes:  # it was longer when it was opened
+    if size < rows.nbytes:  # it got shorter since it was opened
         check_size(size, rows.nbytes + CHECKSUM_BYTES, name)
     return checksum, valid
 
@@ -230,9 +230,9 @@ def _read_columns(
     file_size: int,
     name: str,
 ) -> tuple[int, bool]:
-    """Read so many numbers of each row, from `first` on; skip the others.
+    """Fill `residues` with the numbers of each row from `first` on; skip the others.
 
-    Returns the file's CRC-32C, and whether all residues that are wanted are at most their rows' last ones.
+    Return the file's CRC-32C, and whether all wanted residues are at most their row's `last`.
     """
     rows, count = residues.shape
     scratch = np.empty(_PIECE_BYTES // RESIDUE_DTYPE.itemsize, RESIDUE_DTYPE)
@@ -259,12 +259,12 @@ def write_chunk_file(
     check: Callable[[], object] = lambda: None,
     place: Path | None = None,
 ) -> None:
-    """Write a whole chunk, padded with zeros up to `shape`, so that it appears at once or not at all.
+    """Write a whole chunk atomically, padded with zeros up to `shape`.
 
-    Residues of a GPU come back piece by piece, each while the one before is written. `check` is called when
-    the file is written under another name; it may raise, and then the file does not appear. Meanwhile it is
-    in the folder `place`, made if need be in a folder that is there, or else in that of `file`; once the
-    folder's content is removed, the file appears no more.
+    Residues on a GPU are copied piece by piece, each while the previous one is written. The file is first
+    written under a temporary name, in the folder `place` (created if its parent exists) or else in the folder
+    of `file`. Then `check` is called; if it raises, or the folder's content was removed, the file does not
+    appear.
     """
     residues = contiguous(residues)
     is_on_gpu = backend_name(residues) == "cuda"
@@ -291,12 +291,12 @@ def write_file(
     check: Callable[[], object] = lambda: None,
     place: Path | None = None,
 ) -> None:
-    """Write any file so that it appears at once or not at all; as `write_chunk_file` does."""
+    """Write any file atomically, as `write_chunk_file` does."""
     _make_whole(file, lambda partial: partial.write_bytes(content), name, check, place)
 
 
 def link_file(file: Path, source: Path, name: str, check: Callable[[], object], place: Path | None) -> None:
-    """Hard-link a file, or copy it where that cannot be done; as `write_chunk_file` does.
+    """Hard-link a file, or copy it where links are impossible; atomically, as `write_chunk_file` does.
 
     FileNotFoundError if there is no such file.
     """
@@ -308,7 +308,7 @@ def link_file(file: Path, source: Path, name: str, check: Callable[[], object], 
 def _link_or_copy(source: Path, file: Path) -> None:
     try:
         os.link(source, file)
-    except OSError:  # of another file system, or one without links
+    except OSError:  # across file systems, or without hard-links
         shutil.copyfile(source, file)
 
 
@@ -332,12 +332,12 @@ def _make_whole(
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
-        check()  # a folder that is gone: another writer has moved it away
+        check()  # the folder may be gone because another writer has moved it away
         raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
 
 def _make_folder(folder: Path, root: Path | None) -> None:
-    """Make a folder; below `root`, which must be there, or who has lost an array would begin it again."""
+    """Make a folder below an existing `root`, so that a writer that lost its array does not recreate it."""
     if root is None:
         folder.mkdir(parents=True, exist_ok=True)
     elif not folder.is_dir():
@@ -347,7 +347,7 @@ def _make_folder(folder: Path, root: Path | None) -> None:
 
 
 def _byte_pieces(words: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
-    """Divide the bytes of a contiguous array."""
+    """Divide the bytes of a contiguous array into pieces of `_PIECE_BYTES`."""
     content = words.reshape(-1).view(np.uint8)
     for start in range(0, content.size, _PIECE_BYTES):
         yield content[start : start + _PIECE_BYTES]
@@ -358,7 +358,7 @@ def _is_zero(piece: NDArray[np.uint8]) -> bool:
 
 
 def _write_zeros(stream: BufferedWriter, count: int) -> None:
-    """Write so many bytes of zeros, which take no room, then their CRC-32C."""
+    """Write `count` zero bytes as a hole, then their CRC-32C."""
     stream.seek(count, os.SEEK_CUR)
     stream.write(_checksum_of_zeros(count).to_bytes(CHECKSUM_BYTES, "little"))
 
@@ -366,7 +366,7 @@ def _write_zeros(stream: BufferedWriter, count: int) -> None:
 def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
     """Write the content of a contiguous array, then its CRC-32C.
 
-    Pieces of zeros are left out, so that they take no room where the file system has sparse files.
+    Pieces of zeros are holes, which take no space where the file system has sparse files.
     """
     checksum = 0
     for piece in _byte_pieces(words):

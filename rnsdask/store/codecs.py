@@ -1,6 +1,6 @@
-"""The codecs of chunks, decoded into memory of a known size: what unpacks to more, or to less, is an error.
+"""Codecs of chunks, which decode into memory of a known size; any other decoded size is an error.
 
-Zarr would give a chunk as much memory as its compressed bytes ask for.
+Zarr would allocate whatever size the compressed bytes announce.
 """
 
 import gzip
@@ -47,7 +47,7 @@ def _decode_gzip(encoded: NDArray[np.uint8], content: NDArray[np.uint8]) -> None
 
 
 def _decode_zstd(encoded: NDArray[np.uint8], content: NDArray[np.uint8]) -> None:
-    # Where the size is not known beforehand, zstd itself insists on the size of its output.
+    # Where the header announces no size, zstd itself checks the size of its output.
     size = _zstd_size(encoded[:18].tobytes())
     if size is not None:
         _check_size(size, content)
@@ -55,7 +55,7 @@ def _decode_zstd(encoded: NDArray[np.uint8], content: NDArray[np.uint8]) -> None
 
 
 def _zstd_size(header: bytes) -> int | None:
-    """The size that the header of a frame tells (RFC 8878, section 3.1.1.1); None if it tells none."""
+    """Size that the header of a frame announces (RFC 8878, section 3.1.1.1), or None."""
     if len(header) < 6 or not header.startswith(_ZSTD_MAGIC):
         raise ValueError("it is not a frame of zstd")
     flags = header[4]
@@ -90,7 +90,7 @@ def _describe(codec: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ChunkCodecs:
-    """How the chunks of an array are encoded: `shape` and `dtype` of a whole one, and a compressor's name."""
+    """Encoding of an array's chunks: `shape` and `dtype` of a whole chunk, and the compressor's name."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -98,9 +98,9 @@ class ChunkCodecs:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "ChunkCodecs":
-        """Read them from a metadata document as Zarr writes it.
+        """Read the codecs from a metadata document as Zarr writes it.
 
-        ValueError if they are not ``bytes``, then at most one compressor, then ``crc32c``.
+        ValueError unless they are ``bytes``, then at most one compressor, then ``crc32c``.
         """
         names = [codec["name"] for codec in document["codecs"]]
         compressors = names[1:-1]
@@ -125,14 +125,14 @@ class ChunkCodecs:
 
     @property
     def longest(self) -> int:
-        """Most bytes of an encoded chunk, with room for what a compressor adds to what it cannot pack."""
+        """Most bytes of an encoded chunk, including a compressor's overhead on incompressible data."""
         return self.nbytes + CHECKSUM_BYTES + (self.nbytes // 64 + 2**16 if self.compressor else 0)
 
     def decode(self, encoded: bytes) -> NDArray[Any]:
-        """Decode a whole chunk, which then is in memory of its own.
+        """Decode a whole chunk into new memory.
 
-        Some error, each codec has its own, if it does not match its checksum, or is not what the codecs make
-        of a chunk.
+        Raises an error of the codec's own type if the bytes do not match their checksum, or are no encoded
+        chunk.
         """
         if not CHECKSUM_BYTES < len(encoded) <= self.longest:
             raise ValueError(f"it has {len(encoded)} bytes, of {self.longest} at most")
@@ -172,7 +172,7 @@ def decode_chunk(
 
 @lru_cache(64)
 def codecs_of(metadata: bytes) -> ChunkCodecs:
-    """The codecs of an array, by its metadata document."""
+    """Codecs that an array's metadata document names."""
     return ChunkCodecs.of(array_document(metadata))
 
 
@@ -180,6 +180,6 @@ def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values
     """Encode a chunk by Zarr, given the array's metadata document and the part that the chunk covers."""
     files: Files = {METADATA_KEY: Buffer.from_bytes(revealed(metadata))}
     array = zarr.open_array(MemoryStore(files), mode="r+")
-    # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
+    # By default, Zarr would not write a chunk of zeros, which would look like a missing one.
     array.with_config({"write_empty_chunks": True})[selection] = values
     return files[key].to_bytes()

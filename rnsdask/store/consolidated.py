@@ -15,14 +15,14 @@ _FIELD = "consolidated_metadata"
 def remove_consolidated(location: Location) -> None:
     """Remove the consolidated metadata of all groups above an array that is about to change, with a warning.
 
-    Zarr would go on with the old copy: of a longer array it knows the old shape, and of one in other chunks
-    it reads zeros. Two jobs that change two arrays of a group could lose each other's updates of the copies,
-    while their removals agree.
+    Zarr would go on with the stale copy: it would see the old shape of a longer array, and read zeros from a
+    rechunked one. Two jobs that change two arrays of a group could lose each other's updates of the copies,
+    but not their removal.
     """
     group = location.parent
     while group is not None:
         document = None
-        with suppress(StoreError):  # some services refuse what is not there, or is above their stores
+        with suppress(StoreError):  # some services deny access to missing or parent places
             document = document_of(group)
         if document is None or document["node_type"] != "group":
             return

@@ -1,4 +1,4 @@
-"""The content of an array: a hash of the checksums of all its chunks, which they end with."""
+"""Content hash of an array: the hash of the checksums at the ends of all its chunks."""
 
 import hashlib
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.location import Location
 
 REQUESTS = 16
-"""How many files are asked for at a time, where only a little of each is wanted."""
+"""Concurrent requests where only a few bytes of each file are wanted."""
 
 _BATCH = 16
-"""Files that a thread asks for one after the other: for a local one, a thread's turn takes longer."""
+"""Files that a thread reads in one turn: switching threads takes longer than reading a local file."""
 
 
 def content_of(location: Location, keys: Iterable[str]) -> str:
-    """Hash of the checksums at the end of chunks, in their order: the same for the same chunks."""
+    """Hash the checksums at the ends of chunks, in the order of `keys`."""
     listed = list(keys)
     digest = hashlib.sha256()
     with ThreadPoolExecutor(REQUESTS) as pool:
@@ -27,7 +27,7 @@ def content_of(location: Location, keys: Iterable[str]) -> str:
 
 
 def _ends_of(location: Location, keys: Iterable[str]) -> bytes:
-    """The checksums at the end of some chunks, one after the other."""
+    """Concatenate the checksums at the ends of some chunks."""
     ends = []
     for key in keys:
         name = f"{location.path}: chunk {key}"

@@ -1,4 +1,4 @@
-"""Zarr's metadata documents: made by Zarr, and read strictly and within limits, for they may be anyone's."""
+"""Zarr's metadata documents: made by Zarr; read strictly and within limits, as they may be untrusted."""
 
 import json
 import math
@@ -30,23 +30,23 @@ MOST_CHUNKS = 2**26
 """Most chunks of an array: lists of them are held in memory."""
 
 _INCOMPLETE = "rnsdask_incomplete"
-"""Field of a metadata document that Zarr does not know, so that it opens no array whose document has it."""
+"""Field of a metadata document that Zarr does not know: it refuses to open an array that has it."""
 
 _MOST_BYTES = 2**63 - 1
 _MOST_AXES = 32
 
 
 def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
-    """Put files at hand where Zarr can read them."""
+    """Wrap files in memory as a Zarr store."""
     return MemoryStore({key: Buffer.from_bytes(value) for key, value in content.items()}, read_only=True)
 
 
 def make_document(
     shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike, codecs: Iterable[Any] = (), **options: Any
 ) -> bytes:
-    """Make the metadata document of an array whose chunks end with a checksum by Zarr.
+    """Make, by Zarr, the metadata document of an array whose chunks end with a checksum.
 
-    `codecs` come before it; `options` are of ``zarr.create_array``.
+    `codecs` are applied before the checksum; `options` are of ``zarr.create_array``.
     """
     files: Files = {}
     zarr.create_array(
@@ -94,19 +94,19 @@ def axis_names(ndim: int) -> tuple[str, ...]:
 
 
 def changed_metadata(location: Location, change: Callable[[Any], object]) -> bytes:
-    """The metadata of the array or group at a place, as Zarr changes them; not concealed."""
+    """Return the metadata of the array or group at a place after a change by Zarr, not concealed."""
     files: Files = {METADATA_KEY: Buffer.from_bytes(revealed(location.read_metadata()))}
     change(zarr.open(MemoryStore(files), mode="r+"))
     return files[METADATA_KEY].to_bytes()
 
 
 def concealed(metadata: bytes) -> bytes:
-    """The metadata document of an incomplete array, which Zarr refuses to open: it would read zeros."""
+    """Mark a metadata document as incomplete, so that Zarr does not open the array and read zeros."""
     return json.dumps({**parse_document(metadata), _INCOMPLETE: {"must_understand": True}}).encode()
 
 
 def revealed(metadata: bytes) -> bytes:
-    """Return a metadata document as Zarr opens it: without the mark of an incomplete array."""
+    """Remove the mark of an incomplete array from a metadata document, so that Zarr opens it."""
     document = parse_document(metadata) if _INCOMPLETE.encode() in metadata else {}
     if document.pop(_INCOMPLETE, None) is None:
         return metadata
@@ -114,7 +114,7 @@ def revealed(metadata: bytes) -> bytes:
 
 
 def with_attributes(location: Location, attributes: dict[str, Any]) -> bytes:
-    """The metadata of the array or group at a place, with other values of some attributes."""
+    """Return the metadata of the array or group at a place with some attributes replaced."""
     return changed_metadata(location, lambda node: node.update_attributes(attributes))
 
 
@@ -126,7 +126,7 @@ def with_fields(metadata: bytes, attribute: str, **fields: Any) -> bytes:
 
 
 def document_of(location: Location) -> dict[str, Any] | None:
-    """The metadata document of an array or group, or None."""
+    """Metadata document of the array or group at a place, or None."""
     try:
         metadata = location.read_metadata()
     except FileNotFoundError:
@@ -139,13 +139,13 @@ def document_of(location: Location) -> dict[str, Any] | None:
 
 
 def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
-    """The attributes in a metadata document; none without one."""
+    """Attributes in a metadata document; empty without a document."""
     attributes = None if document is None else document.get("attributes")
     return attributes if isinstance(attributes, dict) else {}
 
 
 def own_attribute(document: dict[str, Any] | None) -> dict[str, Any]:
-    """Find the attribute of the package in a metadata document; empty if there is none."""
+    """Find the attribute of the package in a metadata document; empty without one."""
     attributes = attributes_in(document)
     own = [attributes.get(key) for key in (ATTRIBUTE, PLAIN_ATTRIBUTE)]
     return next((attribute for attribute in own if isinstance(attribute, dict)), {})
@@ -154,7 +154,7 @@ def own_attribute(document: dict[str, Any] | None) -> dict[str, Any]:
 def parse_document(metadata: bytes) -> dict[str, Any]:
     """Parse the metadata document of an array or a group.
 
-    ValueError if it is no JSON object, is nested too deeply, or names a field twice.
+    ValueError if it is not a JSON object, is nested too deeply, or names a field twice.
     """
     try:
         document = json.loads(metadata, object_pairs_hook=_fields)
@@ -177,8 +177,8 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def array_document(metadata: bytes) -> dict[str, Any]:
     """Read the metadata document of an array as Zarr understands it.
 
-    ValueError, in one line, if it is that of a group, or Zarr cannot read it, or the array's shape or chunks
-    are beyond what can be.
+    ValueError, in one line, if it describes a group, or Zarr cannot read it, or the array's shape or chunks
+    are too large.
     """
     try:
         metadata = revealed(metadata)
@@ -188,7 +188,7 @@ def array_document(metadata: bytes) -> dict[str, Any]:
     _check_written(written)
     try:
         node = zarr.open(store=files_in_memory({METADATA_KEY: metadata}), mode="r")
-    except Exception as error:  # of any type, for anything may stand in the file
+    except Exception as error:  # of any type, because the file may hold anything
         raise _unreadable(error) from error
     if not isinstance(node, zarr.Array):
         raise ValueError("it is a Zarr group, not an array")
@@ -200,9 +200,9 @@ def array_document(metadata: bytes) -> dict[str, Any]:
 
 
 def _check_written(document: dict[str, Any]) -> None:
-    """Raise ValueError for what Zarr, from 3.4 on, takes for something else, or tells less clearly.
+    """Raise ValueError for values that Zarr 3.4 and later misreads, or reports less clearly.
 
-    It reads a chunk length of 0, false or true as 1, and lists in a chunk shape as another grid.
+    Zarr reads a chunk length of 0, false or true as 1, and lists in a chunk shape as another grid.
     """
     if not isinstance(attributes := document.get("attributes") or {}, dict):
         raise ValueError(f"its attributes must be an object, got {brief(attributes)}")
@@ -218,7 +218,7 @@ def _unreadable(error: Exception) -> ValueError:
 
 
 def _one_line(text: str) -> str:
-    """Write the begin of a text without what is not printable."""
+    """Return the start of a text, without unprintable characters."""
     shown = " ".join(text.split())[:200]
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)
 

@@ -1,7 +1,7 @@
-"""The file beside a complete array that names the job which completed it.
+"""File in a complete array that names the job which completed it.
 
-Readers do not compare it, so another job may write the same array anew under them. It counts only while the
-metadata document and the checksums of all chunks are those that the job left.
+Readers do not compare it, so another job may rewrite the same array while they read. It is valid only while
+the metadata document and the checksums of all chunks are as the job left them.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from rnsdask.store.location import JOB_KEY, Location, chunk_key
 from rnsdask.store.target import Target, is_begun, state_at
 
 _LONGEST = 4096
-"""Most bytes of the file, which has some 300: it may be anyone's."""
+"""Most bytes of the file, which has some 300: it may be untrusted."""
 
 
 def write_job(target: Target, job: str | None, metadata: bytes, content: str) -> None:
-    """Name the job of an array that is about to be complete, unless it has none.
+    """Record the job of an array that is about to be complete, if it has one.
 
-    It will be complete with the document `metadata`; `content` is a hash of the checksums of all chunks.
+    `metadata` is the document that will complete it; `content` is the hash of the checksums of all chunks.
     """
     if job is None or job.startswith(APPEND):
         return
@@ -35,12 +35,12 @@ def write_job(target: Target, job: str | None, metadata: bytes, content: str) ->
 
 
 def job_of(location: Location) -> str | None:
-    """Return the job that has completed an array, or has begun it; None if that is not known.
+    """Return the job that has completed or begun an array; None if it is unknown.
 
-    Chunks are not looked at.
+    Chunks are not read.
     """
     record = None
-    with suppress(StoreAccessError):  # some services refuse what is not there
+    with suppress(StoreAccessError):  # some services deny access to missing files
         record = _record(location)
     if record is not None:
         return str(record["job"])
@@ -48,12 +48,12 @@ def job_of(location: Location) -> str | None:
 
 
 def is_begun_by(location: Location, job: str | None) -> bool:
-    """Whether a job has begun what is incomplete at a place, or is to replace what is there."""
+    """Whether a job has begun the incomplete array at a place, or one that is to replace the array there."""
     return job is not None and _job_begun(location.staged if is_begun(location) else location) == job
 
 
 def is_completed_by(location: Location, job: str | None, *, overwrite: bool = False) -> bool:
-    """Whether a job has completed what is at a settled place, and nothing has changed that since.
+    """Whether a job has completed the array at a settled place, and it is unchanged since.
 
     StoreError if something else is complete there, unless it may be overwritten.
     """
@@ -75,7 +75,7 @@ def is_completed_by(location: Location, job: str | None, *, overwrite: bool = Fa
 
 
 def _record(location: Location) -> dict[str, Any] | None:
-    """The content of the file, if it is of the metadata document that is there."""
+    """Content of the file, if it matches the metadata document that is there."""
     try:
         record = parse_document(location.read(JOB_KEY, f"{location.path}: {JOB_KEY}", _LONGEST))
         metadata = hashlib.sha256(location.read_metadata()).hexdigest()
@@ -92,12 +92,12 @@ def _job_begun(location: Location) -> str | None:
 
 
 def _content_found(location: Location) -> str | None:
-    """Hash of the checksums of all chunks of an array; None if one is missing, or it is an old group."""
+    """Hash of the checksums of all chunks of an array; None if a chunk is missing, or for an old group."""
     try:
         metadata = location.read_metadata()
     except FileNotFoundError:  # another job is replacing it
         return None
-    if parse_document(metadata)["node_type"] == "group":  # of an older version, which is only read
+    if parse_document(metadata)["node_type"] == "group":  # of an older version, read only
         return None
     document = array_document(metadata)
     grid = chunk_grid(document["shape"], document["chunk_grid"]["configuration"]["chunk_shape"])

@@ -25,14 +25,14 @@ JOB_KEY = "rnsdask-job.json"
 """Name of the file in a complete array that says which job completed it."""
 
 LONGEST_METADATA = 16 * 2**20
-"""Most bytes of a metadata document: those of half a million moduli, so that no file can fill the memory."""
+"""Most bytes of a metadata document, enough for half a million moduli, so that no file fills the memory."""
 
 CHUNK_FOLDER = "c"
 
 STAGED = ".partial"
-"""Name of the folder in an array of an object store, where what is to replace it is written."""
+"""Folder within an array of an object store where its replacement is written."""
 
-# What file systems of fsspec tell of a file's version: the local one; s3, gs, http, memory and others.
+# Keys of a file's version in fsspec's file systems: the local one; s3, gs, http, memory and others.
 _LOCAL_VERSION_KEYS = ("size", "mtime", "ino")
 _VERSION_KEYS = (
     "size",
@@ -49,7 +49,7 @@ _VERSION_KEYS = (
 
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az"}
 
-# These can be told to put an object only where there is none.
+# File systems that can put an object only where none exists.
 _CREATING = ("s3", "s3a", "gs", "gcs", "memory")
 
 
@@ -68,15 +68,15 @@ class Location(ABC):
 
     @property
     def is_local(self) -> bool:
-        """Whether `path` is a local path."""
+        """Whether `path` is a local path, not a URL."""
         return not is_url(self.path)
 
     @property
     def canonical(self) -> str:
-        """Identity of the place, the same by any path."""
+        """Identity of the place, equal for all paths to it."""
         if self.is_local:
             return os.path.realpath(self.path)
-        # Of a URL that is read through another, such as simplecache::s3://, the one where its files are.
+        # For a chained URL, such as simplecache::s3://, the one where its files are.
         protocol, _, rest = self.path.rpartition("::")[2].partition("://")
         return f"{_ALIASES.get(protocol, protocol)}://{rest.lstrip('/')}"
 
@@ -86,18 +86,18 @@ class Location(ABC):
 
     @property
     def lists(self) -> bool:
-        """Whether it can be asked what files there are, and be written; HTTP servers can neither."""
+        """Whether it can list files and be written; HTTP servers can do neither."""
         return not self.path.startswith(("http://", "https://"))
 
     @property
     def staged(self) -> "Location":
-        """The place where a new array is written before it is published: beside a local place, else here."""
+        """Place where a new array is written before it is published: next to a local place, else here."""
         return self
 
     @property
     @abstractmethod
     def parent(self) -> "Location | None":
-        """The place of the folder that it is in; None where that is not known."""
+        """Place of the enclosing folder; None if it is unknown."""
 
     @abstractmethod
     def child(self, name: str) -> "Location":
@@ -105,10 +105,10 @@ class Location(ABC):
 
     @abstractmethod
     def kind(self) -> str:
-        """``"nothing"``, ``"file"`` or ``"folder"``: what is at the place itself."""
+        """Return what is at the place itself: ``"nothing"``, ``"file"`` or ``"folder"``."""
 
     def exists(self, name: str) -> bool:
-        """Whether there is a file, or a folder."""
+        """Whether there is a file or folder of this name."""
         try:
             self.version(name)
         except FileNotFoundError:
@@ -117,13 +117,13 @@ class Location(ABC):
 
     @abstractmethod
     def names(self) -> set[str]:
-        """Names of the files and folders in it, but not of those in folders; none if it is not there."""
+        """List the names of files and folders directly in it; empty if it is missing."""
 
     @abstractmethod
     def versions(self) -> dict[str, tuple[Any, ...]]:
-        """List all files by their names: their size in bytes, and what else tells that they were changed.
+        """Versions of all files by their names: the size in bytes, and whatever else changes with the file.
 
-        Without a list of its own (`lists`) it knows those of :meth:`version` only, and gives nothing.
+        Empty for a place that cannot list files (`lists`), for which :meth:`version` works only by name.
         """
 
     @abstractmethod
@@ -139,7 +139,7 @@ class Location(ABC):
     def read(self, name: str, what: str, limit: int) -> bytes:
         """Read a file, which messages call `what`; FileNotFoundError if there is none.
 
-        A file of more than `limit` bytes is cut after `limit` + 1, so that callers can tell.
+        A file of more than `limit` bytes is cut after `limit` + 1, so that callers can detect it.
         """
 
     @abstractmethod
@@ -162,13 +162,13 @@ class Location(ABC):
         return metadata
 
     def write(self, name: str, content: bytes, what: str) -> None:
-        """Write a whole file, so that it appears at once or not at all; or replace one."""
+        """Write or replace a whole file atomically."""
         self.put_file(name, content, what, new=False)
 
     def create(self, name: str, content: bytes, what: str) -> bool:
-        """Write the file if it does not exist; tell whether there was none.
+        """Write a file if it does not exist; return whether it did not.
 
-        Where that is not known, as of a service that cannot be asked for it, the file is written in any case.
+        With a service that cannot put an object conditionally, the file is written in any case.
         """
         try:
             self.put_file(name, content, what, new=True)
@@ -181,11 +181,11 @@ class Location(ABC):
         return True
 
     def copy(self, name: str, new_name: str, what: str) -> None:
-        """Copy a file within the place; by the service that has it, where that can."""
+        """Copy a file within the place, on the server side where the service can."""
         self.write(new_name, self.read(name, what, self.version(name)[0]), what)
 
     def check_writable(self) -> "Location":
-        """Return it, or raise StoreError if nothing can be written there."""
+        """Return the place, or raise StoreError if nothing can be written there."""
         if not self.lists:
             raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
         if not self.is_local and "::" in self.path:
@@ -203,7 +203,7 @@ def chunk_key(index: Sequence[int]) -> str:
 
 @contextmanager
 def reaching(what: str) -> Iterator[None]:
-    """Turn errors of a remote place into StoreAccessErrors, but for a missing file."""
+    """Turn errors of a remote place into StoreAccessErrors, except for a missing file."""
     try:
         yield
     except (FileNotFoundError, StoreError, MemoryError):
@@ -228,7 +228,7 @@ def _is_within(inner: Location, outer: Location) -> bool:
 
 
 class _FileSystemLocation(Location):
-    """A place that fsspec reaches."""
+    """Place that fsspec reaches."""
 
     _version_keys: ClassVar[tuple[str, ...]] = _VERSION_KEYS
 
@@ -282,7 +282,7 @@ class _FileSystemLocation(Location):
             if self.is_local or not any(sign in path for sign in "*?["):
                 file_system.rm(path, recursive=True)
                 return
-            # fsspec would take the path for a pattern, and remove what matches it.
+            # fsspec would take the path for a glob pattern, and remove all that matches.
             for found in file_system.find(path):
                 file_system.rm_file(found)
 
@@ -293,7 +293,7 @@ class _FileSystemLocation(Location):
 
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
-    """Turn errors of a local file into StoreAccessErrors, but for a missing file."""
+    """Turn errors of a local file into StoreAccessErrors, except for a missing file."""
     try:
         yield
     except NotADirectoryError as error:
@@ -307,13 +307,13 @@ def _reading(what: str) -> Iterator[None]:
 def _is_empty(file_system: Any, path: str) -> bool:
     try:
         return bool(file_system.size(path) == 0)
-    except Exception:  # of any type, and told of the reading itself
+    except Exception:  # of any type; reading itself will report it
         return False
 
 
 @dataclass(frozen=True)
 class LocalLocation(_FileSystemLocation):
-    """A folder of the local disk, or of one that looks so."""
+    """Folder of a local or mounted disk."""
 
     _version_keys = _LOCAL_VERSION_KEYS
 
@@ -334,7 +334,7 @@ class LocalLocation(_FileSystemLocation):
         return LocalLocation(f"{self.path}/{name}")
 
     def version(self, name: str) -> tuple[Any, ...]:
-        # Not fsspec's, which is of a link, not of what it leads to.
+        # Not fsspec's, which describes a link instead of its target.
         with _reading(f"{self.path}: {name}"):
             status = Path(self.path, name).stat()
         return status.st_size, str(status.st_mtime), str(status.st_ino)
@@ -356,7 +356,7 @@ class LocalLocation(_FileSystemLocation):
             return stream.read(count)
 
     def put_file(self, name: str, content: bytes, what: str, *, new: bool) -> None:
-        # Renamed or linked into its place at once: nothing comes late.
+        # Renamed or linked into place atomically, so nothing arrives late.
         file = Path(self.path, name)
         if not new:
             write_file(file, content, what)
@@ -367,7 +367,7 @@ class LocalLocation(_FileSystemLocation):
             os.link(whole, file)
         except FileExistsError:
             raise
-        except OSError:  # of a file system without links
+        except OSError:  # a file system without links
             if file.exists():
                 raise FileExistsError(name) from None
             write_file(file, content, what)
@@ -377,9 +377,9 @@ class LocalLocation(_FileSystemLocation):
 
 @dataclass(frozen=True)
 class RemoteLocation(_FileSystemLocation):
-    """A URL of fsspec, with the options for its file system.
+    """URL of fsspec, with the options for its file system.
 
-    The URL may have secrets in it, which `path` has not.
+    The URL may contain secrets; `path` does not.
     """
 
     url: str = field(repr=False)
@@ -394,7 +394,7 @@ class RemoteLocation(_FileSystemLocation):
             file_system, root = fsspec.core.url_to_fs(self.url, **self.options)
         except (ValueError, TypeError, ImportError) as error:
             raise StoreError(f"{self.path}: {redact(str(error))}") from error
-        except Exception as error:  # credentials that are looked for at once
+        except Exception as error:  # some look for credentials at once
             raise access_error(f"{self.path}: it cannot be opened", error) from error
         return file_system, root
 
@@ -415,7 +415,7 @@ class RemoteLocation(_FileSystemLocation):
             except FileNotFoundError:
                 raise
             except Exception:
-                if not _is_empty(file_system, path):  # services have no range of nothing
+                if not _is_empty(file_system, path):  # services reject ranges of empty files
                     raise
                 content = b""
         return content
@@ -424,7 +424,7 @@ class RemoteLocation(_FileSystemLocation):
         file_system, root = self._open()
         with reaching(f"{what} cannot be read"):
             content: bytes = file_system.cat_file(f"{root}/{name}", start=-count)
-        return content[-count:]  # all of it, where a server does not know parts
+        return content[-count:]  # a server without range requests sends all of it
 
     def copy(self, name: str, new_name: str, what: str) -> None:
         file_system, root = self._open()

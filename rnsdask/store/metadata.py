@@ -34,13 +34,13 @@ class ArrayInfo:
     Attributes
     ----------
     location : Location
-        Where it is; `path` is the absolute path, or the URL.
+        Place of the array; `path` is its absolute path or URL.
     shape : tuple of int
         Shape of the array of numbers, without an axis of words.
     chunks : tuple of int
-        A chunk's length along each axis of `shape`.
+        Chunk length along each axis of `shape`.
     version : Version
-        The metadata document, to be recognised after each chunk that is read.
+        Version of the metadata document, which is compared after each chunk that is read.
     metadata : bytes
         Zarr's metadata document, where Zarr decodes the chunks; empty where chunks are read as files.
     """
@@ -95,13 +95,13 @@ class StoreInfo(ArrayInfo):
     Attributes
     ----------
     system : NumberSystem
-        What the words mean, and of integers the bound where one is known.
+        Number system of the words, with the bound of integers where one is known.
     codecs : tuple of str
-        The codecs that make bytes of a chunk, in the order of encoding.
+        Codecs that encode a chunk, in the order of encoding.
     content : str or None
         Hash of the checksums of all chunks; None if it is incomplete, or of an older version of the package.
     release : tuple of str and int
-        Versions of the package and of the format in the process that read the metadata.
+        Versions of the package and of the format in the process that has read the metadata.
     """
 
     system: Any
@@ -127,12 +127,12 @@ class StoreInfo(ArrayInfo):
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
-        """Shape of a whole chunk of words: the number of those of a number, then `chunks`."""
+        """Shape of a whole chunk of words: the words of a number, then `chunks`."""
         return self.system.rows, *self.chunks
 
     @property
     def file_shape(self) -> tuple[int, ...]:
-        """Shape of a chunk in 32-bit words, as files are read."""
+        """Shape of a chunk in the 32-bit words of its file."""
         *outer, last = self.chunk_shape
         return *outer, last * self.system.word_dtype.itemsize // RESIDUE_DTYPE.itemsize
 
@@ -146,7 +146,7 @@ class StoreInfo(ArrayInfo):
         return chunk_key((0, *index))
 
     def holds(self, key: str) -> bool:
-        """Whether a file of this name is one of the store's chunks, or a folder, or link to one, has some."""
+        """Whether a file of this name is a chunk of the store, or a folder or link holds some."""
         above = len(self.grid) + 2 - len(key.split("/"))
         return self._is_chunk_key(key) or (above > 0 and self._is_chunk_key(key + "/0" * above))
 
@@ -171,7 +171,7 @@ class StoreInfo(ArrayInfo):
         return np.ascontiguousarray(words, self.system.word_dtype)
 
     def find_content(self) -> str:
-        """Hash the checksums of all chunks as they are, which gives `content` of a whole store."""
+        """Hash the checksums of all chunks as they are now; an intact store gives `content`."""
         return content_of(self.location, self.chunk_keys())
 
     def check_appendable(self) -> None:
@@ -180,8 +180,8 @@ class StoreInfo(ArrayInfo):
     def check_release(self) -> None:
         """Raise JobError unless this process has the same version of the package as the one that sent this.
 
-        Tasks carry a store's description to workers, of which some may have joined since all were checked.
-        An error in unpickling would be too early: it breaks a worker's connection, not the task.
+        Tasks carry a store's description to workers, and some may have joined since all were checked. An
+        error in unpickling would be too early: it breaks a worker's connection, not the task.
         """
         if self.release != (__version__, FORMAT):
             sent = "rnsdask {} (store format {})".format(*self.release)
@@ -194,7 +194,7 @@ class StoreInfo(ArrayInfo):
 
 
 def load(location: Location) -> tuple[StoreInfo, bool]:
-    """Read and check the metadata of the store at a place, and tell whether it is complete."""
+    """Read and check the metadata of the store at a place; also return whether it is complete."""
     path = location.path
     metadata = read_metadata(location)
     try:
@@ -232,7 +232,7 @@ def read_metadata(location: Location, what: str = "store") -> bytes:
 
 
 def missing_error(location: Location, what: str = "store") -> StoreError:
-    """Make the error of a place without metadata, for which a store, or `what`, may be written beside it."""
+    """Make the error of a place without metadata; an unfinished store, or `what`, may be next to it."""
     attribute = own_attribute(document_of(location.staged))
     is_whole = attribute.get("complete") is not False
     if is_replaced(location) or (attribute and is_whole and location.staged.exists(STAGED)):
@@ -281,7 +281,7 @@ def _check_document(document: dict[str, Any], system: NumberSystem) -> tuple[str
 
 
 def check_keys(document: dict[str, Any]) -> None:
-    """Raise ValueError unless chunks are files of their own, with keys like c/0/1."""
+    """Raise ValueError unless each chunk is a file of its own, with a key like c/0/1."""
     keys = document["chunk_key_encoding"]
     if keys["name"] != "default" or keys["configuration"]["separator"] != "/":
         raise ValueError(f"its chunks must have keys like c/0/1, got the key encoding {keys}")

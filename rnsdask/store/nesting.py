@@ -1,4 +1,4 @@
-"""Keeping stores out of one another: a Zarr array holds chunks, and nothing else."""
+"""Checks that no store is within another: a Zarr array holds chunks, and nothing else."""
 
 import os
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from rnsdask.store.location import METADATA_KEY, STAGED, LocalLocation, Location
 def check_outside_arrays(location: Location) -> None:
     """Raise StoreError if a place is in a Zarr array, or in one that is being written, by any path or link.
 
-    What is there would hide chunks of the array or pass for some, and go when the array is replaced. A folder
-    above that must not be read counts as none.
+    Files there could hide the array's chunks or be taken for them, and vanish when the array is replaced.
+    Unreadable folders above are ignored.
     """
     for folder in _folders_above(location):
         if _holds_chunks(folder):
@@ -25,12 +25,12 @@ def check_outside_arrays(location: Location) -> None:
 
 
 def check_file_outside_arrays(path: str | os.PathLike[str]) -> None:
-    """Raise StoreError if a local file or folder is in a Zarr array, as :func:`check_outside_arrays`."""
+    """Raise StoreError if a local file or folder is in a Zarr array, as :func:`check_outside_arrays` does."""
     check_outside_arrays(LocalLocation(str(Path(path).absolute())))
 
 
 def _holds_chunks(location: Location) -> bool:
-    """Whether a place is that of an array; not of one that cannot be reached, or whose metadata are wrong."""
+    """Whether an array is at a place; False if it cannot be reached, or its metadata are wrong."""
     try:
         return _is_array(location) or _is_being_written(location)
     except StoreError:
@@ -43,7 +43,7 @@ def _is_array(location: Location) -> bool:
 
 
 def _is_being_written(location: Location) -> bool:
-    """Whether an array is written beside its place, or was interrupted before it was renamed."""
+    """Whether an array is being written next to this place, or was interrupted before its rename."""
     staged = location.staged
     if staged == location:
         return False
@@ -52,7 +52,7 @@ def _is_being_written(location: Location) -> bool:
 
 
 def holds_no_stores(document: dict[str, Any]) -> bool:
-    """Whether a metadata document is that of an array, or of a group that an older version wrote as one."""
+    """Whether a metadata document describes an array, or an older version's group that forms one array."""
     own = attributes_in(document).get(ATTRIBUTE)
     return document["node_type"] != "group" or (isinstance(own, dict) and "kind" in own)
 
@@ -68,10 +68,10 @@ def _folders_above(location: Location) -> Iterator[Location]:
 
 
 def _local_folders_above(path: str) -> list[str]:
-    """All folders that a path is in: as it is written, and where each link in it leads."""
-    # Above what follows a link, .. is another folder than the text says.
+    """All folders above a path: as it is written, and above the target of each link in it."""
+    # After a link, .. is another folder than the text suggests.
     written = Path(os.path.realpath(path) if ".." in Path(path).parts else path)
-    names = _linked(written)  # the place itself is not above it
+    names = _linked(written)  # the place itself is not among them
     left, found = [folder for name in names for folder in name.parents], set[Path]()
     while left:
         folder = left.pop()
@@ -83,11 +83,11 @@ def _local_folders_above(path: str) -> list[str]:
 
 
 def _linked(path: Path) -> list[Path]:
-    """A path, and where it leads if it is a link, and so on."""
+    """A path, and the chain of targets if it is a link."""
     found = [path]
     while path.is_symlink():
         path = Path(os.path.normpath(Path(os.path.realpath(path.parent), path.readlink())))
-        if path in found:  # a circle
+        if path in found:  # a cycle
             break
         found.append(path)
     return found

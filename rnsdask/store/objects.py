@@ -1,4 +1,4 @@
-"""Places that obstore reaches: what Zarr's ``ObjectStore`` wraps."""
+"""Places that obstore reaches, which Zarr's ``ObjectStore`` wraps."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _URLS = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "AzureStore"
 
 
 def from_obstore(store: Any) -> "str | ObjectLocation":
-    """Return the place that a store of obstore stands for; of its ``LocalStore``, the local path."""
+    """Return the place of a store of obstore; for its ``LocalStore``, the local path."""
     kind = type(store).__name__
     if kind == "LocalStore":
         if store.prefix is None:
@@ -23,7 +23,7 @@ def from_obstore(store: Any) -> "str | ObjectLocation":
 
 
 def _url(store: Any, kind: str) -> str:
-    """The URL that fsspec would have for it."""
+    """URL of a store of obstore, as fsspec would write it."""
     if kind == "HTTPStore":
         return str(store.url).rstrip("/")
     if kind == "MemoryStore":
@@ -35,7 +35,7 @@ def _url(store: Any, kind: str) -> str:
 
 @dataclass(frozen=True)
 class ObjectLocation(Location):
-    """A place in a store of obstore; `prefix` is the folder within it."""
+    """Place in a store of obstore; `prefix` is the folder within it."""
 
     path: str
     store: Any = field(hash=False, repr=False)  # not shown: it may hold secrets
@@ -55,7 +55,7 @@ class ObjectLocation(Location):
         return f"{self.prefix}/{name}" if self.prefix else name
 
     def kind(self) -> str:
-        # Objects have no folders: a place is one if something is below it.
+        # Object stores have no folders: a place is one if an object is below it.
         return "folder" if self.lists and self.names() else "nothing"
 
     def names(self) -> set[str]:
@@ -98,7 +98,7 @@ class ObjectLocation(Location):
         except Exception as error:  # of any type: obstore has its own
             if type(error).__name__ != "NotSupportedError":
                 raise access_error(f"{what} cannot be read", error) from error
-            content = self.read(name, what, size)[-count:]  # of a server that gives no parts
+            content = self.read(name, what, size)[-count:]  # from a server without range requests
         return content
 
     def copy(self, name: str, new_name: str, what: str) -> None:
@@ -123,7 +123,7 @@ class ObjectLocation(Location):
 
 
 def _above(location: ObjectLocation) -> ObjectLocation | None:
-    """The place of the folder that a store of obstore is in, by its prefix; None of one without a prefix."""
+    """Place of the folder above a store of obstore, by its prefix; None without a prefix."""
     store = location.store
     prefix = (getattr(store, "prefix", None) or "").strip("/")
     if not prefix or type(store).__name__ not in _URLS:

@@ -1,7 +1,7 @@
-"""Reading groups of five arrays, which older versions wrote of signed integers with intervals.
+"""Reading groups of five arrays, in which older versions stored signed integers with intervals.
 
-One array has the residues, and is a store of its own; the others have a value for each number. This version
-writes one array of all words, and never a group.
+One array holds the residues, and is itself a store; the others hold a value for each number. This version
+writes a single array of all words, never a group.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,14 +28,14 @@ _RESIDUES = "residues"
 """Name of the array of residues in a group."""
 
 _KIND = "mpint"
-"""Kinds of old groups, by their attribute."""
+"""Kind of old groups, as their attribute names it."""
 
 
 @dataclass(frozen=True)
 class GroupInfo(StoreInfo):
-    """Metadata of an old group, as of a store of the same numbers.
+    """Metadata of an old group, presented as a store of the same numbers.
 
-    `parts` are the names and metadata documents of its arrays, that of the residues first.
+    `parts` are the names and metadata documents of its arrays, the residues first.
     """
 
     parts: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
@@ -50,7 +50,7 @@ class GroupInfo(StoreInfo):
             yield from (self.part_chunk_key(name, index) for index in self.indices())
 
     def holds(self, key: str) -> bool:
-        """Whether a file of this name, or a folder, is of one of the arrays."""
+        """Whether a file or folder of this name belongs to one of the arrays."""
         name, _, within = key.partition("/")
         if name not in dict(self.parts):
             return False
@@ -59,7 +59,7 @@ class GroupInfo(StoreInfo):
         return within in ("", METADATA_KEY) or super().holds(within)
 
     def decode_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
-        """Read a chunk of every array, and make words of them (n + 6, ...), whose values are not checked."""
+        """Read a chunk of every array, and join them to words (n + 6, ...); values are not checked."""
         selection, found = chunk_slices(index, self.shape, self.chunks), {}
         for name, metadata in self.parts:
             key = self.part_chunk_key(name, index)
@@ -78,7 +78,7 @@ class GroupInfo(StoreInfo):
         return json_hash(found)
 
     def check_appendable(self) -> None:
-        """Raise StoreError."""
+        """Raise StoreError: old groups are only read."""
         raise StoreError(
             f"{self.path}: it is a group, as older versions stored intervals, and nothing can be appended to "
             "it; write it to another place, x.to_zarr(path), and append there"
@@ -86,12 +86,12 @@ class GroupInfo(StoreInfo):
 
 
 def is_group(location: Location) -> bool:
-    """Whether there is a group of an older version, of whatever kind and state."""
+    """Whether a group of an older version is at a place, of any kind and state."""
     return _attribute(location)[0] is not None
 
 
 def load_group(location: Location) -> tuple[GroupInfo, bool]:
-    """Read and check the metadata of a group at a place, and tell whether it is complete."""
+    """Read and check the metadata of a group at a place; also return whether it is complete."""
     path = location.path
     attribute, metadata = _attribute(location)
     if attribute is None or (attribute.get("kind"), attribute.get("format")) != (_KIND, FORMAT):
@@ -116,7 +116,7 @@ def load_group(location: Location) -> tuple[GroupInfo, bool]:
 
 
 def _attribute(location: Location) -> tuple[dict[str, Any] | None, bytes]:
-    """The attribute in a group's metadata document, None if there is no such thing, and the document."""
+    """The attribute in a group's metadata document, or None, and the document."""
     metadata = b""
     try:
         metadata = location.read_metadata()
@@ -130,7 +130,7 @@ def _attribute(location: Location) -> tuple[dict[str, Any] | None, bytes]:
 
 
 def _part_document(location: Location, name: str, residues: StoreInfo) -> bytes:
-    """Read the metadata document of an array beside the residues: it must be as it was written for it."""
+    """Read the metadata document of an array that accompanies the residues, and check it."""
     path = location.path
     try:
         metadata = location.child(name).read_metadata()
@@ -152,7 +152,7 @@ def _part_document(location: Location, name: str, residues: StoreInfo) -> bytes:
 
 
 def _facts(document: dict[str, Any]) -> dict[str, Any]:
-    """All in a metadata document that makes values of bytes."""
+    """Fields of a metadata document that determine how bytes become values."""
     codecs = [{"configuration": {}, **codec} for codec in document["codecs"]]
     names = ("node_type", "data_type", "shape", "chunk_grid", "chunk_key_encoding")
     facts = {name: document[name] for name in names}
@@ -160,7 +160,7 @@ def _facts(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_tied(path: str, attribute: Mapping[str, Any], documents: Mapping[str, bytes]) -> None:
-    """Check that all arrays are of the same group, and that its own metadata are as they were written."""
+    """Check that all arrays belong to the same group, and that its metadata are unchanged."""
     group = attribute.get("group")
     for name, metadata in documents.items():
         own = (parse_document(metadata).get("attributes") or {}).get(ATTRIBUTE)

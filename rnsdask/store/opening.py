@@ -13,24 +13,24 @@ from rnsdask.store.old_groups import is_group, load_group
 from rnsdask.store.paths import StorePath, locate
 
 Kind: TypeAlias = Callable[[NumberSystem], bool]
-"""Whether a job takes numbers of a system."""
+"""Predicate: whether a job accepts numbers of a system."""
 
 
 def all_systems(_: NumberSystem) -> bool:
-    """Take the numbers of all stores."""
+    """Accept the numbers of all stores."""
     return True
 
 
 def of_residues(system: NumberSystem) -> bool:
-    """Take integers as residues alone."""
+    """Accept only integers as residues."""
     return system.stored_as == RESIDUES
 
 
 def open_info(path: StorePath, kind: Kind = of_residues) -> StoreInfo:
-    """Read and check what a complete store of numbers of some kind says about itself.
+    """Read and check the metadata of a complete store of numbers of some kind.
 
-    IncompleteStoreError if the store is still being written, or its writing was interrupted; StoreError if
-    there is none, or it breaks a rule of the format: the message names the rule and the value.
+    IncompleteStoreError if the store is still being written, or was interrupted; StoreError if it is missing,
+    or breaks a rule of the format: the message names the rule and the value.
     """
     info, complete = load_any(locate(path))
     if not complete:
@@ -43,11 +43,11 @@ def open_info(path: StorePath, kind: Kind = of_residues) -> StoreInfo:
 
 
 def load_any(location: Location) -> tuple[StoreInfo, bool]:
-    """Read and check the metadata of a store or of an old group, and tell whether it is complete."""
+    """Read and check the metadata of a store or an old group; also return whether it is complete."""
     try:
         return load(location)
     except StoreError as error:
-        # Asked only here: what an array is takes one read of metadata, and each may be a request.
+        # Checked only here, because a store needs one read of metadata, and each read may be a request.
         if isinstance(error, StoreAccessError) or not is_group(location):
             raise
     return load_group(location)

@@ -1,14 +1,14 @@
-"""The place of a job's output, and the decision there: to begin, to go on, or that it is done.
+"""The place of a job's output, and the decision there: begin, go on, or done.
 
-Four names tell apart what is written. The states of a place are in :mod:`.target`.
+Four names identify arrays and their writers. The states of a place are in :mod:`.target`.
 
 =======  ===================  =====================================================================
 name     in files             meaning
 =======  ===================  =====================================================================
-token    ``writer``           a random text: the one writer that may publish files of an array
-job      ``recipe``, ``job``  hash of all that the values follow from, by which a job knows its own
+token    ``writer``           random text: the one writer that may publish files of an array
+job      ``recipe``, ``job``  hash of all that determines the values, by which a job knows its own
 content  ``content``          hash of the checksums of all chunks
-version  none                 what a reader has opened: it changes whenever the array does
+version  none                 state that a reader has opened: it changes whenever the array does
 =======  ===================  =====================================================================
 """
 
@@ -25,7 +25,7 @@ from rnsdask.store.target import exists, find_begun, nothing_to_resume, settle, 
 
 
 class Decision(Enum):
-    """Steps that a job takes at the place of its output."""
+    """Next step of a job at the place of its output."""
 
     BEGIN = "begin"
     GO_ON = "go on"
@@ -39,12 +39,12 @@ class Output:
     Attributes
     ----------
     path : StorePath
-        Its place, as :func:`.locate` takes it.
+        Place of the array, as :func:`.locate` takes it.
     job : str or None
-        Hash of all that its values follow from; None if they follow from what leaves no trace, such as
-        standard input.
+        Hash of all that determines its values; None if that cannot be identified again, such as standard
+        input.
     overwrite, resume : bool
-        Whether what is there may be replaced, and whether the job goes on with what it has begun.
+        Whether an existing array may be replaced, and whether the job resumes what it has begun.
     """
 
     path: StorePath
@@ -58,11 +58,11 @@ class Output:
         return locate(self.path)
 
     def decide(self) -> Decision:
-        """Look at the place, and finish what a killed job has left to rename there; nothing else changes.
+        """Inspect the place and decide; only renames that a killed job has left are finished there.
 
-        A job that may resume is done if this very array is there, complete and unchanged. It goes on with one
-        that it has begun; with any incomplete one, unless it may overwrite that: then what goes on checks
-        whose it is. Else it begins. StoreError if something else is complete there, and stays.
+        A job that may resume is done if this very array is there, complete and unchanged. It goes on with an
+        array that it has begun, or with any incomplete one that it may not overwrite: resuming then checks
+        the owner. Otherwise it begins. StoreError if another complete array is there and may not be replaced.
         """
         if not self.resume:
             return Decision.BEGIN
@@ -75,9 +75,9 @@ class Output:
         return Decision.GO_ON if exists(place) and not self.overwrite else Decision.BEGIN
 
     def check(self) -> Decision:
-        """Decide, and raise StoreError unless the job can begin or go on, as far as that shows before.
+        """Decide, and raise StoreError unless the job can begin or go on, as far as can be seen in advance.
 
-        For what takes long to compute, and is written at the end.
+        For results that take long to compute and are written at the end.
         """
         decision = self.decide()
         if decision is Decision.BEGIN:

@@ -1,4 +1,4 @@
-"""Paths by which users name stores, also within Zarr groups, and the places that they stand for."""
+"""Paths by which users name stores, also within Zarr groups, and their places."""
 
 import os
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ StorePath: TypeAlias = str | os.PathLike[str] | Store | Location
 
 
 def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) -> Location:
-    """Return the place that a path, a URL or a store of Zarr's stands for.
+    """Return the place of a path, a URL or a store of Zarr's.
 
-    That is a local path; any URL of fsspec, with its `storage_options`: credentials, the endpoint, and the
-    like; or Zarr's ``LocalStore``, ``FsspecStore`` or ``ObjectStore``. A place stays what it is. TypeError if
-    it is something else; ValueError if it is neither a URL nor a local path (:func:`.read_place`), if the URL
-    names no place of its own, or options are given for anything but a URL.
+    `path` is a local path; any URL of fsspec, with its `storage_options`, such as credentials or the
+    endpoint; Zarr's ``LocalStore``, ``FsspecStore`` or ``ObjectStore``; or a place, which is returned as it
+    is. TypeError for anything else; ValueError for text that is neither a URL nor a local path
+    (:func:`.read_place`), for a URL without a name, or for options without a URL.
     """
     if not isinstance(storage_options, Mapping | None):
         raise TypeError(f"storage_options must be a mapping, got {type(storage_options).__name__}")
@@ -54,7 +54,7 @@ def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) ->
 
 
 def locate_to_write(path: StorePath, storage_options: Mapping[str, Any] | None = None) -> Location:
-    """Return the place of a store that is to be written, as :func:`locate`; ValueError if it is read-only."""
+    """Return the place of a store to be written, as :func:`locate` does; ValueError if it is read-only."""
     if isinstance(path, Store) and path.read_only:
         raise ValueError(
             f"a {type(path).__name__} to write must not be read-only, got one with read_only=True; "
@@ -75,7 +75,7 @@ def _from_text(text: Any, options: dict[str, Any]) -> Location:
 
 
 def _check_url(url: str) -> None:
-    """Raise ValueError for a URL without a name, or with one that services and tools take for another."""
+    """Raise ValueError for a URL without a name, or with one that services and tools misread."""
     shown = redact(url)
     if not url.rpartition("://")[2].strip("/"):
         raise ValueError(f"{shown}: the URL names no store: nothing follows ://")
@@ -90,7 +90,7 @@ def _check_url(url: str) -> None:
 
 
 def _from_file_system(zarr_store: FsspecStore) -> Location:
-    # Zarr's own is used from one event loop only. fsspec keeps how it was made.
+    # Zarr's own file system works in one event loop only; fsspec remembers how it was made.
     file_system: Any = zarr_store.fs
     file_system = getattr(file_system, "sync_fs", file_system)
     own = ("asynchronous", "loop")
@@ -100,7 +100,7 @@ def _from_file_system(zarr_store: FsspecStore) -> Location:
 
 
 def component_of(root: Location, component: str | None) -> Location:
-    """The place of an array by its path in a Zarr group, such as ``"a/b"``; without one, the root."""
+    """Place of an array by its path in a Zarr group, such as ``"a/b"``; without one, the root."""
     location = root
     for name in _names_in(component):
         location = location.child(name)
@@ -108,7 +108,7 @@ def component_of(root: Location, component: str | None) -> Location:
 
 
 def create_parents(root: Location, component: str | None) -> None:
-    """Make Zarr groups of the root, and of what lies between it and an array, where nothing is yet."""
+    """Create missing Zarr groups at the root and between it and an array."""
     location = root
     names = _names_in(component)
     if names:
@@ -139,4 +139,4 @@ def _create_group(location: Location) -> None:
         if location.exists(name):
             raise StoreError(f"{location.path}: it is not a Zarr group of format 3: it has a file {name}")
     if not location.create(METADATA_KEY, new_group({}), f"{location.path}: it"):
-        _create_group(location)  # another job has made something by now
+        _create_group(location)  # another job has created something in the meantime

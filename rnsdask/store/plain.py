@@ -1,6 +1,6 @@
-"""Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers.
+"""Plain Zarr arrays with one value for each number, such as masks of overflows; not stores of numbers.
 
-Zarr encodes their chunks, and reads them without this package. They are complete, or refused.
+Zarr encodes their chunks, and can read them without this package. Incomplete ones are refused.
 """
 
 import math
@@ -34,7 +34,7 @@ _DTYPES = ("bool", "int8", "int16", "int32", "int64")
 
 @dataclass(frozen=True)
 class PlainInfo(ArrayInfo):
-    """Metadata of a plain array, of Booleans or of integers of a sign."""
+    """Metadata of a plain array, of Booleans or of signed integers."""
 
     dtype: np.dtype[Any]
     codecs: tuple[str, ...]
@@ -47,7 +47,7 @@ class PlainInfo(ArrayInfo):
 
 
 def is_plain(path: StorePath) -> bool:
-    """Whether there is a plain array that rnsdask has begun to write, in whatever state."""
+    """Whether a plain array written by rnsdask is at a path, complete or not."""
     try:
         document = array_document(locate(path).read_metadata())
     except StoreAccessError:
@@ -58,7 +58,7 @@ def is_plain(path: StorePath) -> bool:
 
 
 def load_plain(location: Location) -> tuple[PlainInfo, bool]:
-    """Read and check the metadata of the plain array at a place, and tell whether it is complete."""
+    """Read and check the metadata of the plain array at a place; also return whether it is complete."""
     metadata = read_metadata(location, "array")
     try:
         document = array_document(metadata)
@@ -88,10 +88,9 @@ def load_plain(location: Location) -> tuple[PlainInfo, bool]:
 
 
 def open_plain(path: StorePath) -> PlainInfo:
-    """Read and check what a complete plain array says about itself.
+    """Read and check the metadata of a complete plain array.
 
-    IncompleteStoreError if its writing did not finish; StoreError if there is no such array, or it breaks a
-    rule of the format.
+    IncompleteStoreError if it is incomplete; StoreError if it is missing, or breaks a rule of the format.
     """
     info, complete = load_plain(locate(path))
     if info.dtype.name not in _DTYPES:
@@ -103,7 +102,7 @@ def open_plain(path: StorePath) -> PlainInfo:
 
 
 def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
-    """Read a chunk as `read_chunk` does that of a store, in the byte order of this machine."""
+    """Read a chunk in the byte order of this machine, as `read_chunk` does for a store."""
     with belonging(info.location, info.version):
         return _decoded(info, index)
 
@@ -117,9 +116,9 @@ def _decoded(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
 
 
 def open_any_array(path: str) -> zarr.Array[Any]:
-    """Open a Zarr array that any program has written, to be read by slices.
+    """Open a Zarr array written by any program, to be read by slices.
 
-    StoreError if there is none, or it cannot be read, or it is one of rnsdask's that is not whole.
+    StoreError if it is missing or cannot be read, or is an incomplete array of rnsdask's.
     """
     try:
         array = zarr.open_array(path, mode="r")
@@ -127,14 +126,14 @@ def open_any_array(path: str) -> zarr.Array[Any]:
         if is_begun(locate(path)):
             raise missing_error(locate(path), "array") from None
         raise StoreError(f"{path}: there is no such file or Zarr array") from None
-    except Exception as error:  # of any type, for anything may stand in the files
+    except Exception as error:  # of any type, because the files may hold anything
         raise StoreError(f"{path}: it cannot be opened as a Zarr array: {error!r}") from error
     _check_own(path, array)
     return array
 
 
 def _check_own(path: str, array: zarr.Array[Any]) -> None:
-    """Check that an array is whole if rnsdask wrote it: of one that lacks chunks, Zarr reads zeros."""
+    """Check that an array written by rnsdask is complete: Zarr would read missing chunks as zeros."""
     own: list[Any] = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
     for attribute in own:
         if isinstance(attribute, dict) and attribute.get("complete") is False:
@@ -155,7 +154,7 @@ def create_plain(
     overwrite: bool = False,
     job: str | None = None,
 ) -> "PlainWriter":
-    """Create a Zarr array without chunks, which is incomplete, as `rnsdask.store.create` does a store."""
+    """Create an incomplete Zarr array without chunks, as `rnsdask.store.create` does for a store."""
     target = target_at(locate(path), overwrite, PLAIN_ATTRIBUTE)
     attributes = {PLAIN_ATTRIBUTE: begun_fields(target.token, job)}
     files = math.prod(chunk_grid(shape, chunks))
@@ -173,9 +172,9 @@ def resume_plain(
     complete_too: bool = False,
     job: str | None = None,
 ) -> "PlainWriter":
-    """Open an array that `create_plain` has begun with the same arguments, as `rnsdask.store.resume` does.
+    """Open an array begun by `create_plain` with the same arguments, as `rnsdask.store.resume` does.
 
-    With `complete_too` it may be complete, and is incomplete again then.
+    With `complete_too` it may be complete, and becomes incomplete again.
     """
     location = locate(path)
     begun = find_begun(location)
@@ -192,7 +191,7 @@ def resume_plain(
 
 
 def _check_like(info: PlainInfo, shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike) -> None:
-    """Check that an array was begun as `create_plain` would."""
+    """Check that an array is as `create_plain` would begin it."""
     codecs = describe_codecs(array_document(make_document(shape, chunks, dtype)))
     wanted = {"shape": tuple(shape), "chunks": tuple(chunks), "dtype": np.dtype(dtype), "codecs": codecs}
     for name, value in wanted.items():
@@ -205,12 +204,12 @@ def _check_like(info: PlainInfo, shape: Sequence[int], chunks: Sequence[int], dt
 
 
 class PlainWriter(ArrayWriter):
-    """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
+    """Writer of the chunks of a plain array, as `StoreWriter` is for a store."""
 
     info: PlainInfo
 
     def write_chunk(self, index: Sequence[int], values: Array) -> None:
-        """Write a whole chunk, given with an axis of length 1 in front."""
+        """Write a whole chunk, which has a leading axis of length 1."""
         info, values, name = self.info, to_backend(values, "cpu")[0], self.info.chunk_name(index)
         slices = chunk_slices(index, info.shape, info.chunks)
         expected = tuple(s.stop - s.start for s in slices)
@@ -221,7 +220,7 @@ class PlainWriter(ArrayWriter):
         self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
-        """Read a chunk that is written, with an axis of length 1 in front, and check it."""
+        """Read and check a written chunk, with a leading axis of length 1."""
         values = _decoded(self.info, index)[None]
         self.target.check()
         return values

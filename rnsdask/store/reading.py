@@ -1,4 +1,4 @@
-"""Reading chunks, and verifying a store: what is read is whole and matches its checksum, or an error."""
+"""Reading chunks, and verifying stores: a chunk is whole and matches its checksum, or it is an error."""
 
 import hashlib
 import math
@@ -26,10 +26,9 @@ from rnsdask.store.version import Version
 
 @contextmanager
 def belonging(location: Location, version: Version) -> Iterator[None]:
-    """Make sure that the chunks that are read in this context belong to the metadata document of a reader.
+    """Ensure that the chunks read in this context belong to the metadata document that a reader has opened.
 
-    ChangedStoreError if that has changed since it was opened, also where a chunk cannot be read for that
-    reason.
+    ChangedStoreError if the document has changed since, also where that is why a chunk cannot be read.
     """
     try:
         yield
@@ -52,7 +51,7 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
 
 
 def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint32], bool]:
-    """Read a chunk, and find out whether each residue is below its modulus; if not, it may be the padding."""
+    """Read a chunk; also return whether all residues are known to be valid, those of the padding included."""
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     last = _last_words(info)
@@ -67,7 +66,7 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
 
 
 def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
-    """The greatest word of each row, that of any where it is no residue; None of words without residues."""
+    """Greatest valid word of each row, 2**32 - 1 for one without residues; None if no row has residues."""
     moduli = info.system.residue_moduli
     if moduli is None:
         return None
@@ -76,7 +75,7 @@ def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
 
 
 def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
-    """The part of a whole chunk of residues that lies in the array, given the part of the array."""
+    """Part of a whole chunk of residues that lies within the array, given the part of the array."""
     return slice(None), *(slice(s.stop - s.start) for s in slices)
 
 
@@ -88,7 +87,7 @@ def _check_residues(
     *,
     valid: bool = False,
 ) -> None:
-    """Raise CorruptChunkError for a word of a chunk, or of a part from `first` on, that no number has.
+    """Raise CorruptChunkError for an invalid word of a chunk, or of a part from `first` on.
 
     With `valid`, each residue is known to be below its modulus.
     """
@@ -98,10 +97,10 @@ def _check_residues(
 
 
 def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
-    """Read a chunk into the memory of this process's GPU, by pinned memory of the host, and check it.
+    """Read a chunk into the memory of this process's GPU through pinned host memory, and check it.
 
-    It is one of a store whose chunks are files. All is as of :func:`read_chunk`; GPUMemoryError if it does
-    not fit.
+    The store's chunks must be files. Otherwise as :func:`read_chunk`; GPUMemoryError if the chunk does not
+    fit.
     """
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
@@ -110,16 +109,16 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     with naming_gpu_memory(name):
         with belonging(info.location, info.version):
             residues, valid = read_chunk_file_on_gpu(file, info.file_shape, moduli, name)
-        # What the edge cuts off is read for its checksum.
+        # The part beyond the edge is read for its checksum.
         residues = contiguous(residues.view(info.system.word_dtype)[_within(slices)])
-        # What it cuts off may be anything.
+        # The part beyond the edge may hold anything.
         if not are_valid(info, residues.reshape(info.system.rows, -1), valid):
             _check_residues(info, index, to_backend(residues, "cpu"))
         return residues
 
 
 def are_valid(info: StoreInfo, words: Array, checked: bool = False) -> bool:
-    """Whether words (rows, N) are those of numbers of the store's system.
+    """Whether words (rows, N) are valid numbers of the store's system.
 
     With `checked`, each residue is known to be below its modulus.
     """
@@ -131,14 +130,14 @@ def are_valid(info: StoreInfo, words: Array, checked: bool = False) -> bool:
 
 
 def split_axis(chunks: Sequence[int]) -> int:
-    """The axis along which :func:`read_part` divides a chunk: the first that is longer than 1."""
+    """Axis along which :func:`read_part` divides a chunk: the first that is longer than 1."""
     return next((axis for axis, length in enumerate(chunks) if length > 1), len(chunks) - 1)
 
 
 def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> NDArray[np.uint32]:
-    """Read part of a chunk in the memory of that part alone, and check the whole chunk.
+    """Read part of a chunk in memory for that part only, and check the whole chunk.
 
-    It is one of a store whose chunks are files, and the part is along :func:`split_axis`. All else is as of
+    The store's chunks must be files, and the part is along :func:`split_axis`. Otherwise as
     :func:`read_chunk`.
     """
     info.check_release()
@@ -164,13 +163,13 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
 
     `map_chunks` applies a function to all chunks: the ``map`` of an executor does so in parallel, each worker
     with one chunk in memory. A line names the store, the file or chunk, and the fault: a file that does not
-    belong to the store (HTTP servers tell of none); a chunk that is missing, has a wrong size, or does not
-    match its checksum; the first residue of each row that is not below its modulus, with its position in the
-    array; the first number of a chunk that is greater in magnitude than the store's bound.
+    belong to the store (HTTP servers list none); a chunk that is missing, has a wrong size, or does not match
+    its checksum; the first residue of each row that is not below its modulus, with its position in the array;
+    the first number of a chunk that is greater in magnitude than the store's bound.
     """
     keys = info.location.versions().keys() - {METADATA_KEY, JOB_KEY}
     for key in sorted(key for key in keys if not info.holds(key)):
-        if not key.startswith(f"{STAGED}/"):  # of a store that is to replace this one
+        if not key.startswith(f"{STAGED}/"):  # the folder of this store's replacement
             yield f"{info.path}: file {key} does not belong to the store"
     found = False
     problems_of_chunks = map_chunks(partial(chunk_problems, info), info.indices())
@@ -182,9 +181,9 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
 
 
 def full_version(info: ArrayInfo) -> str:
-    """Hash of a store's metadata, and of the size, inode and time of modification (or version) of each chunk.
+    """Hash of a store's metadata, and of each chunk's size, inode and time of modification (or version).
 
-    Content that was changed without a change of these is not noticed.
+    Changes of content that leave all of these as they were go unnoticed.
     """
     digest = hashlib.sha256(info.version.hash.encode())
     for version in versions_of(info.location, info.chunk_keys()):
@@ -193,7 +192,7 @@ def full_version(info: ArrayInfo) -> str:
 
 
 def versions_of(location: Location, keys: Iterable[str]) -> list[tuple[Any, ...] | None]:
-    """Size, inode and time of modification, or version, of each of some files at a place; None if missing."""
+    """Size, inode and time of modification, or version, of some files at a place; None for a missing file."""
     if location.lists:
         listed = list(keys)
         return list(map(location.found(listed).get, listed))
@@ -220,7 +219,7 @@ def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
 
 
 def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
-    """Describe all residues that are too great in a chunk that is whole otherwise."""
+    """Describe all residues that are too great in an otherwise intact chunk."""
     try:
         residues, _ = _read_whole(info, index)
     except StoreError:
@@ -229,9 +228,9 @@ def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
 
 
 def number_problems(info: StoreInfo, index: Sequence[int], words: Array) -> Iterator[str]:
-    """Describe the first number of a chunk of valid words that its store contradicts, if one is.
+    """Describe the first number of a chunk of valid words that contradicts its store, if any.
 
-    That is one beyond the store's bound, or whose sign and interval are not those of its residues.
+    Such a number is beyond the store's bound, or its sign or interval does not match its residues.
     """
     wrong = info.system.first_contradiction(words)
     if wrong is not None:
@@ -242,7 +241,7 @@ def number_problems(info: StoreInfo, index: Sequence[int], words: Array) -> Iter
 def _position(
     info: StoreInfo, index: Sequence[int], within: Sequence[Any], first: Sequence[int] | None = None
 ) -> int | tuple[int, ...]:
-    """Index in the array, for people, of a number within a chunk, or within a part of it from `first` on."""
+    """Index in the array, for messages, of a number within a chunk, or a part of it from `first` on."""
     offset = first or (0,) * len(info.chunks)
     parts = zip(within, offset, index, info.chunks, strict=True)
     position = tuple(int(p + o + i * c) for p, o, i, c in parts)
@@ -254,7 +253,7 @@ def residue_problems(
 ) -> Iterator[str]:
     """Describe, for each row of a chunk, the first residue that is not below its modulus.
 
-    `residues` are those of the chunk, or of a part of it that begins at `first`.
+    `residues` are the whole chunk, or the part of it that begins at `first`.
     """
     moduli = info.system.residue_moduli
     if moduli is not None:
@@ -285,7 +284,7 @@ def _residue_problems(
 def _fault_problems(
     info: StoreInfo, index: Sequence[int], words: NDArray[Any], first: Sequence[int] | None
 ) -> Iterator[str]:
-    """Describe the first number of a chunk, or part, whose words taken together are those of none."""
+    """Describe the first number of a chunk or part whose words are invalid as a whole."""
     system = info.system
     wrong = system.first_invalid(words)
     if wrong is not None:

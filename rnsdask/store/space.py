@@ -1,4 +1,4 @@
-"""Looking at a place before anything is written there: room on the disk, and whether it can be written."""
+"""Checks of a place before anything is written: free space, and write permission."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from rnsdask.store.location import Location
 
 
 def check_room(wanted: Mapping[Location, int]) -> None:
-    """Raise StoreError unless the bytes to be written at each local place fit on its disk, all together."""
+    """Raise StoreError unless the bytes to be written at all local places fit on their disks together."""
     totals: dict[int, int] = {}
     for location, nbytes in wanted.items():
         if not location.is_local:
@@ -28,7 +28,7 @@ def check_room(wanted: Mapping[Location, int]) -> None:
 
 
 def check_can_write(location: Location) -> None:
-    """Raise StoreError if nothing can be written at a place, as far as that shows without writing there."""
+    """Raise StoreError if a place cannot be written, as far as can be seen without writing."""
     location.check_writable()
     if not location.is_local:
         return
@@ -40,9 +40,9 @@ def check_can_write(location: Location) -> None:
 
 
 def _existing_folder(location: Location) -> Path:
-    """The folder of a local place, or the nearest one above it that is there."""
+    """Folder of a local place, or the nearest existing one above it."""
     path = Path(os.path.realpath(location.path))
     try:
         return next(folder for folder in (path, *path.parents) if folder.exists())
-    except OSError as error:  # a name that is too long, for one
+    except OSError as error:  # such as a name that is too long
         raise StoreAccessError.of(f"{location.path}: it cannot be written", error) from error

@@ -1,11 +1,11 @@
-"""Targets of writers: where an array is written, the token of its writer, and the swap to its place.
+"""Targets of writers: where an array is written, its writer's token, and the swap into its place.
 
-A local array is written beside its place, and renamed when it is whole. In an object store it is written in
-its place, and incomplete until its last object, the metadata. Meanwhile the metadata hold a random token of
-the writer, who publishes files only while it is there. Whoever takes an array over writes another token, then
-removes the files that are still being written: they are in a folder of their own, so nothing comes late.
+A local array is written next to its place, and renamed when it is whole. In an object store it is written in
+its place, and is incomplete until its last object, the metadata. Meanwhile the metadata hold a random token
+of the writer, which publishes files only while the token is there. A job that takes an array over writes
+another token, then removes the unfinished files: they are in a folder of their own, so none arrives late.
 
-The states of a local place ``x``. Folders ``.partial`` in ``x`` hold files that are of no more use.
+The states of a local place ``x``. Folders ``.partial`` in ``x`` hold files that are no longer needed.
 
 =========  ==============  ======================  =============  ============================================
 state      ``x``           ``x.partial``           ``.x.former``  what comes next
@@ -18,12 +18,12 @@ PLACED     new             nothing                 the old one    the old one is
 ABANDONED  nothing         nothing, or incomplete  the old one    it is renamed back: REST, or BEGUN
 =========  ==============  ======================  =============  ============================================
 
-- A job changes the state only while it holds the lock (:func:`.locked`), which the kernel takes from a job
-  that is killed. Whoever has the lock finds another state than REST and BEGUN only where a job was killed,
-  and goes on from there to one of these first (:func:`settle`).
+- A job changes the state only while it holds the lock (:func:`.locked`), which the kernel releases for a job
+  that is killed. The holder of the lock finds another state than REST and BEGUN only where a job was killed,
+  and first brings it to one of these (:func:`settle`).
 - From DECIDED on the new array counts: a job that is killed before leaves the old one, a job that is killed
   later the new one. A job whose renames fail goes back to BEGUN; where it cannot, its error says so.
-- A job whose token is not in ``x.partial`` any more has lost it, changes nothing, and ends with an error.
+- A job whose token is no longer in ``x.partial`` has lost it, changes nothing, and ends with an error.
 - The only copy of the old array is ``x`` or ``.x.former``, and only in PLACED is ``.x.former`` removed.
 - On a disk without locks the states are the same. There a job may come between two steps of another, and
   either of them may fail.
@@ -59,16 +59,16 @@ from rnsdask.store.nesting import check_outside_arrays
 from rnsdask.store.version import Version
 
 _LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(PARTIAL_SUFFIX)}\Z")
-"""End of the name of a file that is being written, by this package or by Zarr."""
+"""Suffix of the name of a file that this package or Zarr is writing."""
 
 
 @dataclass(frozen=True)
 class Target:
     """A writer's right to an array, which lasts until another writer takes it over.
 
-    Readers find the array at `location` when it is whole, and `staged` is where it is written: its metadata
-    name the writer, by the `token` in an attribute. `replaces` is whether it may replace what is there. What
-    `extends` describes must be there still, if the array is a longer one of the same numbers.
+    Readers find the array at `location` once it is whole; it is written at `staged`, with the writer's
+    `token` in an attribute of its metadata. `replaces` says whether it may replace an existing array. If it
+    extends an array, that array, `extends`, must be unchanged.
     """
 
     location: Location
@@ -80,7 +80,7 @@ class Target:
 
     @property
     def unfinished(self) -> Path | None:
-        """Folder of local files while they are being written."""
+        """Folder of unfinished local files."""
         return Path(self.staged.path, STAGED) if self.location.is_local else None
 
     def check(self) -> None:
@@ -96,7 +96,7 @@ class Target:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Turn errors of files that another job has removed into the one that says so."""
+        """Turn errors of files that another job has removed into the error that says so."""
         try:
             yield
         except (FileNotFoundError, StoreError):
@@ -104,12 +104,12 @@ class Target:
             raise
 
     def check_extended(self) -> None:
-        """Raise ChangedStoreError if what is to get longer is no longer what it was."""
+        """Raise ChangedStoreError if the array to be extended has changed."""
         if self.extends is not None:
             check_unchanged(self.extends, self.location)
 
     def begin(self, metadata: bytes) -> None:
-        """Begin a new array by its first metadata, without the old contents of the place.
+        """Begin a new array by its first metadata, and clear the place of old contents.
 
         StoreError if another writer begins it at the same time.
         """
@@ -122,7 +122,7 @@ class Target:
         if self.staged.exists(METADATA_KEY) or not self.staged.create(METADATA_KEY, metadata, what):
             if not self.replaces:
                 raise self._lost()
-            # Until the old chunks are gone nobody resumes it, who would keep them as this job's.
+            # It cannot be resumed until the old chunks are gone, or they would be kept as this job's.
             note = with_fields(metadata, self.attribute, replaced=True, recipe=None)
             self.write_metadata(note, checked=False)
             clear(self.staged, keep=(METADATA_KEY,))
@@ -150,7 +150,7 @@ class Target:
             raise StoreAccessError.of(f"{self.location.path}: it cannot be written", error) from error
 
     def take_over(self, attribute: dict[str, Any], found: Version) -> None:
-        """Take over an array that another writer began, as it was `found`, by an attribute of this one."""
+        """Take over an array that another writer began, if it still is as `found`, by writing this token."""
         with locked(self.location):
             try:
                 found.check(self.staged)
@@ -167,15 +167,15 @@ class Target:
         if self.unfinished is None:
             return
         shutil.rmtree(self.unfinished, ignore_errors=True)
-        if self.staged == self.location:  # begun by an older version, which wrote files beside their names
+        if self.staged == self.location:  # begun by an older version, which wrote files next to their names
             for file in Path(self.staged.path).rglob(f"*{PARTIAL_SUFFIX}"):
                 file.unlink(missing_ok=True)
 
     def publish(self, key: str, content: bytes, name: str) -> None:
-        """Write a file of the array while it is this writer's.
+        """Write a file of the array while it belongs to this writer.
 
-        An object store puts it where there is none first: so a chunk that is sent while another job takes the
-        array over replaces none of that job's.
+        An object store first tries to put it as a new object, so that a chunk sent while another job takes
+        the array over does not replace that job's chunk.
         """
         if self.unfinished is not None:
             write_file(Path(self.staged.path, key), content, name, self.check, self.unfinished)
@@ -188,7 +188,7 @@ class Target:
         self.staged.write(key, content, name)
 
     def _remove_late(self, key: str) -> None:
-        """Remove a file that came after its array was removed, unless another array is there by now."""
+        """Remove a file that arrived after its array was removed, unless another array is there by now."""
         try:
             self.check()
         except StoreError:
@@ -198,7 +198,7 @@ class Target:
             raise
 
     def write_metadata(self, metadata: bytes, *, checked: bool = True) -> None:
-        """Replace the metadata, while the array is this writer's if that is `checked`."""
+        """Replace the metadata; if `checked`, only while the array belongs to this writer."""
         check = self.check if checked else lambda: None
         what = f"{self.location.path}: it"
         if self.unfinished is not None:
@@ -208,9 +208,9 @@ class Target:
             self.staged.write(METADATA_KEY, metadata, what)
 
     def finish(self, metadata: bytes) -> None:
-        """Publish the array, which is written but for its final metadata.
+        """Publish the array, which is written except for its final metadata.
 
-        After an error nothing of it is published, unless the error says that this is not known.
+        After an error nothing is published, unless the error says that this is unknown.
         """
         with locked(self.location) as removed:
             self.check()
@@ -251,7 +251,7 @@ class Target:
 
     def discard(self) -> None:
         """Remove the unfinished array, unless another writer has taken it over."""
-        with suppress(StoreError), locked(self.location) as removed:  # another's, or cannot be reached
+        with suppress(StoreError), locked(self.location) as removed:  # it may be another's, or unreachable
             self.check()
             if self.location.is_local and self.staged != self.location:
                 _move_away(Path(self.staged.path), removed)
@@ -263,9 +263,9 @@ class Target:
 
 
 def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -> Target:
-    """Return a new writer's target, after a look at its place; nothing is written yet.
+    """Check a place, and return a new writer's target there; nothing is written yet.
 
-    StoreError if something is there that is not to be replaced, or another job writes there.
+    StoreError if something that may not be replaced is there, or another job is writing there.
     """
     check_outside_arrays(location.check_writable())
     with settled(location, overwrite):
@@ -276,14 +276,14 @@ def target_at(location: Location, overwrite: bool, attribute: str = ATTRIBUTE) -
 
 
 def nothing_to_resume(path: str) -> StoreError:
-    """Make the error of a store that is to be resumed and is complete."""
+    """Make the error of resuming a complete store."""
     return StoreError(with_ways(f"{path}: the store is complete: there is nothing to resume", REPLACE))
 
 
 def find_begun(location: Location) -> Location:
-    """Return where the array is that a job has begun to write for a place, which is to be resumed.
+    """Return where a job has begun to write the array for a place, to resume it.
 
-    StoreError if chunks of another job may be in it.
+    StoreError if it may hold chunks of another job.
     """
     settle(location.check_writable())
     begun = location.staged if is_begun(location) else location
@@ -298,33 +298,33 @@ def find_begun(location: Location) -> Location:
 
 
 def find_described(location: Location) -> Location:
-    """Return where an array is, or else the one that is written for its place."""
+    """Return where an array is, or where one is being written for its place."""
     return location.staged if state_at(location) == "nothing" and is_begun(location) else location
 
 
 def is_begun(location: Location) -> bool:
-    """Whether something is there that is to be put in a place."""
+    """Whether an array for a place has been begun."""
     return state_at(location.staged) == "incomplete" or _is_unsettled(location)
 
 
 def _is_unsettled(location: Location) -> bool:
-    """Whether a job was killed after an array was whole, and before it was in its place."""
+    """Whether a job was killed between completing an array and putting it in its place."""
     staged = location.staged
     return staged != location and state_at(staged) == "whole" and staged.exists(STAGED)
 
 
 def exists(location: Location) -> bool:
-    """Whether there is metadata of a Zarr array or group at a place, or of one that is to replace it."""
+    """Whether metadata of a Zarr array or group are at a place, or of its replacement."""
     return is_begun(location) or location.exists(METADATA_KEY) or is_replaced(location)
 
 
 def state(location: Location) -> str:
-    """Return ``"nothing"``, ``"incomplete"`` or ``"whole"``: what is at a place, or is written for it."""
+    """Return ``"nothing"``, ``"incomplete"`` or ``"whole"``: the state of a place or of an array for it."""
     return "incomplete" if is_begun(location) else state_at(location)
 
 
 def state_at(location: Location) -> str:
-    """Return what is at a place itself, as :func:`state`."""
+    """Return the state of a place itself, as :func:`state` does."""
     document = document_of(location)
     if document is None:
         return "nothing"
@@ -332,7 +332,7 @@ def state_at(location: Location) -> str:
 
 
 def check_place(location: Location, overwrite: bool) -> None:
-    """Raise StoreError if something is at a place that an array is not to replace."""
+    """Raise StoreError if something that may not be replaced is at a place."""
     path, kind = location.path, location.kind()
     if kind == "file":
         raise StoreError(f"{path}: it exists and is not a Zarr array")
@@ -352,7 +352,7 @@ def check_place(location: Location, overwrite: bool) -> None:
 
 
 def _check_beside(location: Location, overwrite: bool) -> None:
-    """Check that an array can be written beside its place, where another job may have begun one."""
+    """Check that an array can be written next to its place, where another job may have begun one."""
     staged, document = location.staged, document_of(location.staged)
     names = staged.names() if staged.kind() == "folder" else set()
     if staged.kind() == "file" or names != _own(names) or state_at(staged) == "whole":
@@ -371,15 +371,15 @@ def _check_taking_over(path: str, document: dict[str, Any] | None, overwrite: bo
 
 
 def _is_left_behind(name: str) -> bool:
-    """Whether a file or folder of an array, by its name, is what an interrupted write has left.
+    """Whether the name of a file or folder of an array shows that an interrupted write has left it.
 
-    Not ``y.zarr.partial``, which is a store of its own that is being written.
+    ``y.zarr.partial`` does not count: it is another store that is being written.
     """
     return name == STAGED or _LEFT_BEHIND.search(name) is not None
 
 
 def _own(names: set[str]) -> set[str]:
-    """Names in a folder that belong to an array."""
+    """Names in a folder that can belong to an array."""
     return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER, JOB_KEY) or _is_left_behind(name)}
 
 
@@ -387,9 +387,9 @@ def _own(names: set[str]) -> set[str]:
 
 
 def settle(location: Location, overwrite: bool = True) -> None:
-    """Finish what a job that was killed at its end has left to rename and to remove.
+    """Finish the renames and removals that a job killed at its end has left.
 
-    An array that is whole is put in its place; with `overwrite` also if another one is there.
+    A whole array is put in its place; with `overwrite` also if another array is there.
     """
     if not location.is_local:
         return
@@ -400,7 +400,7 @@ def settle(location: Location, overwrite: bool = True) -> None:
 
 @contextmanager
 def settled(location: Location, overwrite: bool = True) -> Iterator[list[Path]]:
-    """Hold a place as `locked` does, once it is settled."""
+    """Lock a place as `locked` does, and settle it."""
     with locked(location) as removed:
         _settle(location, overwrite, removed)
         yield removed
@@ -424,9 +424,9 @@ def _settle(location: Location, overwrite: bool, removed: list[Path]) -> None:
 
 
 def _swap(location: Location, removed: list[Path], metadata: bytes) -> None:
-    """Rename a local array that is whole to its place; what was there is to be removed.
+    """Rename a whole local array to its place, and the old array to be removed.
 
-    The folder of the new one's unfinished files, which marks it as one to be renamed, comes along.
+    The folder of the new array's unfinished files, which marks it as ready, is moved with it.
     """
     place, new, old = Path(location.canonical), Path(location.staged.path), former(location)
     try:
@@ -435,7 +435,7 @@ def _swap(location: Location, removed: list[Path], metadata: bytes) -> None:
             place.rename(old)
         try:
             new.rename(place)
-            if location.read_metadata() != metadata:  # where there are no locks
+            if location.read_metadata() != metadata:  # possible without locks
                 place.rename(new)
                 raise StoreError(f"{location.path}: another job has begun to write it")
         except (OSError, StoreError):
@@ -449,9 +449,9 @@ def _swap(location: Location, removed: list[Path], metadata: bytes) -> None:
 
 
 def _clear_former(location: Location, removed: list[Path]) -> None:
-    """Move what a new array has replaced to its folder of files that are of no use, and remove that."""
+    """Move the replaced array to the new array's folder of obsolete files, and remove it."""
     unfinished = Path(location.path, STAGED)
-    with suppress(OSError):  # the array is in its place: whoever comes next tries again
+    with suppress(OSError):  # the array is in its place; the next job tries again
         if is_replaced(location):
             unfinished.mkdir(exist_ok=True)
             former(location).rename(unfinished / uuid.uuid4().hex)
@@ -459,7 +459,7 @@ def _clear_former(location: Location, removed: list[Path]) -> None:
 
 
 def _move_away(folder: Path, removed: list[Path]) -> None:
-    """Rename a folder that is to be removed, so that nothing more is put into it meanwhile."""
+    """Rename a folder before its removal, so that nothing is added to it meanwhile."""
     moved = folder.with_name(f".{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
     with suppress(FileNotFoundError):
         folder.rename(moved)
@@ -467,7 +467,7 @@ def _move_away(folder: Path, removed: list[Path]) -> None:
 
 
 def clear(location: Location, keep: tuple[str, ...] = ()) -> None:
-    """Remove an array, and nothing else; the metadata first, so that the rest passes for none."""
+    """Remove an array, and nothing else; the metadata first, so that the rest is not taken for an array."""
     names = location.names() if location.kind() == "folder" else set()
     own = _own(names).difference(keep)
     for name in sorted(own, key=lambda name: (name not in (JOB_KEY, METADATA_KEY), name)):
@@ -475,7 +475,7 @@ def clear(location: Location, keep: tuple[str, ...] = ()) -> None:
 
 
 def remove(location: Location) -> None:
-    """Remove an array and its unfinished successor, and the folder unless it holds something else."""
+    """Remove an array and its unfinished replacement, and the folder unless it holds something else."""
     remove_consolidated(location)
     with locked(location) as removed:
         if location.is_local:
@@ -495,7 +495,7 @@ def _clear_folder(location: Location) -> None:
 
 
 def check_unchanged(version: Version, location: Location) -> None:
-    """Raise ChangedStoreError if what is to be appended to is no longer what it was when it was opened."""
+    """Raise ChangedStoreError if a store to be appended to has changed since it was opened."""
     try:
         version.check(location)
     except ChangedStoreError as error:

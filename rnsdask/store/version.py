@@ -10,17 +10,17 @@ from rnsdask.store.location import METADATA_KEY, Location
 
 @dataclass(frozen=True)
 class Version:
-    """A metadata document as a reader opened it: another one stands there once the array has changed.
+    """Identity of a metadata document as a reader opened it; any change of the array replaces the document.
 
     Attributes
     ----------
     document : str
         SHA-256 of the document.
     moment : tuple or None
-        What tells when it was written; None where the content alone tells one store from another, as it does
-        but in those of versions of the package that kept no hash of the chunks in it.
+        Marks of when it was written; None where the content alone identifies the store, as in all documents
+        with a hash of the chunks, which old versions of the package lack.
     hash : str
-        SHA-256 of the document and of when it was written, whatever it tells.
+        SHA-256 of the document and of the marks of when it was written.
     """
 
     document: str
@@ -29,20 +29,20 @@ class Version:
 
     @classmethod
     def read(cls, location: Location, metadata: bytes, tells_content: bool) -> "Version":
-        """Remember a document that has been read just now; FileNotFoundError if it is gone."""
+        """Return the version of a document that has just been read; FileNotFoundError if it is gone."""
         moment = location.version(METADATA_KEY)
         whole = _hash(metadata + repr(moment).encode())
         return cls(_hash(metadata), None if tells_content else _told(location, moment), whole)
 
     def is_of(self, metadata: bytes) -> bool:
-        """Whether it is a document of this content."""
+        """Whether the document has this content."""
         return _hash(metadata) == self.document
 
     def check(self, location: Location) -> None:
-        """Raise ChangedStoreError unless the document at a place is the same still.
+        """Raise ChangedStoreError unless the document at a place is unchanged.
 
-        Whoever overwrites a store changes its metadata before any chunk of it. So a chunk that was read
-        before this belongs to the document.
+        A job that overwrites a store changes its metadata before any chunk. So a chunk that was read before
+        this check belongs to the document.
         """
         try:
             metadata = location.read_metadata()
@@ -62,5 +62,5 @@ def _hash(content: bytes) -> str:
 
 
 def _told(location: Location, moment: tuple[Any, ...]) -> tuple[Any, ...]:
-    # Not the inode: some networks' file systems number files anew on each machine.
+    # Not the inode: some network file systems number files differently on each machine.
     return moment[:2] if location.is_local else moment

@@ -51,16 +51,16 @@ def create(
     with_room: bool = False,
     nonzero: int | None = None,
 ) -> "StoreWriter":
-    """Create a store without chunks; it is incomplete until its writer has finished.
+    """Create a store without chunks, which is incomplete until its writer finishes.
 
-    `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.normalize_chunks` take them,
-    and `codecs` one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or none, which is fastest. A
-    one-dimensional array may grow, from length 0 on. `overwrite` replaces a Zarr array that `path` holds, or
-    that another job writes there, and nothing else. `resume` recognises the job by `job`, a hash of
-    what the numbers follow from. `with_room` keeps chunks that are longer than the array, for what will be
-    appended. At most `nonzero` numbers are not 0: zeros take no room on the disk.
+    `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.normalize_chunks` take them.
+    `codecs` is one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or nothing, which is fastest. A
+    one-dimensional array may grow, from length 0 on. `overwrite` replaces a Zarr array at `path`, or one that
+    another job writes there, and nothing else. `resume` recognises the job by `job`, a hash of all that
+    determines the numbers. `with_room` keeps chunks that are longer than the array, for later appends. At
+    most `nonzero` numbers are not 0: zeros take no disk space.
 
-    StoreError if `path` is taken, or cannot be written, or its disk has no room for the chunks.
+    StoreError if `path` exists, or cannot be written, or the chunks do not fit on its disk.
     """
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
@@ -68,9 +68,9 @@ def create(
     chunk_lengths = normalize_chunks(chunks, growing, system.words32)
     target = target_at(location, overwrite)
     attribute = begun_attribute(system, target.token, job)
-    # Before anything is replaced, so that a wrong codec shows.
+    # Before anything is replaced, to detect a wrong codec.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
-    if not codecs:  # else their size is not known here
+    if not codecs:  # otherwise the size is unknown
         _check_room(location, system, chunk_grid(lengths, chunk_lengths), chunk_lengths, nonzero)
     target.begin(metadata)
     writer = StoreWriter(load_own(target), target)
@@ -101,7 +101,7 @@ def _document(
     codecs: Iterable[Any],
     attribute: dict[str, Any],
 ) -> bytes:
-    """Make the metadata document of a store, and check that it is one that can be read."""
+    """Make the metadata document of a store, and check that it can be read."""
     shape, chunk_shape = (system.rows, *lengths), (system.rows, *chunks)
     check_lengths(shape, chunk_shape, system.word_dtype.itemsize)
     metadata = make_strict_document(
@@ -125,11 +125,11 @@ def resume(
     job: str | None = None,
     any_job: bool = False,
 ) -> "StoreWriter":
-    """Open an incomplete store, to write the chunks that it still lacks; it is this writer's from now on.
+    """Take over an incomplete store, to write its missing chunks.
 
     `check` is called before anything changes, and may raise. With `any_job` another job may have begun the
-    store, because its caller compares all chunks that are there. StoreError if there is no valid store, or it
-    is complete, or was created by another job, or cannot be written.
+    store, because the caller compares all existing chunks. StoreError if the store is missing, invalid or
+    complete, was created by another job, or cannot be written.
     """
     location = locate(path)
     begun = find_begun(location)
@@ -144,13 +144,13 @@ def resume(
 
 
 class ArrayWriter(ABC):
-    """Writes the chunks of an array, in any order, from any thread; then `finish` is called once.
+    """Writer of the chunks of an array, in any order, from any thread; `finish` is called once at the end.
 
-    A copy, a pickled one too, writes to the same array, so tasks in other processes can each write chunks.
-    Until `finish`, and if that never happens, the array is incomplete and cannot be opened for reading.
+    Copies, also pickled ones, write to the same array, so that tasks in other processes can write chunks.
+    Until `finish`, the array is incomplete and cannot be opened for reading.
 
-    A writer that finds another's token in the array stops with an error. So two jobs never mix their chunks,
-    and a task that outlives its job publishes nothing.
+    A writer that finds another writer's token in the array stops with an error. So jobs never mix their
+    chunks, and a task that outlives its job publishes nothing.
     """
 
     info: ArrayInfo
@@ -172,15 +172,15 @@ class ArrayWriter(ABC):
 
     @abstractmethod
     def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
-        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all.
+        """Write a whole chunk, NumPy's or CuPy's, atomically.
 
-        TypeError or ValueError if the block has another type or shape, or holds a word of no number, such as
-        a residue that is not below its modulus; StoreError if another writer has begun to write the array.
+        TypeError or ValueError if the block has another type or shape, or holds an invalid word, such as a
+        residue that is not below its modulus; StoreError if another writer has taken the array over.
         """
 
     @abstractmethod
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
-        """Read a chunk that is written, and check it."""
+        """Read and check a written chunk."""
 
     @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:
@@ -193,26 +193,26 @@ class ArrayWriter(ABC):
         return [index for index in self.indices() if not self._is_written(found.get(info.chunk_key(index)))]
 
     def _is_written(self, version: tuple[Any, ...] | None) -> bool:
-        """Whether a chunk is there, by what its place tells of its file."""
+        """Whether a chunk is written, by the version of its file."""
         return version is not None
 
     def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
-        """Read all chunks that are written, by `map_chunks` as `verify` does, and list the damaged ones."""
+        """Read all written chunks, by `map_chunks` as `verify` does, and list the damaged ones."""
         written = sorted(set(self.indices()).difference(self.missing_chunks()))
         problems = map_chunks(self._problems, written)
         return [index for index, found in zip(written, problems, strict=True) if found]
 
     def finish(self) -> object:
-        """Declare the array complete, and put it in its place; StoreError if a chunk is not written."""
+        """Declare the array complete, and put it in its place; StoreError if a chunk is missing."""
         self._finish(lambda _: {"complete": True})
         return None
 
     def _finish(self, attribute_of: Callable[[str], dict[str, Any]]) -> None:
-        """Finish with the attribute that a function makes of the hash of the checksums of all chunks."""
+        """Finish with the attribute that a function derives from the hash of all chunks' checksums."""
         info, target = self.info, self.target
         with target.holding():
             missing = self.missing_chunks()
-        target.check()  # last: who takes the array over may have removed them
+        target.check()  # last, because a job that takes the array over may have removed them
         if missing:
             raise StoreError(
                 f"{target.location.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks "
@@ -240,7 +240,7 @@ class StoreWriter(ArrayWriter):
     info: StoreInfo
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
-        """Write a whole chunk of the system's words, so that it appears at once or not at all."""
+        """Write a whole chunk of the system's words atomically."""
         info, name = self.info, self.info.chunk_name(index)
         info.check_release()
         slices = chunk_slices(index, info.shape, info.chunks)
@@ -263,13 +263,13 @@ class StoreWriter(ArrayWriter):
         self.target.publish(key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
-        """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
+        """Read a written chunk, as `rnsdask.store.read_chunk` does."""
         return read_chunk(self.info, index)
 
     def resize(self, shape: Sequence[SupportsIndex]) -> None:
-        """Make a one-dimensional array longer, for numbers whose count is not known beforehand.
+        """Lengthen a one-dimensional array, for numbers whose count is not known beforehand.
 
-        ValueError if it would become shorter, or its last chunk is written and partly filled.
+        ValueError if it would get shorter, or its last chunk is written and only partly filled.
         """
         info = self.info
         if len(info.shape) != 1 or len(shape) != 1:
@@ -298,10 +298,10 @@ class StoreWriter(ArrayWriter):
         return chunk_problems(self.info, index)
 
     def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
-        """Declare the store complete, put it in its place, and return what it says about itself then.
+        """Declare the store complete, put it in its place, and return its metadata.
 
-        A bound that became known in writing replaces the one that the store was created with; ValueError if
-        it is beyond the range of the moduli set.
+        `bound` replaces the bound that the store was created with; ValueError if it is beyond the range of
+        the moduli set.
         """
         system = self.info.system if bound is None else self.info.system.with_exact_bound(bound)
 
@@ -312,13 +312,13 @@ class StoreWriter(ArrayWriter):
         own = replace(self.info, location=self.target.location, system=system)
         self._finish(attribute)
         self.info = own
-        with suppress(StoreError):  # it is stored, although another job may be replacing it by now
+        with suppress(StoreError):  # it is stored, even if another job is already replacing it
             self.info = load(self.target.location)[0]
         return self.info
 
 
 def load_own(target: Target) -> StoreInfo:
-    """Metadata of the store that a writer has just begun or taken over."""
+    """Load the metadata of the store that a writer has just begun or taken over."""
     with target.holding():
         info = load(target.staged)[0]
     target.check()
@@ -326,7 +326,7 @@ def load_own(target: Target) -> StoreInfo:
 
 
 def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
-    """Whether words are a GPU's, which finds each to be one of a number."""
+    """Whether words are on a GPU, and it finds all of them valid."""
     if backend_name(words) != "cuda":
         return False
     with naming_gpu_memory(name):
