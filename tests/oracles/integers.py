@@ -129,4 +129,4 @@ REDUCTIONS: dict[str, Callable[[list[int]], int]] = {
     "gcd": lambda values: math.gcd(*values),
     "lcm": lambda values: math.lcm(*values),
 }
-"""What each reduction that `reduce` knows gives over Python ints, but for the bound."""
+"""Reductions of `reduce` over Python ints, by name; the bound is not among them."""
