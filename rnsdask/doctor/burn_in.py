@@ -249,7 +249,7 @@ def _first_difference(name: str, expected: Any, found: Any) -> Difference | None
 
 @dataclass
 class BurnIn:
-    """What came of a burn-in.
+    """Result of a burn-in.
 
     Attributes
     ----------

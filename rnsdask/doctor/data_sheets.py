@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a card can do at most.
+    """Greatest rates of a card.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from rnsdask.doctor.machine import kernel_cache
 from rnsdask.doctor.nvml import Card, read_card
 
 DRIVER_FILE = Path("/proc/driver/nvidia/version")
-"""Where Linux says which NVIDIA driver is loaded."""
+"""File in which Linux says which NVIDIA driver is loaded."""
 
 CUPY_PACKAGES = ("cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x", "cupy")
 

@@ -25,7 +25,7 @@ EXTRAS = {
     "plot": "pictures of numbers",
     "zstd": "text compressed by Zstandard",
 }
-"""What an extra of the package brings; those for GPUs are for :mod:`rnsdask.doctor.gpus`."""
+"""Use of each extra of the package; those for GPUs are for :mod:`rnsdask.doctor.gpus`."""
 
 
 def installed_version(package: str) -> str | None:

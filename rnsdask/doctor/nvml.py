@@ -1,4 +1,4 @@
-"""What NVIDIA's management library says of a card, where pynvml (nvidia-ml-py) is installed."""
+"""Facts about a card from NVIDIA's management library, where pynvml (nvidia-ml-py) is installed."""
 
 from collections.abc import Callable
 from contextlib import suppress

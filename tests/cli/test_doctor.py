@@ -22,7 +22,7 @@ from rnsdask.doctor import burn_in, data_sheets, findings, gpus, installation, m
 
 
 def checks(*args: object, status: int = 0) -> dict[str, dict[str, Any]]:
-    """What the command says, by what was checked."""
+    """Run the command; return its checks by what they check."""
     printed = as_json("doctor", *args, status=status)
     return {check["check"]: check for check in printed["checks"]}
 
@@ -99,7 +99,7 @@ def test_a_check_that_fails_is_a_fault_and_the_others_go_on() -> None:
 
 
 def limited(limit: str, value: int, *args: str, **environment: str) -> dict[str, dict[str, Any]]:
-    """What the command says in a process with a limit of the system."""
+    """Run the command in a process with a limit of the system; return its checks."""
     code = (
         f"import resource; resource.setrlimit(resource.{limit}, ({value}, {value}));"
         "from rnsdask.cli import main; main(prog_name='rnsdask')"
@@ -252,7 +252,7 @@ SMALL = burn_in.Size(side=40, length=256, transforms=3, numbers=500, copies=3)
 
 
 def faulty(kind: type[burn_in.Workload], at: int, found: list[int]) -> type[burn_in.Workload]:
-    """The same workload on a card that flips a bit of the result number `at`; `found` receives the value."""
+    """Make a workload whose result number `at` has a flipped bit; `found` receives the wrong value."""
 
     class Faulty(kind):  # type: ignore[misc,valid-type]
         def compute(self, loaded: Any) -> Any:
