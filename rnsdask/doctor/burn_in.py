@@ -52,10 +52,11 @@ class Size:
 
     @classmethod
     def of_gpu(cls) -> "Size":
-        """Return sizes that keep the current GPU busy and sum up half of its free memory."""
+        """Return sizes that keep the current GPU busy, and sum up half of its memory or 2**31 numbers."""
         numbers = 2**21
         free = free_device_bytes() or 0
-        return cls(4096, MOST_LENGTH, 8, numbers, max(1, free // 2 // (4 * len(PRIMES) * numbers)))
+        copies = min(free // 2 // (4 * len(PRIMES) * numbers), 2**31 // numbers)
+        return cls(4096, MOST_LENGTH, 8, numbers, max(1, copies))
 
 
 @dataclass(frozen=True)
