@@ -41,6 +41,7 @@ PACKAGES = (
     "sparse",
     "expressions",
     "jobs",
+    "doctor",
     "cli",
 )
 
@@ -49,16 +50,17 @@ USERS = {
     "IPython": ("arrays.showing",),
     "click": ("cli",),
     "cupy": ("backend",),
-    "dask": ("cluster", "lazy", "arrays", "sparse", "expressions", "jobs"),
+    "dask": ("cluster", "lazy", "arrays", "sparse", "expressions", "jobs", "doctor.machine"),
     "dask_cuda": ("cluster.connecting",),
-    "distributed": ("cluster", "jobs"),
+    "distributed": ("cluster", "jobs", "doctor.cluster"),
     "fsspec": ("store",),
     "matplotlib": ("arrays.showing",),
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),
     "pandas": ("arrays.tables",),
     "pyarrow": ("io.arrow",),
-    "rich": ("jobs.progress",),
+    "pynvml": ("doctor.nvml",),
+    "rich": ("jobs.progress", "cli.doctor"),
     "zarr": ("store",),
 }
 

@@ -19,6 +19,7 @@ from rnsdask.cli.derivations import (
     slice_,
     sort,
 )
+from rnsdask.cli.doctor import doctor
 from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.exact_results import EXACT_RESULTS
 from rnsdask.cli.exporting import export
@@ -44,7 +45,7 @@ def main() -> None:
 
 SECTIONS = {
     "Make": (random, import_, moduli),
-    "Look": (info, head, stats, hist, verify, compare),
+    "Look": (info, head, stats, hist, verify, compare, doctor),
     "Compute": (eval_, *REDUCTIONS, prod, topk, sort, *SCANS, powmod, batchgcd),
     "Matrices and polynomials": (*EXACT_RESULTS, convolve, ntt),
     "Convert": (export, convert, extend, shrink, slice_, concat, reshape, rechunk),

@@ -27,6 +27,13 @@ $ rnsdask moduli --bits 64
 4294967295
 4294967293
 """,
+    "doctor": f"""
+$ rnsdask doctor | grep extension
+ok       extension         compiled, ...
+{_X}
+$ rnsdask doctor x.zarr | grep x.zarr
+ok       store             x.zarr: ...
+""",
     "info": """
 $ rnsdask info x.zarr
 store      ...

@@ -250,13 +250,7 @@ _mode_options = joined(
     ),
 )
 
-_scheduler_options = joined(
-    _other(
-        "--retries",
-        type=NOT_NEGATIVE,
-        metavar="N",
-        help="How often to try again after an error that may pass.  [default: 3]",
-    ),
+_address_options = joined(
     _cluster(
         "--scheduler",
         metavar="ADDRESS",
@@ -270,6 +264,16 @@ _scheduler_options = joined(
     ),
     _cluster("--tls-cert", type=_FILE, metavar="FILE", help="This client's certificate, as PEM."),
     _cluster("--tls-key", type=_FILE, metavar="FILE", help="Private key of that certificate, as PEM."),
+)
+
+_scheduler_options = joined(
+    _other(
+        "--retries",
+        type=NOT_NEGATIVE,
+        metavar="N",
+        help="How often to try again after an error that may pass.  [default: 3]",
+    ),
+    _address_options,
     _cluster(
         "--report", type=LOCAL_PATH, metavar="FILE", help="Write Dask's performance report there, as HTML."
     ),
@@ -392,6 +396,41 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
             return command(connection=connection, **rest)
 
     return wrapped
+
+
+def with_scheduler(command: _Function) -> _Function:
+    """Give a command the `cluster` of its options: a function that connects to it.
+
+    That returns a context manager of a client, or of None where no option and no setting of Dask's names a
+    scheduler.
+    """
+
+    @_address_options
+    @wraps(command)
+    def wrapped(
+        scheduler: str | None,
+        scheduler_file: str | None,
+        tls_ca_file: Path | None,
+        tls_cert: Path | None,
+        tls_key: Path | None,
+        **rest: Any,
+    ) -> Any:
+        if scheduler is not None and scheduler_file is not None:
+            refuse("give one of --scheduler and --scheduler-file, not both")
+        tls = (tls_ca_file, tls_cert, tls_key)
+        return command(cluster=partial(_cluster_of, scheduler, scheduler_file, tls), **rest)
+
+    return wrapped
+
+
+@contextmanager
+def _cluster_of(
+    scheduler: str | None, scheduler_file: str | None, tls: tuple[Any, ...]
+) -> Iterator["Client | None"]:
+    from rnsdask.cluster.connecting import connect, tls_security
+
+    with connect(scheduler, scheduler_file, None, tls_security(*tls)) as client:
+        yield client
 
 
 job_options = joined(with_cluster, progress_option, json_option)

@@ -14,7 +14,7 @@ from dask.base import get_scheduler
 from dask.core import flatten
 
 from rnsdask._version import __version__
-from rnsdask.core.errors import JobError, SchedulerLostError
+from rnsdask.core.errors import SchedulerLostError, WorkerVersionError
 from rnsdask.core.messages import list_some
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _checked: "WeakKeyDictionary[Client, frozenset[tuple[str, str]]]" = WeakKeyDicti
 
 
 def check_workers(client: "Client") -> None:
-    """Check that the scheduler and every worker have this version of the package, or raise JobError.
+    """Raise WorkerVersionError unless the scheduler and every worker have this version of the package.
 
     They are asked on their event loops, so those that are busy computing answer too. A worker that is gone by
     then is not missed.
@@ -103,7 +103,7 @@ def check_workers(client: "Client") -> None:
             others.setdefault(what, []).append(address)
     if others:
         found = "; ".join(f"{list_some(where)}: {what}" for what, where in sorted(others.items()))
-        raise JobError(f"the job runs rnsdask {__version__}, but {found}")
+        raise WorkerVersionError(f"the job runs rnsdask {__version__}, but {found}")
     _checked[client] = _processes(workers)
 
 
@@ -112,8 +112,8 @@ def checked_workers(scheduler: Any = None) -> Iterator[None]:
     """Check the workers, if Dask computes on a cluster in this context.
 
     If all of them were checked before, that costs one question to the scheduler, which is as ``compute`` of a
-    Dask collection takes it. JobError as of :func:`check_workers`, also if what fails in this context may do
-    so for that reason.
+    Dask collection takes it. WorkerVersionError as of :func:`check_workers`, also if what fails in this
+    context may do so for that reason.
     """
     client = getattr(get_scheduler(scheduler=scheduler), "__self__", None)  # of its method `get`
     if client is None:

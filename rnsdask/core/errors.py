@@ -88,6 +88,10 @@ class SchedulerLostError(JobError):
     """The scheduler of the cluster that a job runs on is gone, or no longer answers."""
 
 
+class WorkerVersionError(JobError):
+    """The scheduler or a worker of a cluster has another version of the package, or lacks it."""
+
+
 class QueryPlanningError(RNSError, NotImplementedError):
     """Operation that Dask's arrays lack while the setting ``array.query-planning`` is on."""
 

@@ -25,7 +25,7 @@ NUMBERS = {
     "count", "counts", "less", "equal", "greater", "first_difference", "index", "indices", "k", "flagged",
     "bit_lengths", "shape", "chunks", "n_chunks", "n_moduli", "chunks_kept", "chunks_rewritten", "passes",
     "axis", "digits", "limbs", "bits", "bytes", "bytes_read", "bytes_written", "exact_fallbacks",
-    "seconds", "retries",
+    "seconds", "retries", "cores", "threads", "free_bytes", "open_files",
 }  # fmt: skip
 
 COMMANDS = {
@@ -40,6 +40,7 @@ COMMANDS = {
     "stats": "x.zarr",
     "hist": "x.zarr --bins 2",
     "verify": "x.zarr",
+    "doctor": "x.zarr",
     "export": "x.zarr out.txt",
     **{command.name: "x.zarr" for command in REDUCTIONS},
     "prod": "y.zarr --overflow flag",

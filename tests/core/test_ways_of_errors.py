@@ -361,6 +361,7 @@ WITHOUT = {
     errors.InputError: "names the line; what helps are options of import, of which tests of wording try some",
     errors.ExpressionError: "names what is wrong in the text; what helps is another expression",
     errors.SchedulerLostError: "the cluster is gone",
+    errors.WorkerVersionError: "names the workers; what helps is another installation there",
     errors.QueryPlanningError: "names a setting for before Python starts",
     errors.NoGPUError: "the process has no GPU",
     errors.GPUMemoryError: "tells how much memory was asked for",

@@ -349,7 +349,7 @@ def multiply(
                     multiply_images(x, y, out, block, constants, out.words if is_added else None, place=place)
                 else:
                     sums = cupy.empty((*x.shape[:3], y.shape[2]), dtype=cupy.int32)
-                    _multiply_int8(x, y, sums)
+                    multiply_int8(x, y, sums)
                     _join(sums, out, place, block, constants, is_added)
                     del sums
                 del y  # before the next ones are made
@@ -377,8 +377,11 @@ def _cut(length: int, most: int) -> Iterator[tuple[int, int]]:
         yield start, min(most, length - start)
 
 
-def _multiply_int8(x: Array, y: Array, sums: Array) -> None:
-    """Products x (..., I, K) times the transposed of y (..., J, K)."""
+def multiply_int8(x: Array, y: Array, sums: Array) -> None:
+    """Queue the products x (..., I, K) times the transposed of y (..., J, K) of 8-bit matrices.
+
+    `sums` (..., I, J) of int32 receives them. All three are C-contiguous; I, J and K are multiples of 16.
+    """
     count, (rows, columns), terms = math.prod(x.shape[:-2]), sums.shape[-2:], x.shape[-1]
     one, zero = (np.array(value, dtype=np.int32) for value in (1, 0))
     launching.call(

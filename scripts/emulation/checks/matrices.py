@@ -102,7 +102,7 @@ def products_by_blocks(kernels: Any, place: Place) -> list[Any]:
         sizes = np.array(list(moduli), dtype=np.int64)[:, None, None, None]
         return [((c.astype(np.int64) - found) % sizes).astype(np.uint32)] * 2
     results = []
-    on_host = {"_is_joined_at_once": lambda *_: False, "_multiply_int8": multiply_on_host}
+    on_host = {"_is_joined_at_once": lambda *_: False, "multiply_int8": multiply_on_host}
     blocks = {"INT8_ROWS": 32, "INT8_TERMS": 64, "INT8_COLUMNS": 20, "INT8_WORKSPACE": 1}
     for sizes in ({}, blocks):
         parts = [Part.whole(place(x)) for x in (a, b, c)]

@@ -1,0 +1,1 @@
+"""Checks of an installation, a machine, its GPUs and a cluster, for ``rnsdask doctor``."""
