@@ -41,6 +41,7 @@ PACKAGES = (
     "sparse",
     "expressions",
     "jobs",
+    "worker",
     "cli",
 )
 
@@ -50,7 +51,7 @@ USERS = {
     "click": ("cli",),
     "cupy": ("backend",),
     "dask": ("cluster", "lazy", "arrays", "sparse", "expressions", "jobs"),
-    "dask_cuda": ("cluster.connecting",),
+    "dask_cuda": ("cluster.gpu_cluster",),
     "distributed": ("cluster", "jobs"),
     "fsspec": ("store",),
     "matplotlib": ("arrays.showing",),
@@ -59,11 +60,12 @@ USERS = {
     "pandas": ("arrays.tables",),
     "pyarrow": ("arrays.tables",),
     "rich": ("jobs.progress",),
+    "rmm": ("backend",),
     "zarr": ("store",),
 }
 
 FOLDERS_OF_SERVICES = {".ci", ".github"}
-TOP_LEVEL_FOLDERS = {"docs", "kernels", "notebooks", "pipelines", "rnsdask", "scripts", "tests"}
+TOP_LEVEL_FOLDERS = {"deploy", "docs", "kernels", "notebooks", "pipelines", "rnsdask", "scripts", "tests"}
 
 
 def module_name(path: Path) -> str:
