@@ -108,6 +108,8 @@ async def check_scheduler(worker: "Worker") -> None:
     try:
         async with Client(address, **how) as client:
             answer = await client.run_on_scheduler(_version_question())
+    except OSError as error:
+        raise JobError(f"the scheduler {address} does not answer: {error}") from error
     except Exception as error:  # of any type, as the scheduler raised it
         answer = error
     if answer != __version__:

@@ -7,6 +7,7 @@ import sys
 import types
 from collections.abc import Iterator
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
@@ -56,6 +57,20 @@ def test_a_scheduler_of_another_version_is_refused(
         setting_up(scheduler)
     told = f"this worker has rnsdask {mine}, and the scheduler {scheduler.scheduler_address}: rnsdask 9.9"
     assert caplog.messages == [f"{told}; it does not join"]
+
+
+def test_a_scheduler_that_is_gone_is_refused(
+    scheduler: LocalCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not as one without rnsdask."""
+    scheduler.close()
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
+        caplog.at_level(logging.ERROR, "distributed.worker"),
+        pytest.raises(SystemExit),
+    ):
+        setting_up(scheduler)
+    assert "does not answer: " in caplog.messages[-1]
 
 
 @pytest.mark.slow
