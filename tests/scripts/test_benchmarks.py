@@ -25,7 +25,10 @@ SAFE_PATHS = {
 }
 
 KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
-SLOW = ("bench_jobs", "bench_pipelines", "bench_scaling", "bench_reduce", "bench_peers", "bench_costs")
+SLOW = (
+    *("bench_jobs", "bench_pipelines", "bench_protocols", "bench_scaling"),
+    *("bench_reduce", "bench_peers", "bench_costs"),
+)
 """Benchmarks that start many processes, or have many rows."""
 
 BENCHMARKS = [
