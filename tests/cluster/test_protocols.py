@@ -35,9 +35,7 @@ def has_ucx(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "distributed_ucxx.py").touch()
         monkeypatch.syspath_prepend(tmp_path)
     else:
-        monkeypatch.setattr(
-            sys, "path", [path for path in sys.path if not Path(path, "distributed_ucxx").exists()]
-        )
+        monkeypatch.setattr(gpu_cluster, "find_spec", lambda _: None)
     return bool(request.param)
 
 
