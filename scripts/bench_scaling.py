@@ -122,11 +122,14 @@ def known_results(moduli: rd.ModuliSet, lengths: tuple[int, ...]) -> dict[str, t
 
 
 @contextmanager
-def cluster_of(kind: str, workers: int) -> Iterator[Client]:
-    """A client of a new cluster of this host, all of whose workers are there."""
+def cluster_of(kind: str, workers: int, protocol: str | None = None) -> Iterator[Client]:
+    """A client of a new cluster of this host, all of whose workers are there; the protocol is for GPUs."""
     if kind == "gpu":
         # Dask's other way to exchange parts of chunks takes NumPy's arrays only.
-        with connect(gpus=workers) as client, dask.config.set({"array.rechunk.method": "tasks"}):
+        with (
+            connect(gpus=workers, protocol=protocol) as client,
+            dask.config.set({"array.rechunk.method": "tasks"}),
+        ):
             client.wait_for_workers(workers)
             yield client
         return

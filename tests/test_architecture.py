@@ -42,6 +42,7 @@ PACKAGES = (
     "expressions",
     "jobs",
     "doctor",
+    "worker",
     "cli",
 )
 
@@ -51,7 +52,7 @@ USERS = {
     "click": ("cli",),
     "cupy": ("backend",),
     "dask": ("cluster", "lazy", "arrays", "sparse", "expressions", "jobs", "doctor.machine"),
-    "dask_cuda": ("cluster.connecting",),
+    "dask_cuda": ("cluster.gpu_cluster",),
     "distributed": ("cluster", "jobs", "doctor.cluster"),
     "fsspec": ("store",),
     "matplotlib": ("arrays.showing",),
@@ -61,11 +62,12 @@ USERS = {
     "pyarrow": ("io.arrow",),
     "pynvml": ("doctor.nvml",),
     "rich": ("jobs.progress", "cli.doctor"),
+    "rmm": ("backend",),
     "zarr": ("store",),
 }
 
 FOLDERS_OF_SERVICES = {".ci", ".github"}
-TOP_LEVEL_FOLDERS = {"docs", "kernels", "notebooks", "pipelines", "rnsdask", "scripts", "tests"}
+TOP_LEVEL_FOLDERS = {"deploy", "docs", "kernels", "notebooks", "pipelines", "rnsdask", "scripts", "tests"}
 
 
 def module_name(path: Path) -> str:

@@ -19,7 +19,7 @@ DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 PACKAGES = "|".join(path.parent.name for path in ROOT.glob("rnsdask/*/__init__.py"))
 
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
-PATH = re.compile(r"`((?:rnsdask|kernels|scripts|tests|docs|pipelines|\.ci)/[\w./*-]*)")
+PATH = re.compile(r"`((?:rnsdask|kernels|scripts|tests|docs|pipelines|deploy|\.ci)/[\w./*-]*)")
 ANCHOR = re.compile(r"\]\(([\w./-]*\.md)?#([^)]*)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 EXAMPLE = re.compile(r"^\| [^|]+ \| `(?P<code>[^|]+)` \| `(?P<value>[^|]+)` \|", re.MULTILINE)

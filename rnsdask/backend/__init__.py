@@ -120,6 +120,39 @@ def free_device_bytes() -> int | None:
     return int(free) + int(cupy.get_default_memory_pool().free_bytes())
 
 
+def prepare_gpu() -> None:
+    """Prepare this process's GPU, if it has one, for its first task: kernels, and memory to receive into."""
+    if has_gpu():
+        from rnsdask.backend.cuda import (
+            kernels as kernels,
+        )  # those that are compiled ahead can be loaded here
+
+        lend_idle_memory()
+
+
+def lend_idle_memory() -> None:
+    """Let RMM, where it is installed, take memory that CuPy's pool keeps and does not use.
+
+    UCX receives chunks into memory of RMM, beside CuPy's pool. The pool gives idle memory back when CuPy
+    finds none left, but not when RMM does.
+    """
+    try:
+        import rmm.mr
+    except ImportError:
+        return
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+
+    def give_back(_needed: int) -> bool:
+        idle = pool.free_bytes()
+        pool.free_all_blocks()
+        return int(idle) > 0  # then RMM tries again
+
+    resource = rmm.mr.get_current_device_resource()
+    rmm.mr.set_current_device_resource(rmm.mr.FailureCallbackResourceAdaptor(resource, give_back))
+
+
 @contextmanager
 def naming_gpu_memory(what: str = "") -> Iterator[None]:
     """Turn CuPy's error of a full memory into one with figures, which processes without CuPy can read too.

@@ -295,6 +295,11 @@ processor_options = joined(
         help="Use 1 GPU, or a worker on each of N; all: as many as gain time.",
     ),
     _processors(
+        "--protocol",
+        type=click.Choice(["tcp", "ucx"]),
+        help="How workers of several GPUs exchange chunks.  [default: ucx if installed]",
+    ),
+    _processors(
         "--backend",
         type=click.Choice(["auto", "cpu", "cuda"]),
         default="auto",
@@ -379,9 +384,11 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
         tls_key: Path | None,
         **rest: Any,
     ) -> Any:
-        gpus = rest.pop("gpus", None)
+        gpus, protocol = rest.pop("gpus", None), rest.pop("protocol", None)
         if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
             refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
+        if protocol is not None and gpus is None:
+            refuse("--protocol is for the workers of --gpus; a cluster that runs already has its own")
         if gpus is not None and rest.get("backend") == "cpu":
             refuse("--gpus and --backend cpu contradict each other")
         if rest.get("backend") == "auto":
@@ -392,7 +399,7 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
         if gpus is not None and any(tls):
             refuse("--tls-ca-file, --tls-cert and --tls-key are for a cluster that runs already, not --gpus")
         with with_retries(retries):
-            connection = partial(_connection, scheduler, scheduler_file, gpus, report, tls)
+            connection = partial(_connection, scheduler, scheduler_file, gpus, protocol, report, tls)
             return command(connection=connection, **rest)
 
     return wrapped
@@ -456,6 +463,7 @@ def _connection(
     scheduler: str | None,
     scheduler_file: str | None,
     gpus: Any,
+    protocol: str | None,
     report: str | None,
     tls: tuple[Any, ...],
     work: "Work",
@@ -471,8 +479,10 @@ def _connection(
         check_gpu()
         yield None
         return
-    threads = {} if gpus is None else {"threads_per_gpu": threads_per_gpu(work, gpus)}
-    with connect(scheduler, scheduler_file, gpus, security, **threads) as client:
+    workers: dict[str, Any] = {}
+    if gpus is not None:
+        workers = {"threads_per_gpu": threads_per_gpu(work, gpus), "protocol": protocol}
+    with connect(scheduler, scheduler_file, gpus, security, **workers) as client:
         if client is None and security is not None:
             refuse("--tls-ca-file, --tls-cert and --tls-key are for a scheduler: give --scheduler")
         if client is None and report is not None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from rnsdask.backend import gpu_count as gpu_count
 from rnsdask.backend import has_gpu
 from rnsdask.backend.cpu.files import read_first
 from rnsdask.cluster.failures import describe
+from rnsdask.cluster.gpu_cluster import gpu_cluster
 from rnsdask.cluster.workers import ask, check_workers, explained_by_workers, identity
 from rnsdask.core.errors import JobError
 from rnsdask.core.files import naming_file, private
@@ -48,6 +48,7 @@ def connect(
     gpus: int | Literal["all"] | None = None,
     security: "Security | None" = None,
     threads_per_gpu: int = THREADS_PER_GPU,
+    protocol: str | None = None,
 ) -> Iterator["Client | None"]:
     """Connect to the cluster that a job runs on, and check its workers.
 
@@ -68,6 +69,9 @@ def connect(
         (``distributed.comm.tls``).
     threads_per_gpu : int
         Threads of each worker that is started for a GPU.
+    protocol : {"tcp", "ucx"}, optional
+        How workers that are started for GPUs exchange chunks; by default UCX where distributed-ucxx is
+        installed, else TCP.
 
     Yields
     ------
@@ -78,7 +82,8 @@ def connect(
     Raises
     ------
     ValueError
-        If more than one parameter is given, or `gpus` is less than 1.
+        If more than one of `scheduler`, `scheduler_file` and `gpus` is given, `gpus` is less than 1, or
+        `protocol` is given without `gpus`, or is not one of the two.
     JobError
         If a package is missing, the scheduler cannot be reached or has no workers, there are not so many
         GPUs, or a worker has not the same version of rnsdask (also one that joins
@@ -86,19 +91,22 @@ def connect(
     """
     if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
         raise ValueError("give one of scheduler, scheduler_file and gpus, not several")
+    if protocol is not None and gpus is None:
+        raise ValueError(
+            f"protocol={protocol!r} is for the workers of gpus=; a cluster that runs has its own"
+        )
     with ExitStack() as stack:
         active = _active_client() if scheduler is scheduler_file is gpus is None else None
         if active is not None:
             client, name = active, str(identity(active)["address"])
         else:
-            address, name = scheduler, str(scheduler)
+            address: Any = scheduler
+            name = str(scheduler)
             if scheduler_file is not None:
                 address = name = _address_in_file(local_path(scheduler_file, "scheduler_file"))
             elif gpus is not None:
-                address, name = (
-                    stack.enter_context(_gpu_cluster(gpus, threads_per_gpu)),
-                    "the cluster of this host's GPUs",
-                )
+                address = stack.enter_context(gpu_cluster(gpus, threads_per_gpu, protocol))
+                name = "the cluster of this host's GPUs"
             elif scheduler is None:
                 address = dask.config.get("scheduler-address", None)
                 name = f"{address} (DASK_SCHEDULER_ADDRESS)"
@@ -265,32 +273,3 @@ def _address_in_file(path: Path) -> str:
     except (ValueError, TypeError, KeyError) as error:
         raise JobError(f"{path}: it is not a Dask scheduler file, for it holds no address") from error
     return str(address)
-
-
-@contextmanager
-def _gpu_cluster(gpus: int | Literal["all"], threads: int) -> Iterator[Any]:
-    """Start a cluster on this host, a worker for each GPU, and close it in the end."""
-    try:
-        from dask_cuda import LocalCUDACluster
-        from dask_cuda.utils import get_n_gpus
-    except ImportError as error:
-        raise JobError(f"GPU workers need the package dask-cuda (extra cu12 or cu13): {error}") from error
-    try:
-        available = get_n_gpus()
-    except Exception as error:  # NVML has errors of its own
-        raise JobError(f"the GPUs of this host cannot be counted: {error}") from error
-    count = available if gpus == "all" else gpus
-    if count < 1 and gpus != "all":
-        raise ValueError(f"the number of GPUs must be at least 1, got {gpus}")
-    if not 1 <= count <= available:
-        raise JobError(f"{count or 'all'} GPUs were asked for, and this host has {available}")
-    # Workers are as quiet as this process is told to be, also when Ctrl-C comes to them too.
-    quiet = max(logging.WARNING, logging.root.manager.disable)
-    # No dashboard: the versions of bokeh from 3.10 on and of distributed before 2026.8 fail to close one.
-    options = {"threads_per_worker": threads, "dashboard_address": None, "silence_logs": quiet}
-    started = LocalCUDACluster(n_workers=count, **options)
-    try:
-        yield started
-    finally:
-        with suppress(OSError):  # one that does not close in time costs no answer
-            started.close()

@@ -14,11 +14,11 @@ from dask.base import get_scheduler
 from dask.core import flatten
 
 from rnsdask._version import __version__
-from rnsdask.core.errors import SchedulerLostError, WorkerVersionError
+from rnsdask.core.errors import JobError, SchedulerLostError, WorkerVersionError
 from rnsdask.core.messages import list_some
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Worker
 
 SILENCE_SECONDS = 300.0
 """Time that a scheduler may leave a question unanswered before it is given up.
@@ -80,13 +80,7 @@ def check_workers(client: "Client") -> None:
     They are asked on their event loops, so those that are busy computing answer too. A worker that is gone by
     then is not missed.
     """
-
-    def version() -> str:  # local, so that pickle sends it whole: a worker may lack this module
-        from importlib import import_module
-
-        found: str = import_module("rnsdask").__version__
-        return found
-
+    version = _version_question()
     workers = workers_of(client)
     answers = ask_workers(client, version, workers)
     try:
@@ -98,13 +92,47 @@ def check_workers(client: "Client") -> None:
     others: dict[str, list[str]] = {}
     for address, answer in answers.items():
         if answer != __version__:
-            failed = isinstance(answer, Exception)
-            what = f"rnsdask cannot be imported: {answer}" if failed else f"rnsdask {answer}"
-            others.setdefault(what, []).append(address)
+            others.setdefault(_told(answer), []).append(address)
     if others:
         found = "; ".join(f"{list_some(where)}: {what}" for what, where in sorted(others.items()))
         raise WorkerVersionError(f"the job runs rnsdask {__version__}, but {found}")
     _checked[client] = _processes(workers)
+
+
+async def check_scheduler(worker: "Worker") -> None:
+    """Check in a worker, before it joins, that its scheduler has the same version, or raise JobError."""
+    from distributed import Client
+
+    address = worker.scheduler.address
+    how: dict[str, Any] = {"asynchronous": True, "set_as_default": False, "security": worker.security}
+    try:
+        async with Client(address, **how) as client:
+            answer = await client.run_on_scheduler(_version_question())
+    except OSError as error:
+        raise JobError(f"the scheduler {address} does not answer: {error}") from error
+    except Exception as error:  # of any type, as the scheduler raised it
+        answer = error
+    if answer != __version__:
+        told = f"this worker has rnsdask {__version__}, and the scheduler {address}: {_told(answer)}"
+        raise JobError(told)
+
+
+def _version_question() -> Callable[[], str]:
+    """Return a function that names the version of rnsdask where it is called."""
+
+    def version() -> str:  # local, so that pickle sends it whole: who is asked may lack this module
+        from importlib import import_module
+
+        found: str = import_module("rnsdask").__version__
+        return found
+
+    return version
+
+
+def _told(answer: object) -> str:
+    """Describe the answer of a process that was asked for its version."""
+    failed = isinstance(answer, Exception)
+    return f"rnsdask cannot be imported: {answer}" if failed else f"rnsdask {answer}"
 
 
 @contextmanager

@@ -116,13 +116,9 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A host of two GPUs, as far as dask-cuda tells; the numbers of workers that it is asked for."""
     asked: list[int] = []
 
-    def local_cuda_cluster(
-        n_workers: int, threads_per_worker: int, dashboard_address: None, silence_logs: int
-    ) -> LocalCluster:
+    def local_cuda_cluster(n_workers: int, protocol: str, **options: Any) -> LocalCluster:
         asked.append(n_workers)
-        options: dict[str, Any] = {"processes": False, "protocol": "tcp", "silence_logs": silence_logs}
-        options |= {"threads_per_worker": threads_per_worker, "dashboard_address": dashboard_address}
-        return LocalCluster(n_workers=n_workers, **options)
+        return LocalCluster(n_workers=n_workers, processes=False, protocol="tcp", **options)
 
     package, utils = types.ModuleType("dask_cuda"), types.ModuleType("dask_cuda.utils")
     package.LocalCUDACluster = local_cuda_cluster  # type: ignore[attr-defined]

@@ -30,6 +30,7 @@ SLOW = (
     "bench_jobs",
     "bench_paper",
     "bench_pipelines",
+    "bench_protocols",
     "bench_scaling",
     "bench_reduce",
     "bench_peers",
