@@ -42,6 +42,7 @@ PACKAGES = (
     "expressions",
     "jobs",
     "cli",
+    "__main__",
 )
 
 # The only users of a library: others reach it through them.
