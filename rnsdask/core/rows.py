@@ -227,7 +227,7 @@ def muladd(
 
 
 @row("numbers", result=ranges.negative)
-def negative(x: Array) -> Array:
+def negative(x: Array, *, mode: Mode = "raise") -> Array:
     """Opposites, where they take less than a subtraction from 0."""
 
 
