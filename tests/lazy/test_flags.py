@@ -42,5 +42,5 @@ def test_operations_that_take_overflow_return_a_pair(x: Any) -> None:
 
 def test_opposites_of_intervals_are_a_pair() -> None:
     with rd.errstate(overflow="flag"):
-        opposite, flags = -rd.IntervalRNSArray.from_rns(RESIDUES)
+        opposite, flags = rd.negative(rd.IntervalRNSArray.from_rns(RESIDUES))
     assert (opposite.to_ints().tolist(), flags.tolist()) == ([-5, -9, -16], [False] * 3)
