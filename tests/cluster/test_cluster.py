@@ -10,6 +10,7 @@ from typing import Any
 
 import cloudpickle
 import dask
+import distributed
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -20,6 +21,7 @@ import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
 from rnsdask.cluster.connecting import connect, dashboard_of
+from rnsdask.cluster.limits import process_limit
 from rnsdask.core.errors import JobError
 from rnsdask.jobs import exact_results, memory_plan
 from rnsdask.jobs.reduction import reduce
@@ -448,3 +450,7 @@ def test_the_address_of_a_dashboard_is_told_where_there_is_one(is_on: bool) -> N
         assert "dashboard" in client.scheduler_info()["services"]  # of the HTTP server, in either case
         address = dashboard_of(client)
         assert address == (client.dashboard_link if is_on else None)
+
+
+def test_the_limit_of_memory_is_that_of_workers() -> None:
+    assert process_limit() == distributed.system.memory_limit()
