@@ -44,6 +44,7 @@ PACKAGES = (
     "doctor",
     "worker",
     "cli",
+    "__main__",
 )
 
 # The only users of a library: others reach it through them.

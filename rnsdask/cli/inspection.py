@@ -99,7 +99,7 @@ def verify(path: str, connection: Connection, progress: bool, as_json: bool) -> 
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
-    from rnsdask.jobs.sources import verify as problems_of
+    from rnsdask.jobs.verification import verify as problems_of
 
     found = store.open_info(path, store.all_systems)
     work = memory_plan.work_on(found, "verify")

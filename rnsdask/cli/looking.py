@@ -49,30 +49,30 @@ def head(path: str, count: int, as_json: bool) -> None:
     """
     import numpy as np
 
+    from rnsdask import store
     from rnsdask.core.integer_text import to_decimal
-    from rnsdask.jobs.sources import OF_NUMBERS, Source
 
-    array = Source.at(path, OF_NUMBERS).array()
-    values = array[_first(array.shape, count)].to_ints().ravel()[:count]
-    indices = [list(map(int, np.unravel_index(i, array.shape))) for i in range(len(values))]
+    found = store.open_info(path, store.all_systems)
+    values = store.read_corner(found, _first(found.shape, count)).ravel()[:count]
+    indices = [list(map(int, np.unravel_index(i, found.shape))) for i in range(len(values))]
     texts = list(map(to_decimal, values))
     if as_json:
-        print_json({"op": "head", "store": path, "indices": indices, "values": texts, "count": array.size})
+        print_json({"op": "head", "store": path, "indices": indices, "values": texts, "count": found.count})
         return
     for index, text in zip(indices, texts, strict=True):
         echo(f"{','.join(map(str, index))}\t{number_text(text)}")
 
 
-def _first(shape: Sequence[int], count: int) -> tuple[slice, ...]:
-    """Slices of an array that hold its first `count` numbers in C order, and few others."""
-    parts = []
-    for axis in range(len(shape)):
+def _first(shape: Sequence[int], count: int) -> tuple[int, ...]:
+    """Lengths of a part of an array that holds its first `count` numbers in C order, and few others."""
+    lengths = [1] * len(shape)
+    for axis, length in enumerate(shape):
         inner = math.prod(shape[axis + 1 :])
         rows = -(-count // inner) if inner else 0
-        parts.append(slice(0, rows))
+        lengths[axis] = min(rows, length)
         if rows > 1:
-            break
-    return tuple(parts)
+            return (*lengths[: axis + 1], *shape[axis + 1 :])
+    return tuple(lengths)
 
 
 @click.command(cls=Command)

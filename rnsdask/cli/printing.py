@@ -68,8 +68,6 @@ _NUMBER = re.compile(r"([0-9]+)(\.[0-9]+)?")
 
 def remember_digits(ctx: click.Context, _param: click.Parameter, digits: int | str | None) -> None:
     """Remember ``--digits`` for :func:`number_text`."""
-    if digits is None:
-        digits = SHOWN_DIGITS if sys.stdout is not None and sys.stdout.isatty() else "all"
     ctx.meta[_DIGITS] = digits
 
 
@@ -77,9 +75,12 @@ def number_text(text: str, *, brief: bool = False) -> str:
     """Format a number or a fraction; a long one is shown as its ends and its count of digits.
 
     ``--digits`` says what is long. Without it, all digits are shown unless standard output is a terminal.
-    With `brief`, for several numbers on a line, fewer digits are shown.
+    With `brief`, for several numbers on a line, fewer digits are shown, also beyond a terminal.
     """
     longest = click.get_current_context().meta.get(_DIGITS, "all")
+    if longest is None:
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()
+        longest = SHOWN_DIGITS if brief or is_terminal else "all"
     if longest == "all":
         return text
     longest = min(longest, _BRIEF_DIGITS) if brief else longest

@@ -156,8 +156,16 @@ def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "
 
 
 def dashboard_of(client: "Client") -> str | None:
-    """Return the address of the dashboard of a client's cluster, if it has one."""
-    if "dashboard" not in identity(client)["services"]:
+    """Return the address of the dashboard of a client's cluster, if it has one.
+
+    A scheduler without Bokeh, or whose dashboard is switched off, has an HTTP server and its address too, but
+    no application there.
+    """
+
+    def has_pages(dask_scheduler: Any) -> bool:  # local, as pickle then sends it whole
+        return bool(dask_scheduler.http_application.applications)
+
+    if "dashboard" not in identity(client)["services"] or not ask(client, client.run_on_scheduler, has_pages):
         return None
     return str(client.dashboard_link)
 

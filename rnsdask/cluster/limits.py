@@ -1,5 +1,8 @@
 """Memory that this process may use, and the check that a graph of so many chunks fits into it."""
 
+from contextlib import suppress
+from pathlib import Path
+
 from rnsdask.core.errors import JobError
 
 GRAPH_BYTES = 16 * 1024
@@ -12,18 +15,35 @@ _FEW_BYTES = 2**30
 """Bytes of an array that any process has room for, so that no limit is asked for."""
 
 
+_OF_CONTROL_GROUP = [
+    Path("/sys/fs/cgroup", name)
+    for name in (
+        "memory.max",
+        "memory.high",
+        "memory/memory.limit_in_bytes",
+        "memory/memory.soft_limit_in_bytes",
+    )
+]
+"""Files with limits in bytes of the process's control group, of versions 2 and 1; other text is no limit."""
+
+
 def process_limit() -> int:
     """Return the bytes that this process may use: of the host, its control group, or its own limits."""
     import resource
 
     import psutil
-    from distributed.system import MEMORY_LIMIT
 
+    limits = [psutil.virtual_memory().total]
+    for path in _OF_CONTROL_GROUP:
+        with suppress(OSError, ValueError):
+            limits.append(int(path.read_text(encoding="ascii")))
+    _, resident = resource.getrlimit(resource.RLIMIT_RSS)
+    limit: int = min(each for each in (*limits, resident) if each > 0)
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space == resource.RLIM_INFINITY:
-        return MEMORY_LIMIT
+        return limit
     usage = psutil.Process().memory_info()
-    return min(MEMORY_LIMIT, address_space - int(usage.vms - usage.rss))  # what is mapped and not used counts
+    return min(limit, address_space - int(usage.vms - usage.rss))  # what is mapped and not used counts
 
 
 def check_bytes(need: int, what: str) -> None:

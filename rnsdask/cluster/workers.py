@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import dask.array as da
 from dask.base import get_scheduler
 from dask.core import flatten
 
@@ -18,6 +17,7 @@ from rnsdask.core.errors import JobError, SchedulerLostError, WorkerVersionError
 from rnsdask.core.messages import list_some
 
 if TYPE_CHECKING:
+    import dask.array as da
     from distributed import Client, Worker
 
 SILENCE_SECONDS = 300.0
@@ -185,7 +185,7 @@ def ask_workers(client: "Client", function: Callable[[], Any], addresses: Iterab
 # ---- chunks in the memory of GPUs -------------------------------------------------------------------------
 
 
-def chunks_by_worker(words: da.Array) -> list[list[int]] | None:
+def chunks_by_worker(words: "da.Array") -> list[list[int]] | None:
     """Group the chunks of an array, numbered in C order, by the workers whose GPUs hold them.
 
     None if that says nothing: if chunks are not computed yet, or not in a GPU's memory, or no two of them are
@@ -210,7 +210,7 @@ def chunks_by_worker(words: da.Array) -> list[list[int]] | None:
     return list(groups.values()) if len(groups) < len(futures) else None
 
 
-def _futures_of(words: da.Array) -> list[Any]:
+def _futures_of(words: "da.Array") -> list[Any]:
     """Return the futures that an array's chunks are, as after ``persist``, in C order; else nothing."""
     if "distributed" not in sys.modules:
         return []

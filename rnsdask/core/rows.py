@@ -229,7 +229,7 @@ def muladd(
 
 
 @row("numbers", result=ranges.negative)
-def negative(x: Array) -> Array:
+def negative(x: Array, *, mode: Mode = "raise") -> Array:
     """Opposites, where this is faster than a subtraction from 0."""
 
 

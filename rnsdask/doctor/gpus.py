@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+from rnsdask.backend import gpu_count
 from rnsdask.core.messages import size_text
 from rnsdask.doctor.burn_in import KINDS, BurnIn, Size, Workload, burn_in
 from rnsdask.doctor.data_sheets import Sheet, sheet_of
@@ -141,8 +142,14 @@ def _place(device: dict[str, Any], card: Card) -> str:
 
 
 def check_kernels() -> Finding:
-    """Say where the kernels come from."""
-    return Finding("kernels", f"compiled at first use, kept in {kernel_cache()}")
+    """Say where the kernels of the GPUs come from."""
+    from rnsdask.backend.cuda import launching
+
+    missing = max(len(launching.modules_to_compile(index)) for index in range(gpu_count()))
+    if not missing:
+        return Finding("kernels", "compiled, installed with rnsdask")
+    where = f"compiled at first use and kept in {kernel_cache()}"
+    return Finding("kernels", f"{missing} modules {where}; rnsdask kernels warm does so now")
 
 
 # ---- burn-in ----------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""Opening, checking and verifying the stores and plain arrays that a job reads."""
+"""Opening and checking the stores and plain arrays that a job reads."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -19,11 +19,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.core.ways import REPLACE, Message, with_ways
-from rnsdask.jobs.compute import Advance, mapping
 from rnsdask.lazy.map import map_chunks
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 OF_INTEGERS: store.Kind = attrgetter("overflows")
 """Accept stores of integers, whose results can be out of range, unlike elements of fields."""
@@ -78,14 +74,6 @@ def _read_block(*, info: store.PlainInfo, backend: str, place: Place) -> Any:
         values = np.empty(layout.part_shape(place.index, info.shape, info.chunks), dtype=info.dtype)
     with naming_gpu_memory(info.chunk_name(place.index)):
         return to_backend(values[None], backend)
-
-
-def verify(
-    info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
-) -> list[str]:
-    """Verify a store in parallel, and list its problems; `advance` is called with the finished chunks."""
-    with mapping(client, advance) as map_items:
-        return list(store.verify(info, map_chunks=map_items))
 
 
 # ---- checks before a job ----------------------------------------------------------------------------------

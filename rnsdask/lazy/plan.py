@@ -130,7 +130,7 @@ def plan_of(
         meeting, is_alike = meeting_of(known)
     else:
         is_alike = False
-    wanted = overflow_mode(overflow, meeting) if row.gives is None else "raise"
+    wanted = overflow_mode(overflow, meeting) if "mode" in row.optional else "raise"
     ranges = ranges_of(known, meeting) if meeting.extends or entry.ranged else ()
     system, mode, result = _plan_by_ranges(row, entry, meeting, ranges, wanted)
     operation = OPERATIONS.get(row.name)

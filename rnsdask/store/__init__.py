@@ -34,6 +34,7 @@ from rnsdask.store.plain import resume_plain as resume_plain
 from rnsdask.store.reading import full_version as full_version
 from rnsdask.store.reading import read_chunk as read_chunk
 from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
+from rnsdask.store.reading import read_corner as read_corner
 from rnsdask.store.reading import read_part as read_part
 from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify

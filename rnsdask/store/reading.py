@@ -15,7 +15,7 @@ from rnsdask.backend import Array, contiguous, kernels_of, naming_gpu_memory, to
 from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
-from rnsdask.core.layout import chunk_slices
+from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import read_chunk_file, read_chunk_file_on_gpu
 from rnsdask.store.content import REQUESTS
@@ -156,6 +156,17 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     first = [start if i == axis else 0 for i in range(len(info.chunks))]
     _check_residues(info, index, residues, first, valid=valid)
     return residues
+
+
+def read_corner(info: StoreInfo, lengths: Sequence[int]) -> NDArray[np.object_]:
+    """Read the first numbers along each axis, and of the chunks those that hold them: an array of ints."""
+    corner = np.empty(lengths, dtype=object)
+    for index in grid_indices(chunk_grid(lengths, info.chunks)):
+        places = chunk_slices(index, lengths, info.chunks)
+        cut = tuple(slice(place.stop - place.start) for place in places)
+        words = np.ascontiguousarray(read_chunk(info, index)[:, *cut])
+        corner[places] = info.system.decode(words)
+    return corner
 
 
 def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:

@@ -136,6 +136,18 @@ def test_hist_prints_bars(tmp_path: Path) -> None:
     assert "not both" in fail("hist", path, "--edges", "1,2", "--bins", 3, status=2)
 
 
+@pytest.mark.parametrize("columns", [80, 100])
+def test_hist_keeps_to_the_columns_beyond_a_terminal(
+    columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    path = store(tmp_path, [-(10**150), -5, 10**150], None)
+    lines = succeed("hist", path, "--bins", 3).splitlines()
+    assert [len(lines), max(map(len, lines))] == [3, columns]
+    assert str(10**150) in succeed("hist", path, "--bins", 3, "--digits", "all")
+    assert "1" + "0" * 150 in succeed("max", path)  # one number a line is whole
+
+
 LONG = 7**300  # 254 digits
 SHORT = f"{str(LONG)[:20]}…{str(LONG)[-20:]}, 254 digits"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import cloudpickle
 import dask
+import distributed
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -19,7 +20,8 @@ from forking import forked_workers
 import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
-from rnsdask.cluster.connecting import connect
+from rnsdask.cluster.connecting import connect, dashboard_of
+from rnsdask.cluster.limits import process_limit
 from rnsdask.core.errors import JobError
 from rnsdask.jobs import exact_results, memory_plan
 from rnsdask.jobs.reduction import reduce
@@ -432,3 +434,19 @@ def test_memory_of_workers(local_cluster: LocalCluster, tmp_path: Path) -> None:
 
 def test_gpus_contradict_cpu() -> None:
     assert "contradict each other" in run("max", "x", "--gpus", 1, "--backend", "cpu", status=2).stderr
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_the_address_of_a_dashboard_is_told_where_there_is_one(is_on: bool) -> None:
+    options: dict[str, Any] = {"n_workers": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with (
+        LocalCluster(**options, scheduler_kwargs={"dashboard": is_on}) as running,
+        Client(running, set_as_default=False) as client,
+    ):
+        assert "dashboard" in client.scheduler_info()["services"]  # of the HTTP server, in either case
+        address = dashboard_of(client)
+        assert address == (client.dashboard_link if is_on else None)
+
+
+def test_the_limit_of_memory_is_that_of_workers() -> None:
+    assert process_limit() == distributed.system.memory_limit()

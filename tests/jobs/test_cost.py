@@ -21,7 +21,7 @@ from rnsdask.core.errors import StoreAccessError
 from rnsdask.jobs import cost as costs
 from rnsdask.jobs import run
 from rnsdask.jobs.cost import measured
-from rnsdask.jobs.sources import verify
+from rnsdask.jobs.verification import verify
 from rnsdask.store import reading
 
 MODULI = rd.ModuliSet.for_bits(64)

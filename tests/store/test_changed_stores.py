@@ -17,7 +17,7 @@ from zarr.codecs import ZstdCodec
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError
-from rnsdask.jobs.sources import verify
+from rnsdask.jobs.verification import verify
 from rnsdask.rns.system import RNS
 
 MODULI = STORE_SET
