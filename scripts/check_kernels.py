@@ -16,11 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernels"))
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import nvrtc
 from nvrtc import CompilationError, compiled_entry_points
@@ -37,7 +39,7 @@ from rnsdask.backend.cuda.sources import (
 from rnsdask.backend.cuda.variants import Defines, variants_of
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
-MOST_VARIANTS = 6
+MOST_VARIANTS = 3
 """Sets of options that a source is checked with, at most; a build compiles all."""
 
 # Kernels that only benchmarks use; they are not installed.
@@ -148,7 +150,9 @@ def main() -> int:
     if not sources:
         return fail(f"no CUDA source in {kernels_directory() / 'cuda'}")
     print(f"compiling for {', '.join(ARCHITECTURES)} with {' and '.join(compilers)}", flush=True)
-    problems = [problem for path in sources for problem in check_source(path, compilers)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda path: check_source(path, compilers), sources))
+    problems = list(itertools.chain.from_iterable(found))
     for problem in problems:
         fail(problem)
     return 1 if problems else 0

@@ -6,12 +6,13 @@ All work goes to the current device and stream, which must be the ones of the ar
 import functools
 import os
 import threading
+import time
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
@@ -72,6 +73,19 @@ class Parameter:
 loaded_modules: dict[tuple[str, Defines, int], Any] = {}
 _kernels: dict[tuple[str, str, Defines, int], Any] = {}
 
+
+class Load(NamedTuple):
+    """A module that a process has loaded; `is_compiled` by NVRTC, or found in CuPy's cache."""
+
+    name: str
+    defines: Defines
+    is_compiled: bool
+    seconds: float
+
+
+loads: list[Load] = []
+"""All modules that this process has loaded, in the order of their ends."""
+
 _loading: defaultdict[tuple[str, Defines], threading.Lock] = defaultdict(threading.Lock)
 """Held by the thread that loads a module: others would compile the same again."""
 
@@ -95,9 +109,12 @@ def _module(name: str, defines: Defines, device: int) -> Any:
         with _loading[name, defines]:
             module = loaded_modules.get(key)
             if module is None:
+                started = time.perf_counter()
                 module = raw_module(name, defines, device)
                 module.compile()
                 loaded_modules[key] = module
+                is_compiled = _cubin(name, defines, device) is None
+                loads.append(Load(name, defines, is_compiled, time.perf_counter() - started))
     return module
 
 

@@ -14,7 +14,7 @@ from rnsdask.backend.cuda.layout import (
     ROW_WIDTH,
 )
 from rnsdask.backend.cuda.triangles import Found, in_warps, task_of
-from rnsdask.backend.cuda.variants import MOST_CLUSTER, cluster_options
+from rnsdask.backend.cuda.variants import MOST_CLUSTER, Defines, cluster_options, int8_options
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 
@@ -48,6 +48,7 @@ class GreatMatrices:
         # Of each matrix, before a column; and the least of these.
         self.ranks = {0: cupy.zeros(words.shape[:2], dtype=cupy.int32)}
         self.least = {0: 0}
+        launching.prepare(_modules())
 
     def eliminate(self) -> None:
         """Change the matrices, and find their pivots."""
@@ -132,6 +133,17 @@ class GreatMatrices:
         shape = *most, columns[1] - columns[0]
         if min(shape):
             int8_product.multiply(left, right, self.moduli, out, shape, SUBTRACT)
+
+
+def _modules() -> list[tuple[str, Defines]]:
+    """Modules that most great matrices need on the current device."""
+    blocks = (1, 2, 4, 8) if has_clusters(cupy.cuda.runtime.getDevice()) else (1,)
+    by_options = {"eliminate_panel": map(cluster_options, blocks), "int8_tiles": map(int8_options, (1, 2))}
+    return [
+        ("int8_product", ()),
+        ("triangles", ()),
+        *((module, defines) for module, variants in by_options.items() for defines in variants),
+    ]
 
 
 def _middle(start: int, stop: int, panel: int) -> int:
