@@ -8,6 +8,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -123,10 +124,7 @@ def free_device_bytes() -> int | None:
 def prepare_gpu() -> None:
     """Prepare this process's GPU, if it has one, for its first task: kernels, and memory to receive into."""
     if has_gpu():
-        from rnsdask.backend.cuda import (
-            kernels as kernels,
-        )  # those that are compiled ahead can be loaded here
-
+        import_module("rnsdask.backend.cuda.kernels")  # and CuPy, before the first task needs them
         lend_idle_memory()
 
 

@@ -297,7 +297,7 @@ processor_options = joined(
     _processors(
         "--protocol",
         type=click.Choice(["tcp", "ucx"]),
-        help="How workers of several GPUs exchange chunks.  [default: ucx if installed]",
+        help="How workers of several GPUs exchange chunks.  [default: tcp]",
     ),
     _processors(
         "--backend",

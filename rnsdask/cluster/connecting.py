@@ -70,8 +70,7 @@ def connect(
     threads_per_gpu : int
         Threads of each worker that is started for a GPU.
     protocol : {"tcp", "ucx"}, optional
-        How workers that are started for GPUs exchange chunks; by default UCX where distributed-ucxx is
-        installed, else TCP.
+        How workers that are started for GPUs exchange chunks; by default TCP. UCX needs distributed-ucxx.
 
     Yields
     ------

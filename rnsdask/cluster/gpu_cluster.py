@@ -17,27 +17,24 @@ PROTOCOLS = ("tcp", "ucx")
 _BY_TCP = Message(Setting("protocol", "tcp"), " needs no UCX")
 
 
-def choose_protocol(asked: str | None = None) -> str:
-    """Choose how workers exchange chunks: as asked, else by UCX where it is installed, else by TCP.
-
-    ValueError if there is no such protocol, JobError if it is UCX, which is not installed.
-    """
-    if asked not in (None, *PROTOCOLS):
-        raise ValueError(must("protocol", f"be one of {', '.join(PROTOCOLS)}, got {asked!r:.80}"))
-    has_ucx = find_spec("distributed_ucxx") is not None
-    if asked == "ucx" and not has_ucx:
+def check_protocol(protocol: str) -> None:
+    """Raise ValueError if workers know no such protocol, JobError if it is UCX, which is not installed."""
+    if protocol not in PROTOCOLS:
+        raise ValueError(must("protocol", f"be one of {', '.join(PROTOCOLS)}, got {protocol!r:.80}"))
+    if protocol == "ucx" and find_spec("distributed_ucxx") is None:
         raise JobError(with_ways("UCX needs the package distributed-ucxx (extra ucx12 or ucx13)", _BY_TCP))
-    return asked or ("ucx" if has_ucx else "tcp")
 
 
 @contextmanager
 def gpu_cluster(gpus: int | Literal["all"], threads: int, protocol: str | None = None) -> Iterator[Any]:
     """Start a cluster on this host, a worker for each GPU, and close it in the end.
 
-    Each worker has `threads` threads. ValueError and JobError as of :func:`choose_protocol`; JobError also if
+    Each worker has `threads` threads. They exchange chunks by TCP unless told otherwise: the ports of UCX are
+    open on all networks. ValueError and JobError as of :func:`check_protocol`; JobError also if
     there are too few GPUs, or a package is missing.
     """
-    protocol = choose_protocol(protocol)
+    protocol = protocol or "tcp"
+    check_protocol(protocol)
     try:
         from dask_cuda import LocalCUDACluster
         from dask_cuda.utils import get_n_gpus

@@ -135,7 +135,7 @@ def check_shared_memory(
     total, _, free = disk_usage(folder)
     text, facts = f"{folder}: {size_text(total)}, {size_text(free)} free", {"free_bytes": free}
     if free < LITTLE_SHARED_MEMORY and installed_version("dask-cuda"):
-        more = "docker run --shm-size=8g; in Kubernetes an emptyDir of medium Memory there"
+        more = "give the container an shm-size of 8g; in Kubernetes an emptyDir of medium Memory there"
         yield warning("shared memory", f"{text}, little for UCX between workers", more, **facts)
     else:
         yield Finding("shared memory", text, facts=facts)

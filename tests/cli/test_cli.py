@@ -69,7 +69,19 @@ def test_version_and_help() -> None:
     derivations = {"sort", "cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
     derivations |= {"concat", "convolve", "ntt", "powmod", "batchgcd", "slice", "rechunk", "reshape"}
     algebra = {"det", "rank", "charpoly", "solve", "resultant"}
-    others = {"moduli", "import", "random", "info", "head", "stats", "hist", "verify", "doctor", "export"}
+    others = {
+        "moduli",
+        "import",
+        "random",
+        "info",
+        "head",
+        "stats",
+        "hist",
+        "verify",
+        "doctor",
+        "kernels",
+        "export",
+    }
     assert names == {*others, *reductions, *derivations, *algebra}
     for name in names:
         assert succeed(name, "-h").startswith(f"Usage: rnsdask {name} ")

@@ -15,7 +15,7 @@ import rnsdask as rd
 from rnsdask import backend
 from rnsdask.cluster import gpu_cluster
 from rnsdask.cluster.connecting import connect
-from rnsdask.cluster.gpu_cluster import choose_protocol
+from rnsdask.cluster.gpu_cluster import check_protocol
 from rnsdask.core.errors import JobError
 
 SETTINGS = ("UCX_NET_DEVICES", "UCX_LOG_FILE", "UCX_WARN_UNUSED_ENV_VARS")
@@ -56,8 +56,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return protocols
 
 
-def test_ucx_is_taken_where_it_is_installed(has_ucx: bool, asked: list[str]) -> None:
-    expected = {None: "ucx" if has_ucx else "tcp", "tcp": "tcp"} | ({"ucx": "ucx"} if has_ucx else {})
+def test_ucx_is_taken_where_it_is_asked_for(has_ucx: bool, asked: list[str]) -> None:
+    expected = {None: "tcp", "tcp": "tcp"} | ({"ucx": "ucx"} if has_ucx else {})
     for protocol, chosen in expected.items():
         with connect(gpus=2, protocol=protocol) as client:
             assert client is not None
@@ -75,7 +75,7 @@ def test_commands_choose_a_protocol(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rd.from_ints(range(1000), rd.ModuliSet([2**32]), chunks=256).to_zarr("x.zarr")
-    for options, chosen in (([], "ucx" if has_ucx else "tcp"), (["--protocol", "tcp"], "tcp")):
+    for options, chosen in (([], "tcp"), *([(["--protocol", "ucx"], "ucx")] if has_ucx else [])):
         assert "999" in succeed("max", "x.zarr", "--gpus", "2", *options)
         assert asked.pop() == chosen
     if not has_ucx:
@@ -88,7 +88,7 @@ def test_protocols_are_for_workers_of_gpus(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="protocol='tcp' is for the workers of gpus="):
         connect("tcp://127.0.0.1:1", protocol="tcp").__enter__()
     with pytest.raises(ValueError, match="protocol must be one of tcp, ucx, got 'tls'"):
-        choose_protocol("tls")
+        check_protocol("tls")
     for place in ([], ["--scheduler", "tcp://127.0.0.1:1"]):
         refused = call("max", tmp_path, *place, "--protocol", "tcp")
         assert refused.exit_code == 2
