@@ -101,7 +101,7 @@ def test_ucx_serves_this_host_and_prints_nothing(
 ) -> None:
     """UCX listens on all networks, and would print its warnings on standard output."""
     monkeypatch.setenv("UCX_LOG_FILE", "ucx.log")  # what a user sets stays
-    with connect(gpus=1):
+    with connect(gpus=1, protocol="ucx"):
         assert [os.environ[name] for name in SETTINGS] == ["lo", "ucx.log", "n"]
 
 
@@ -117,7 +117,7 @@ def test_ucx_that_does_not_start_names_the_way_out(
 
     monkeypatch.setattr(sys.modules["dask_cuda"], "LocalCUDACluster", failing)
     with pytest.raises(JobError, match=r"by UCX do not start: .*libucp") as caught:
-        connect(gpus=2).__enter__()
+        connect(gpus=2, protocol="ucx").__enter__()
     assert str(caught.value).endswith('; protocol="tcp" needs no UCX')
     with pytest.raises(RuntimeError, match="Cluster failed"):
         connect(gpus=2, protocol="tcp").__enter__()

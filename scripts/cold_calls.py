@@ -1,7 +1,7 @@
 """Times of first calls on a GPU, with an empty cache of compiled kernels and once more with a full one.
 
-    python scripts/bench_cold.py                 all
-    python scripts/bench_cold.py batchgcd ntt    some, by their names
+    python scripts/cold_calls.py                 all
+    python scripts/cold_calls.py batchgcd ntt    some, by their names
 
 Each is a new process, cold with an empty CUPY_CACHE_DIR and warm with what that run left there: whole
 commands on small stores, and first calls in Python. A line for each has the seconds of both, the modules that
@@ -24,9 +24,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import rnsdask as rd
-
-RUNS: dict[str, tuple[str, ...]] = dict.fromkeys(("cpu", "gpu", "tiny", "tiny-gpu"), ())
-"""None by bench_all.py, whose results are of warm calls."""
 
 COMMANDS = {
     "batchgcd": "batchgcd keys.zarr -o out.zarr",
