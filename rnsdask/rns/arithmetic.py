@@ -1,14 +1,14 @@
 """Sums, differences and products of chunks of numbers, and exactly which of them overflow.
 
-The residues of a result are those of the exact result modulo M. Whether the exact result t is in range is
-decided in steps, each for the numbers that the one before leaves open (docs/exact-operations.md):
+A result has the residues of the exact result. Whether the exact result t is in range is decided in steps,
+each for the numbers that the previous one leaves open (docs/exact-operations.md):
 
-0. Bounds of the factors of a product, measured in one pass over each where nothing is known of them.
+0. Bounds of the factors of a product, measured in one pass over each factor of unknown size.
 1. 64-bit keys, evaluated in the pass that computes the result: of both operands of a sum or a difference, or
-   of one operand that decides alone because ranges of the others are known. Where they leave many numbers
-   open, as they do if all are small, bounds of those.
-2. X/M of each operand X as a double with an exponent: they give t/M with a small relative error.
-3. The same of the result r modulo M: (t - r)/M is an integer, and 0 just when t is in range. If t/M is too
+of one operand that decides alone because ranges of the others are known. If they leave many numbers open, as
+for small numbers, bounds of these. 2. X/M of each operand X as a double with an exponent: they give t/M with
+a small relative error. 3. The same of the result r modulo M: (t - r)/M is an integer, and 0 just when t is in
+range. If t/M is too
    large for its error (in a difference of two huge products), t as a Python integer.
 """
 
@@ -32,26 +32,26 @@ from rnsdask.rns.compare import compare
 from rnsdask.rns.evaluation import magnitudes
 from rnsdask.rns.system import RNS
 
-# Residues, and columns on each processor, that are evaluated at a time. Beside a chunk that takes memory: up
+# Residues, and columns on each processor, that are evaluated at a time. In addition to a chunk, that takes up
 # to 50 doubles a column, which mostly stay in a CPU's cache.
 _RESIDUES_AT_A_TIME = 2**24
 _COLUMNS_AT_A_TIME = {"cpu": 2**16, "cuda": 2**21}
 
-# Open numbers that a GPU leaves to the host: it would first compile some thirty kernels, for seconds.
+# Most open numbers that a GPU leaves to the host: it would first compile some thirty kernels, for seconds.
 _FEW = 2**10
 
 # Relative error of a product of two fractions X/M, each with its MAGNITUDE_ERROR.
 _RELATIVE_ERROR = 2.0**-11
 
-# Exponents are kept where doubles cannot overflow or vanish; what is cut off below is less than _CUT_OFF.
+# Exponents are limited so that doubles neither overflow nor underflow; the error of that is below _CUT_OFF.
 _HIGHEST_EXPONENT = 500
 _LOWEST_EXPONENT = -600
 _CUT_OFF = 2.0**-590
 
-# Of a sum, one operand's keys decide if they leave open less than this part of all keys; else both operands'.
+# Greatest share of keys left open with which one operand's keys decide a sum; otherwise both operands' do.
 _OPEN_SUMS = 2**-16
 
-# With t/M and r/M wrong by less than this together with 1/1000, rounding their difference is exact.
+# If the errors of t/M and r/M add up to less than this and 1/1000, rounding their difference is exact.
 _ROUNDING_ROOM = 0.25
 
 
@@ -63,7 +63,7 @@ def apply(
     locate: Locate = int,
     ranges: tuple[Range, ...] | None = None,
 ) -> Array:
-    """Apply one of :data:`.OPERATIONS` to a chunk of each operand, as :func:`apply_to_blocks`."""
+    """Apply one of :data:`.OPERATIONS` to a chunk of each operand, as :func:`apply_to_blocks` does."""
     return apply_to_blocks(name, *blocks, system=system, mode=mode, locate=locate, ranges=ranges)
 
 
@@ -77,10 +77,10 @@ def apply_to_blocks(
 ) -> Array:
     """Apply one of :data:`.OPERATIONS` to a chunk of each operand, a row of the table.
 
-    ``"wrap"`` also serves where all results are known to be in range. `ranges` are what the operands are
-    known to lie in, lowest and highest number each: they may spare most of the check's cost.
+    ``"wrap"`` also serves if all results are known to be in range. `ranges` are the known ranges of the
+    operands, lowest and highest number each; they may save most of the check's cost.
     """
-    if system.bound is not None:  # which does not hold for results; `ranges` tell what does for operands
+    if system.bound is not None:  # it does not hold for results; `ranges` hold for operands
         system = system.with_bound(None)
     operation, n, moduli = OPERATIONS[name], system.rows, system.moduli
     operands, shape = matrices(*blocks)
@@ -113,7 +113,7 @@ def _apply_checked(
     ranges: tuple[Range, ...],
     out: Array,
 ) -> Array | None:
-    """Write the result modulo M; Boolean (N,): the exact result is out of range. None: none is."""
+    """Write the result modulo M; return a mask (N,) of exact results out of range, or None without any."""
     kernels, count, moduli = kernels_of(out), out.shape[1], system.moduli
     window = deciding_window(operation.name, system, ranges)
     if window is None and not operation.is_sum and count >= MANY:
@@ -122,7 +122,7 @@ def _apply_checked(
             kernels.apply(operation.name, operands, moduli, out)
             return _out_of_range(operation, ranges, out, system)
         window = deciding_window(operation.name, system, ranges)
-    if window is None and not operation.is_sum:  # products: no keys tell anything
+    if window is None and not operation.is_sum:  # keys decide nothing for products
         kernels.apply(operation.name, operands, moduli, out)
         return _decided(partial(_overflows, operation, system=system, ranges=ranges), None, operands, out)
     if window is None:
@@ -142,7 +142,7 @@ def _decided(
     operands: Sequence[Array],
     out: Array,
 ) -> Array:
-    """Boolean (N,): the exact result is out of range; what states leave open, or all, is decided in parts."""
+    """Mask (N,) of exact results out of range; numbers left open by states, or all, are decided in parts."""
     most, count = _COLUMNS_AT_A_TIME[backend_name(out)], out.shape[1]
     step = min(_RESIDUES_AT_A_TIME // len(out) or 1, most)
     parts: Iterator[Any] = (slice(k, k + step) for k in range(0, count, step))
@@ -188,7 +188,7 @@ def _overflows_beside_keys(
 def _measured_ranges(
     operation: Operation, operands: Sequence[Array], system: RNS, ranges: tuple[Range, ...]
 ) -> tuple[Range, ...]:
-    """Ranges of the operands, by one pass over each if some of the numbers tell that this may decide."""
+    """Ranges of the operands, measured in one pass over each if a sample shows that they may decide."""
     known = [system.with_bound(max(map(abs, ends))) for ends in ranges]
     sampled = [sampled_bound(*pair) for pair in zip(operands, known, strict=True)]
     if not _is_decided_by_sign(operation, _cut(ranges, sampled), system):
@@ -198,12 +198,12 @@ def _measured_ranges(
 
 
 def _cut(ranges: Sequence[Range], bounds: Sequence[int]) -> tuple[Range, ...]:
-    """Ranges, without what is beyond bounds of magnitudes."""
+    """Cut ranges to bounds of magnitudes."""
     return tuple((max(low, -b), min(high, b)) for b, (low, high) in zip(bounds, ranges, strict=True))
 
 
 def _is_decided_by_sign(operation: Operation, ranges: tuple[Range, ...], system: RNS) -> bool:
-    """Whether residues tell the results, and only negative ones among unsigned numbers are out of range."""
+    """Whether residues determine results, and only negative results of unsigned numbers are out of range."""
     results = SUMS_OF_PRODUCTS[operation.name](*ranges)
     return _is_within(results, system.value_range) or _is_within(results, system.moduli.value_range(True))
 
@@ -211,7 +211,7 @@ def _is_decided_by_sign(operation: Operation, ranges: tuple[Range, ...], system:
 def _out_of_range(
     operation: Operation, ranges: tuple[Range, ...], result: Array, system: RNS
 ) -> Array | None:
-    """Boolean (N,) of results that are decided by their sign, None if no result can be out of range."""
+    """Mask (N,) of results out of range that are decided by their sign; None if none can be out of range."""
     results = SUMS_OF_PRODUCTS[operation.name](*ranges)
     if _is_within(results, system.value_range):
         return None
@@ -229,8 +229,8 @@ def deciding_window(name: str, system: RNS, ranges: tuple[Range, ...]) -> Window
     """Windows of one operand's keys that prove a result to fit or not; None if they prove little.
 
     A result is s x y + z, where x is the operand, s a sign, y the product of the other factors of its term
-    and z the sum of the other terms. Of the operands, that one decides whose keys prove the most results to
-    fit. In a sum or a difference without a narrow range, both operands should.
+    and z the sum of the other terms. The operand whose keys prove the most results to fit decides. In a sum
+    or a difference without a narrow range, both operands should.
     """
     operation, best, score = OPERATIONS[name], None, 0
     for sign, factors in operation.terms:
@@ -256,7 +256,7 @@ def _windows(
     allowed: Range,
     ranges: tuple[Range, ...],
 ) -> tuple[Range, Range]:
-    """Ranges of operand k in which the result fits whatever the others are, and fits at all."""
+    """Ranges of operand k in which the result fits for all values of the others, and for some."""
     y = (sign, sign)
     for other in factors:
         if other != k:
@@ -272,7 +272,7 @@ def _windows(
     always, ever = (lowest - z[0], highest - z[1]), (lowest - z[1], highest - z[0])
     certain = [_quotients(always, end, allowed) for end in y]
     both = (max(low for low, _ in certain), min(high for _, high in certain))
-    # x y reaches every value between x y[0] and x y[1]; a range of y around 0 always gives some that fits.
+    # x y covers the values between x y[0] and x y[1]; if the range of y includes 0, some value always fits.
     possible = [_quotients(ever, end, allowed) for end in y]
     if y[0] <= 0 <= y[1] and y[0] != y[1]:
         return both, allowed
@@ -280,7 +280,7 @@ def _windows(
 
 
 def _quotients(allowed: Range, y: int, every: Range) -> Range:
-    """The integers x for which x y is in a range: the lowest and the highest, (1, 0) if none is."""
+    """Lowest and highest integer x for which x y is in a range; (1, 0) if there is none."""
     low, high = allowed
     if y == 0:
         return every if low <= 0 <= high else (1, 0)
@@ -290,7 +290,7 @@ def _quotients(allowed: Range, y: int, every: Range) -> Range:
 
 
 def _columns(operand: Array, part: Any) -> Array:
-    """Numbers of an operand: a slice of them, or those at indices; one for all stays one."""
+    """Select numbers of an operand by a slice or by indices; a single number stays single."""
     if operand.shape[1] == 1:
         return operand
     return operand[:, part] if isinstance(part, slice) else kernels_of(operand).gather(operand, part)
@@ -303,11 +303,11 @@ def _overflows(
     system: RNS,
     ranges: tuple[Range, ...],
 ) -> Array:
-    """Boolean (N,): whether the exact result t is out of range, given the result modulo M."""
+    """Mask (N,) of exact results t out of range, given the results modulo M."""
     t, error = _evaluate(operation, operands, system, result, ranges)
     signed = system.signed
-    # Between these two, in units of M, every integer is in range, and none outside of them. The numbers 0 and
-    # those at the ends themselves are left to the last step.
+    # In units of M, integers between these two are in range, and those outside are not. The number 0 and the
+    # ends themselves are left to the last step.
     low, high = (-0.5, 0.5) if signed else (0.0, 1.0)
     fits = t + error < high
     if signed or any(sign < 0 for sign, _ in operation.terms):
@@ -336,8 +336,8 @@ def _evaluate(
 ) -> tuple[Array, Array]:
     """t/M and a bound of its error, as doubles; both divided by the same power of 2 where t/M is huge.
 
-    Each product of the operation is wrong by less than `_RELATIVE_ERROR` of itself and, where it is tiny,
-    `_CUT_OFF`; adding doubles is exact in comparison.
+    Each product of the operation has a relative error below `_RELATIVE_ERROR`, plus `_CUT_OFF` if it is tiny;
+    the error of adding doubles is negligible.
     """
     # A single number may be a NumPy array although the other operands are on a GPU.
     values = []
@@ -354,7 +354,7 @@ def _evaluate(
             # (X/M) (Y/M) M
             mantissa = mantissa * values[k][0] * size
             exponent = exponent + values[k][1] + moduli.bits
-        # A product that is 0 must not decide what the others are divided by.
+        # A product that is 0 must not determine the common scale.
         products.append((sign * mantissa, np.where(mantissa == 0, _LOWEST_EXPONENT, exponent)))
     highest = products[0][1]
     for _, exponent in products[1:]:

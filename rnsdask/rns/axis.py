@@ -1,7 +1,7 @@
-"""Folds, extrema, sums and moments of a chunk along axes, many at once.
+"""Folds, extrema, sums and moments of a chunk along axes, for many rows at once.
 
-One pass over the residues gives every number's key. What remains to be done for the numbers of a row, that
-is all that reduce to one result, is done with the keys, for all rows together.
+One pass over the residues gives every number's key. The rest, for the numbers of a row that reduce to one
+result, is done with the keys, for all rows together.
 """
 
 import math
@@ -28,7 +28,7 @@ Combine: TypeAlias = Callable[[Array, Array], Array]
 
 
 def fold(words: Array, combine: Combine) -> Array:
-    """All words along the last axis, at least one, combined to one: (rows, ..., 1)."""
+    """Combine all words along the last axis, at least one, to one: (rows, ..., 1)."""
     while words.shape[-1] > 1:
         half = words.shape[-1] // 2
         single = words[..., 2 * half :]
@@ -39,9 +39,9 @@ def fold(words: Array, combine: Combine) -> Array:
 
 
 def running(words: Array, combine: Combine) -> Array:
-    """All words up to each one along the last axis combined: those of pairs first, then each between them.
+    """Combine all words up to each one along the last axis: first pairs, then the places in between.
 
-    So R words take less than 2 R combinations, in 2 log2 R calls.
+    R words take less than 2 R combinations, in 2 log2 R calls.
     """
     length = words.shape[-1]
     if length < 2:
@@ -56,26 +56,26 @@ def running(words: Array, combine: Combine) -> Array:
     return result
 
 
-# The error of a row's sum of keys, and the sum of its residues, stay below this.
+# Bound of the error of a row's sum of keys, and of the sum of its residues.
 SUM_LIMIT = 2 ** (KEY_BITS - 1)
 
 
 def rows_along(array: Array, axes: tuple[int, ...]) -> Array:
-    """View or copy (K, R): the `axes` together as the last one."""
+    """View or copy (K, R) with `axes` joined to the last one."""
     kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
     lengths = [array.shape[axis] for axis in kept]
     return array.transpose(*kept, *axes).reshape(math.prod(lengths), -1)
 
 
 def fold_along(words: Array, axes: tuple[int, ...], combine: Combine) -> Array:
-    """Words (rows, *shape) of at least one number, combined along axes, which keep length 1."""
+    """Combine words (rows, *shape) of at least one number along axes, which keep length 1."""
     rows = rows_along(words, tuple(axis + 1 for axis in axes))
     found = fold(rows.reshape(len(words), -1, rows.shape[1]), combine)
     return found.reshape(len(words), *reduced_shape(words.shape[1:], axes))
 
 
 def running_along(words: Array, axis: int, combine: Combine) -> Array:
-    """Words (rows, *shape) of all numbers up to each one along an axis, combined."""
+    """Combine words (rows, *shape) of all numbers up to each one along an axis."""
     return np.moveaxis(running(np.moveaxis(words, axis + 1, -1), combine), -1, axis + 1)
 
 
@@ -83,10 +83,10 @@ def running_along(words: Array, axis: int, combine: Combine) -> Array:
 
 
 def extrema(residues: Array, system: RNS, axes: tuple[int, ...], minimum: bool) -> tuple[Array, Array]:
-    """Maximum or minimum along axes, and where it is: residues (n, *reduced) and places, int64 (*reduced).
+    """Maximum or minimum along axes and its place: residues (n, *reduced) and int64 (*reduced).
 
-    Axes of the numbers are counted from 0, ascending, and none has length 0; reduced ones have length 1. A
-    place is a flat (C order) index into the axes reduced, the smallest one that holds the extremum.
+    `axes` are axes of the numbers from 0, ascending, and not empty; in the result they have length 1. A place
+    is the smallest flat (C order) index into the reduced axes that holds the extremum.
     """
     shape, matrix = residues.shape[1:], as_matrix(residues)
     reduced = reduced_shape(shape, axes)
@@ -110,17 +110,17 @@ def _decide_exactly(
     found: Keyed,
     minimum: bool,
 ) -> None:
-    """Correct the places of the rows with more than one candidate, by limbs."""
+    """Correct by limbs the places of the rows with more than one candidate."""
     residues, constants = found.residues, found.constants
     counts = is_candidate.sum(axis=1)
     (undecided,) = (counts > 1).nonzero()
-    # Rows of as many candidates come together, for each batch is as wide as its widest row.
+    # Rows with similar numbers of candidates form a batch, which is as wide as its widest row.
     undecided = undecided[np.argsort(counts[undecided], kind="stable")]
     while len(undecided):
         widest = int(counts[undecided[-1]])
         size = max(1, EXACT_RESIDUES // (len(residues) * widest))
         undecided, rows = undecided[:-size], undecided[-size:]
-        # A row's candidates in ascending order; numbers proved to be worse fill it up.
+        # A row's candidates in ascending order, padded with numbers that are proved to be worse.
         columns = np.argsort(~is_candidate[rows], axis=1, kind="stable")[:, :widest]
         indices = np.take_along_axis(numbers[rows], columns, axis=1).reshape(-1)
         chosen = kernels_of(residues).gather(residues, indices)
@@ -130,10 +130,10 @@ def _decide_exactly(
 
 
 def _first_greatest(digits: Array, minimum: bool) -> Array:
-    """For digits (n, K, R) of numbers, the first column of each row with the greatest (least) number."""
+    """First column of each row with the greatest (least) number, for digits (n, K, R)."""
     alive = np.ones_like(digits[0], dtype=np.bool_)
     for digit in digits[::-1]:
-        # Digits are below 2**32, so complemented ones are not negative either.
+        # Digits are below 2**32, so their complements are not negative either.
         digit = ~digit if minimum else digit
         digit = np.where(alive, digit, np.zeros_like(digit))
         alive &= digit == digit.max(axis=1, keepdims=True)
@@ -146,14 +146,14 @@ def _first_greatest(digits: Array, minimum: bool) -> Array:
 
 
 def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
-    """Exact sums along axes, which may be empty, as :func:`extrema` takes them: Python ints (*reduced).
+    """Exact sums along axes, as in :func:`extrema` but possibly empty: Python ints (*reduced).
 
     With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z. The
     keys' errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most R
     (slack + 1) more; while this is below 2**64, q follows as in docs/mathematics.md, section 8.
     """
     count = math.prod(int(residues.shape[1 + axis]) for axis in axes)
-    # The slack is not more than the sum of the moduli.
+    # The slack is at most the sum of the moduli.
     if count > 1 and count * max(sum(system.moduli) + 1, 2**32) > SUM_LIMIT:
         longest = max(axes, key=lambda axis: int(residues.shape[1 + axis]))
         first, second = np.array_split(residues, 2, axis=1 + longest)
@@ -175,7 +175,7 @@ def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.obje
     rest = residues_to_ints(remainders, constants.moduli)
     wraps = (key_sums * product - rest * 2**KEY_BITS) // (product << KEY_BITS)
     result: NDArray[np.object_] = wraps * product + rest - count * constants.offset
-    result >>= constants.scale  # exact: that many lowest bits are 0
+    result >>= constants.scale  # exact: these low bits are 0
     return result.reshape(reduced)
 
 
@@ -198,7 +198,7 @@ def _remainders(residues: Array, axes: tuple[int, ...], constants: KeyConstants,
 def moments(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Exact sums, as :func:`sums`, of numbers and of their squares: Python ints (2, *reduced), in NumPy.
 
-    The squares are formed under as many moduli as the greatest of the chunk needs.
+    Squares are computed under the moduli that the chunk's greatest needs.
     """
     greatest = measured_bound(residues, system)
     system = system.with_bound(greatest)

@@ -2,13 +2,13 @@
 
 Keys under the whole moduli set cannot separate small numbers. So the first few residues are read as numbers
 in the symmetric range of their moduli, whose product P is at least four times the bound. These are the given
-numbers if and only if base extension yields all the other residues, and their keys compare with the bound's
+numbers if and only if base extension yields all other residues; then their keys are compared with the bound's
 (docs/mathematics.md, "Proof of a bound").
 
-A measured bound is tight. A sample gives one that holds for nearly all numbers. One pass proves it, or finds
-the numbers beyond it: where they are many, another sample raises it; the few that are left are measured. So
-small numbers in a large range cost no more than the proof of their bound, and numbers as long as M next to
-nothing: no number can be longer.
+A measured bound is tight. A sample gives a bound that holds for nearly all numbers. One pass proves it, or
+finds the numbers beyond it: if they are many, another sample raises it; the few that are left are measured.
+So small numbers in a large range cost no more than the proof of their bound, and numbers as long as M cost
+almost nothing, because no number can be longer.
 """
 
 import math
@@ -31,44 +31,45 @@ from rnsdask.rns.order import order_of
 from rnsdask.rns.system import RNS
 
 MANY = 1024
-"""So many numbers are worth measuring before something else is done with them."""
+"""Fewest numbers that are worth measuring before other work on them."""
 
 SAMPLE = 128
-"""Numbers that are looked at, at most."""
+"""Most numbers of a sample."""
 
-# The fewest of short arrays of many moduli, where each takes as long as the proof of some n others.
+# Fewest numbers in a sample of a short array of many moduli, where each takes as long as the proof of some n
+# others.
 _FEWEST = 16
 
-# Residues of them, which the host converts while a GPU waits.
+# Residues of a sample, which the host converts while a GPU waits.
 _SAMPLED_RESIDUES = 2**14
 
 
 def sampled_bound(residues: Array, system: RNS) -> int:
-    """A guess for :func:`.measured_bound`, never above it, from some of the numbers, at even distances."""
+    """Guess :func:`.measured_bound` from a sample of evenly spaced numbers; the guess is never above it."""
     moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
     matrix = as_matrix(residues[: len(moduli)])
     if not matrix.shape[1]:
         return 0
     chosen = matrix[:, :: distance(matrix.shape[1], looked_at(matrix))].copy()
-    chosen = to_backend(chosen, "cpu")  # where so few take less time
+    chosen = to_backend(chosen, "cpu")  # which is quicker for so few
     limbs = kernels_of(chosen).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
     return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
 
 
 def looked_at(matrix: Array) -> int:
-    """How many of the numbers (n, N) are looked at, or all if they are fewer."""
+    """Number of numbers (n, N) in a sample, at most all."""
     count: int = matrix.shape[1]
     return min(max(_FEWEST, min(count // 4, _SAMPLED_RESIDUES) // len(matrix)), SAMPLE)
 
 
 def distance(count: int, wanted: int) -> int:
-    """Step that takes at most `wanted` of `count` numbers, and meets all phases of a short period."""
+    """Step that selects at most `wanted` of `count` numbers, and all phases of a short period."""
     least = -(-count // wanted)
     return next(k for k in range(least, least + 6) if math.gcd(k, 30) == 1)
 
 
 def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
-    """Bits of the longest of some numbers of (N, L) limbs; of a negative X, those of -X - 1."""
+    """Bits of the longest number of (N, L) limbs; a negative X counts as -X - 1."""
     if signed:
         limbs = limbs ^ (np.uint32(0) - (limbs[:, -1:] >> np.uint32(LIMB_BITS - 1)))
     greatest = limbs.max(axis=0)
@@ -76,44 +77,44 @@ def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
     return LIMB_BITS * int(used[-1]) + int(greatest[used[-1]]).bit_length() if used.size else 0
 
 
-# Residues examined at a time: on a CPU they stay in its cache, and they bound the memory added to a chunk's.
+# Residues examined at a time, to fit a CPU's cache, and to bound the memory in addition to a chunk.
 CPU_RESIDUES = 2**20
 GPU_RESIDUES = 2**26
 
-# Proofs in one pass write flags only, so that calls may be longer.
+# Residues of a proof in one pass, which writes only flags and can take more.
 _PROVED_TOGETHER = 8
 
 # Most numbers left open by a proof (such as the bound itself) that the host decides by their integers: base
-# extension of a few numbers takes as long as of thousands.
+# extension takes as long for a few numbers as for thousands.
 _FEW = 128
 
-# Numbers for each one left open, at least, with which those are proved within lesser bounds: base extension
-# takes as long as many proofs.
+# Proofs with lesser bounds go on while they prove at least one in this many numbers: base extension takes as
+# long as many proofs.
 _LEAST_PROVED = 8
 
-# Bits by which those bounds exceed the longest of a few numbers, for others of the kind are longer.
+# Bits by which those bounds exceed the longest number of a sample, because others may be longer.
 _MARGIN_BITS = 4
 
-# Numbers up to this many times the error of their keys are distinguished by keys of their multiples.
+# Factor of the error of keys up to which numbers are distinguished by keys of their multiples.
 _COARSE = 8
 
 
 @dataclass(frozen=True)
 class Excess:
-    """Numbers beyond their bound in magnitude: how many, the first one and its flat index."""
+    """Numbers beyond their bound in magnitude: their count, the first one and its flat index."""
 
     index: int
     value: int
     count: int
 
     def text(self, bound: int) -> str:
-        """Say what the first number is, for a message that has named it."""
+        """Describe the first number, for a message that has named its place."""
         more = f" (and {self.count - 1} more)" if self.count > 1 else ""
         return f"{abbreviate(self.value)}, greater in magnitude than the bound {abbreviate(bound)}{more}"
 
 
 def find_excess(residues: Array, system: RNS) -> Excess | None:
-    """Find the numbers beyond the system's bound in magnitude, exactly; None if no number is."""
+    """Find exactly the numbers beyond the system's bound in magnitude; None if there are none."""
     if system.known_magnitude == system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
@@ -129,22 +130,22 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
 
 
 def block_length(matrix: Array) -> int:
-    """How many numbers of residues (n, N) are compared with a bound at a time."""
+    """Number of numbers (n, N) that are compared with a bound at a time."""
     return _PROVED_TOGETHER * _piece_length(matrix)
 
 
 def _piece_length(matrix: Array) -> int:
-    """How many of them where residues are extended."""
+    """Number of numbers (n, N) that are compared at a time by base extension."""
     limit = CPU_RESIDUES if isinstance(matrix, np.ndarray) else GPU_RESIDUES
     return max(1, limit // len(matrix))
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """How numbers are compared with a bound.
+    """Way to compare numbers with a bound.
 
     The first `moduli` determine numbers within the bound, in their symmetric range if `signed`; `others` are
-    the other moduli. `coarse` is a greater bound to be proved first, with which keys separate numbers near
+    the remaining moduli. `coarse` is a greater bound to prove first, with which keys separate numbers near
     the bound.
     """
 
@@ -174,7 +175,7 @@ def _plan(system: RNS) -> _Plan:
 
 @lru_cache(CACHED_SETS)
 def proof_of(system: RNS, kernels: Kernels) -> BoundProof | None:
-    """How a processor proves the bound in one pass, if it does."""
+    """Constants for a processor's proof of the bound in one pass; None if it cannot prove it so."""
     if _is_too_great(system):
         return None
     bound, first = system.known_magnitude, len(_plan(system).moduli)
@@ -182,12 +183,12 @@ def proof_of(system: RNS, kernels: Kernels) -> BoundProof | None:
 
 
 def _is_too_great(system: RNS) -> bool:
-    """Whether the bound is, for a proof in one pass."""
+    """Whether the bound is too great for a proof in one pass."""
     return 4 * (system.known_magnitude + 1) > system.moduli.product
 
 
 def find_beyond(matrix: Array, system: RNS) -> Array:
-    """Ascending indices of numbers greater in magnitude than the bound, which is below the range's ends."""
+    """Ascending indices of the numbers beyond the bound in magnitude; the bound is below the range's ends."""
     return find_those_beyond(matrix, find_open(matrix, system), system)
 
 
@@ -225,9 +226,9 @@ def _find_by_extension(matrix: Array, system: RNS) -> Array:
 
 
 def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, Array]:
-    """The numbers at some indices that proofs of less than the bound leave open too.
+    """Keep the numbers, at some indices, that proofs of lesser bounds leave open too.
 
-    Unsigned numbers far below the bound stay open in its proof, for they are as near to M - 1.
+    Unsigned numbers far below the bound stay open in its proof, because they seem near M - 1.
     """
     while numbers.shape[1] >= MANY:
         bound = ((sampled_bound(numbers, system.with_bound(None)) + 1) << _MARGIN_BITS) - 1
@@ -246,7 +247,7 @@ def _few_exceed(matrix: Array, system: RNS) -> NDArray[np.bool_]:
 
 
 def _exceeds(matrix: Array, system: RNS) -> Array:
-    """Boolean (N,): each number is greater in magnitude than the bound; by base extension and keys."""
+    """Mask (N,) of the numbers beyond the bound in magnitude, by base extension and keys."""
     plan, bound = _plan(system), system.known_magnitude
     chosen = matrix[: len(plan.moduli)]
     mask = _is_outside(chosen, plan, -bound if system.signed else 0, bound)
@@ -257,12 +258,12 @@ def _exceeds(matrix: Array, system: RNS) -> Array:
 
 
 def _is_outside(matrix: Array, plan: _Plan, low: int, high: int) -> Array:
-    """Boolean (N,): each number under the first moduli is below `low` or above `high`."""
+    """Mask (N,) of the numbers that are below `low` or above `high` under the first moduli."""
     mask = np.zeros_like(matrix[0], dtype=np.bool_)
     if plan.coarse is not None:
         mask |= _compare(matrix, plan.coarse, plan, None) > 0
         mask |= _compare(matrix, -plan.coarse, plan, None) < 0
-    # Numbers beyond the coarse bound are found already, so their comparison does not matter.
+    # Numbers beyond the coarse bound are already found, so their comparison does not matter.
     mask |= _compare(matrix, high, plan, plan.coarse) > 0
     if plan.signed:
         mask |= _compare(matrix, low, plan, plan.coarse) < 0
@@ -273,13 +274,13 @@ def _compare(matrix: Array, value: int, plan: _Plan, bound: int | None) -> Array
     return order_of(matrix, column_of(value, plan.moduli), key_constants(plan.moduli, plan.signed, bound))
 
 
-# Numbers looked at first: mostly one of them shows that not all are small.
+# Numbers that are examined first: mostly one of them shows that not all are small.
 _FIRST = 8
 
-# If a proof leaves open more than one number in this many, some of them are looked at.
+# If a proof leaves open more than one number in this many, a sample of them is examined.
 _MANY_OPEN = 16
 
-# So many times at most: samples that always meet the shortest numbers would take a proof of all for each bit.
+# Most rounds of that: samples that always hit the shortest numbers would take a proof of all for each bit.
 _MOST_SAMPLES = 16
 
 SMALL_BITS = 16
@@ -289,9 +290,9 @@ _EXPONENT_OF_ZERO = -(2**40)
 
 
 def narrowed(system: RNS, *matrices: Array) -> RNS | None:
-    """System with a measured bound of many numbers that are all small for it; None for other numbers.
+    """System with a measured bound for many numbers that are all small; None for other numbers.
 
-    Evaluations under it separate numbers of the matrices (n, N) that are alike under the whole system.
+    Evaluations under it separate numbers of the matrices (n, N) that look equal under the whole system.
     """
     if max(matrix.shape[1] for matrix in matrices) < MANY:
         return None
@@ -310,31 +311,31 @@ def narrowed(system: RNS, *matrices: Array) -> RNS | None:
 
 
 def _glance(matrix: Array, system: RNS) -> int:
-    """Guess the bound from a few numbers; on a GPU more of them take no longer."""
+    """Guess the bound from a few numbers; on a GPU from more, which take no longer."""
     return sampled_bound(matrix[:, :_FIRST] if isinstance(matrix, np.ndarray) else matrix, system)
 
 
 def measured_bound(
     residues: Array, system: RNS, enough: int | None = None, sampled: int | None = None
 ) -> int:
-    """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
+    """Greatest integer with as many bits as the greatest magnitude; 0 without numbers.
 
-    It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
-    into chunks; it is cut down to the range, and to the system's bound. Nothing is measured further once the
-    bound is beyond `enough`: the result is then the greatest bound there is. `sampled` is what
-    :func:`sampled_bound` gives, if that is known already.
+    It is at least the greatest magnitude and less than twice that, and does not depend on the chunks; it is
+    limited to the range and to the system's bound. Measuring stops once the bound exceeds `enough`: the
+    result is then the greatest possible bound. `sampled` is the result of :func:`sampled_bound`, if already
+    known.
     """
     bound = _proved_bound(residues, system, enough, sampled)
     return system.known_magnitude if bound is None else bound
 
 
 def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int | None) -> int | None:
-    """Measure the bound; None where it is beyond `enough`."""
+    """Measure the bound; None if it exceeds `enough`."""
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
     bound = sampled_bound(matrix, system) if sampled is None else sampled
     if not system.signed and matrix.shape[1] <= looked_at(matrix):
-        return bound  # of all of them
+        return bound  # for all numbers
     step = block_length(matrix)
     for start in range(0, matrix.shape[1], step):
         if enough is not None and bound > enough:
@@ -346,9 +347,9 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
 
 
 def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
-    """The bound, raised until it holds for a block of numbers (n, N) too."""
+    """Raise the bound until it also holds for a block of numbers (n, N)."""
     left_open = find_open(block, system.with_bound(bound))
-    # A proof that leaves many open shows that the sample missed the long ones: one of these joins it.
+    # A proof that leaves many open shows that the sample missed the long numbers: one of these is added.
     for _ in range(_MOST_SAMPLES):
         if left_open is None or left_open.size <= block.shape[1] // _MANY_OPEN:
             break
@@ -365,19 +366,19 @@ def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
 
 
 def _measured(bound: int, residues: Array, system: RNS) -> int:
-    """The bound, raised until it holds for some numbers (n, k) too."""
+    """Raise the bound until it also holds for some numbers (n, k)."""
     while residues.shape[1]:
         bound = _raised(bound, residues, system)
         if bound == system.known_magnitude:
             break
-        # Those left are longer than the number that seemed the greatest, by the error of magnitudes.
+        # Any left are longer than the apparent greatest number, because of the error of magnitudes.
         beyond = find_beyond(residues, system.with_bound(bound))
         residues = kernels_of(residues).gather(residues, beyond)
     return bound
 
 
 def _raised(bound: int, residues: Array, system: RNS) -> int:
-    """The bound, raised to hold for the number whose magnitude seems the greatest."""
+    """Raise the bound to hold for the number with the apparent greatest magnitude."""
     mantissas, exponents = magnitudes(residues, system)
     fractions, shifts = np.frexp(abs(mantissas))
     sizes = np.where(fractions == 0, _EXPONENT_OF_ZERO, exponents + shifts)

@@ -1,7 +1,7 @@
 """Comparison of numbers, exact for every pair: order, sign, absolute values, and the choice between two.
 
-Where keys leave many numbers open because all are small for the range, their bound is measured, and keys
-for that bound decide (:mod:`.order`).
+If keys leave many numbers open because all are small for the range, their bound is measured, and keys for
+that bound decide (:mod:`.order`).
 """
 
 import operator
@@ -28,9 +28,9 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-"""The relations by their signs in Python; each holds between a and b just when between their order and 0."""
+"""Relations by their symbols in Python; each holds between a and b just when between their order and 0."""
 
-# If keys leave at most one of this many numbers open, those few are gathered.
+# If keys leave open at most one in this many numbers, those few are gathered.
 _FEW = 8
 
 
@@ -39,7 +39,7 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     known = RNS(constants.moduli, system.signed, system.bound)
-    # A GPU would wait for each kernel of a sample, so it measures only where keys decide little.
+    # A GPU would wait for each kernel of a sample, so it measures only if keys decide little.
     is_measured = system.bound is None and isinstance(first, np.ndarray)
     narrow = narrowed(known, first, second) if is_measured else None
     if narrow is None:
@@ -56,7 +56,7 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
 def _decide(
     system: RNS, order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
 ) -> None:
-    """Decide numbers in place as :func:`.by_limbs`, many of them by finer keys."""
+    """Decide numbers in place as :func:`.by_limbs` does, but many of them by finer keys."""
     if chosen.size >= MANY and second.shape[1] == 1:
         chosen = _beside_a_barrier(order, chosen, first, second, constants)
     a, b = (x if x.shape[1] == 1 else numbers_at(x, chosen) for x in (first, second))
@@ -70,10 +70,10 @@ def _decide(
 def _beside_a_barrier(
     order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
 ) -> Array:
-    """Decide in place the numbers that lie on the other side of a barrier than one number; those left.
+    """Decide in place the numbers across a barrier from a single number; return the rest.
 
-    A number near an end of the range has a key that may have wrapped and orders nothing. The key of a
-    barrier, which is farther from the end, does.
+    The key of a number near an end of the range may have wrapped, and then orders nothing. The key of a
+    barrier, farther from the end, does.
     """
     moduli, product = constants.moduli, constants.moduli.product
     limit = ((constants.ambiguous_below + constants.slack) * product >> (KEY_BITS - 1)) + 1
@@ -89,7 +89,7 @@ def _beside_a_barrier(
 
 
 def differ(a: Array, b: Array, system: RNS) -> Array:
-    """Whether a != b, as :func:`compare` takes them; Boolean. Residues alone decide this."""
+    """Mask of a != b, with operands as in :func:`compare`; residues alone decide."""
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, _ = pair(a, b, len(constants.moduli))
     order, _ = kernels_of(first).compare(first, second, constants)
@@ -103,17 +103,17 @@ def sign(a: Array, system: RNS) -> Array:
 
 
 def choose(mask: Array, a: Array, b: Array) -> Array:
-    """Residues of a where the mask (1, *shape) holds, else those of b."""
-    # One number for all is a NumPy block on every processor; so is a mask that needed no residues.
+    """Select residues of a where the mask (1, *shape) holds, otherwise of b."""
+    # A single number is a NumPy block on every processor; so is a mask that needed no residues.
     like = next((block for block in (mask, a, b) if not isinstance(block, np.ndarray)), mask)
     return np.where(*(np.asarray(block, like=like) for block in (mask, a, b)))
 
 
 def absolute(residues: Array, system: RNS, mode: str, locate: Locate = int) -> Array:
-    """Absolute values of a chunk (n, *shape); with ``"flag"`` one row more, 1 where it is out of range.
+    """Absolute values of a chunk (n, *shape); with ``"flag"`` another row, 1 where one is out of range.
 
-    That is so of the lowest number of a signed range of even M alone. With ``"raise"``, an error names the
-    index that `locate` makes of that in the chunk.
+    Only that of the lowest number of a signed range with even M is. With ``"raise"``, an error names the
+    index that `locate` derives from the index in the chunk.
     """
     matrix = as_matrix(residues)
     negated = np.empty_like(matrix, order="C")
@@ -123,7 +123,7 @@ def absolute(residues: Array, system: RNS, mode: str, locate: Locate = int) -> A
     if mode == "wrap":
         return result
     lowest, highest = system.value_range
-    if -lowest <= highest or system.known_magnitude < -lowest:  # a bound leaves less to compare by
+    if -lowest <= highest or system.known_magnitude < -lowest:  # no number can be the lowest
         outside = np.zeros_like(negative)
     else:
         outside = ~differ(residues, column_of(lowest, system.moduli, residues.ndim - 1), system)

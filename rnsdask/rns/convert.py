@@ -1,8 +1,8 @@
 """Conversion between Python integers, fixed-width numbers of 32-bit limbs, and residues.
 
 Limb arrays are ``uint32`` of shape ``(*shape, L)``, the least significant limb first, in two's complement
-when signed. The kernels convert them to and from residues; Python integers pass through limbs, in blocks,
-so that the memory needed besides the result is bounded.
+when signed. The kernels convert them to and from residues; Python integers pass through limbs, in blocks, to
+bound the memory in addition to the result.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,15 +23,15 @@ from rnsdask.core.ways import with_ways
 
 _LIMB = np.dtype("<u4")
 
-# Python integers converted at a time, for which the calls' own time is small, and most bytes of their limbs,
-# which stay in the second-level cache. A GPU is asked for more at a time.
+# Python integers converted at a time, enough to make the calls' own time small, and most bytes of their
+# limbs, which stay in the second-level cache. A GPU takes more at a time.
 BLOCK_NUMBERS = 2**15
 _BLOCK_BYTES = 2**18
 _GPU_BLOCK_BYTES = 8 * 2**20
-# Kernels take 64 numbers together, so that many of some length are taken in fewer blocks.
+# Numbers that kernels take together: blocks hold at least as many.
 _TOGETHER, _LONG_BLOCK_BYTES = 64, 2**20
 
-# Types whose values are integers; others are asked one by one.
+# Types whose values are integers; values of other types are checked one by one.
 _INTEGER_TYPES = {int, gmpy2.mpz}
 
 
@@ -56,7 +56,7 @@ def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False, locate: L
 
 
 def unchanged(residues: Array) -> Array:
-    """Residues modulo the moduli that they are of."""
+    """Return residues as they are: a conversion between equal moduli."""
     return residues
 
 
@@ -71,8 +71,8 @@ def to_limbs(residues: Array, moduli: ModuliSet, signed: bool = False) -> Array:
 def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = False) -> NDArray[np.uint32]:
     """Convert integers of any type, in an array or another iterable, to residues (n, *shape) in NumPy.
 
-    TypeError, with its position, for a value that is no integer: a float may have lost bits before it came
-    here; ValueError for one that is out of the set's range.
+    TypeError, with its position, for a value that is not an integer, because a float may already have lost
+    bits; ValueError for an integer out of the set's range.
     """
     flat, shape = flat_values(values)
     allowed = _moduli_range(moduli, signed)
@@ -91,7 +91,7 @@ def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = Fa
 
 
 def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -> NDArray[np.object_]:
-    """Convert residues to Python ints (*shape), in NumPy; a GPU's are brought to the host in blocks."""
+    """Convert residues to Python ints (*shape), in NumPy; a GPU's are copied to the host in blocks."""
     check_residue_array(residues, moduli)
     matrix = as_matrix(residues)
     kernels, constants = kernels_of(matrix), reverse_constants(moduli, bool(signed))
@@ -103,9 +103,9 @@ def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -
 
 
 def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) -> NDArray[np.uint32]:
-    """Write integers, as :func:`ints_to_residues` takes them, as limbs (*shape, limb_count), in NumPy.
+    """Convert integers that :func:`ints_to_residues` takes to limbs (*shape, limb_count), in NumPy.
 
-    Errors are those of :func:`ints_to_residues`; `signed` limbs are in two's complement.
+    Errors are as in :func:`ints_to_residues`; `signed` limbs are in two's complement.
     """
     limb_count = as_integer(limb_count, "limb_count")
     if limb_count < 1:
@@ -114,10 +114,10 @@ def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) 
 
 
 def ints_to_bits(values: Iterable[Any], bits: int, signed: bool, owner: str) -> NDArray[np.uint32]:
-    """Write integers of a number of bits as limbs; errors call their source `owner`.
+    """Convert integers of `bits` bits to limbs; errors call their source `owner`.
 
     If `signed`, they are in two's complement, and unused bits of the highest limb are copies of the sign.
-    Errors are those of :func:`ints_to_limbs`.
+    Errors are as in :func:`ints_to_limbs`.
     """
     flat, shape = flat_values(values)
     ends = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
@@ -136,7 +136,7 @@ def ints_to_bits(values: Iterable[Any], bits: int, signed: bool, owner: str) -> 
 
 
 def limbs_to_ints(limbs: Array, signed: bool = False) -> NDArray[np.object_]:
-    """Read limbs (*shape, L), in two's complement when `signed`, as Python ints (*shape), in NumPy."""
+    """Convert limbs (*shape, L), in two's complement when `signed`, to Python ints (*shape), in NumPy."""
     matrix = _limb_matrix(limbs)
     count, limb_count = matrix.shape
     values = np.empty(count, dtype=object)
@@ -147,7 +147,7 @@ def limbs_to_ints(limbs: Array, signed: bool = False) -> NDArray[np.object_]:
 
 @dataclass(frozen=True)
 class _Range:
-    """The values that something called `owner` can represent."""
+    """Range of values that `owner` can represent."""
 
     lowest: int
     highest: int
@@ -165,14 +165,14 @@ def _moduli_range(moduli: ModuliSet, signed: bool) -> _Range:
 
 
 def place_of(position: int, shape: tuple[int, ...]) -> str:
-    """Describe where in an array of this shape the number at a flat position lies."""
+    """Describe the place of a flat position in an array of this shape."""
     if len(shape) == 1:
         return f"position {position}"
     return f"index {tuple(map(int, np.unravel_index(position, shape)))}"
 
 
 def _blocks(count: int, limb_count: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
-    """Cut a number of numbers into blocks."""
+    """Divide `count` numbers into blocks."""
     size = _LIMB.itemsize * limb_count
     length = max(1, min(BLOCK_NUMBERS, block_bytes // size), min(_TOGETHER, _LONG_BLOCK_BYTES // size))
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
@@ -183,7 +183,7 @@ def _block_bytes(source: Array) -> int:
 
 
 def _limb_matrix(limbs: Array) -> Array:
-    """Check an array of limbs, and return it as (N, L), contiguous along L: a view where that is possible."""
+    """Check an array of limbs, and return it as (N, L), contiguous along L; a view if possible."""
     if not all(hasattr(limbs, name) for name in ("dtype", "shape", "ndim")):
         raise TypeError(f"limbs must be a NumPy or CuPy array, got {type(limbs).__name__}")
     if limbs.dtype != np.uint32:
@@ -202,10 +202,10 @@ def _limb_matrix(limbs: Array) -> Array:
 def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
-    They are an array in memory, nested lists or tuples, a matrix of another library, or any other ordered
-    iterable. Callers check that each is an integer, and name its position. TypeError if values are lazy,
-    text, a set, an array of another type, or have a shape that cannot be read; ValueError if they are masked,
-    or nested lists are not all of one length along each axis.
+    `values` is an array in memory, nested lists or tuples, a matrix of another library, or any other ordered
+    iterable. Callers check that each value is an integer, and name its position. TypeError if values are
+    lazy, text, a set, an array of another type, or have a shape that cannot be read; ValueError if they are
+    masked, or nested lists differ in length along an axis.
     """
     _check_source(values)
     values = _with_shape(values)
@@ -220,14 +220,14 @@ def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def as_python_ints(flat: list[Any], shape: tuple[int, ...]) -> list[int]:
-    """Flat integers of any type as Python ints; TypeError if an item is not an integer."""
+    """Convert flat integers of any type to Python ints; TypeError if an item is not an integer."""
     if not flat or cpu.greatest_magnitude(flat) is not None:
         return flat
     return [_integer(value, i, shape) for i, value in enumerate(flat)]
 
 
 def greatest_magnitude(flat: Any) -> int:
-    """Greatest magnitude of integers as :func:`flat_values` returns them; 0 for no integers."""
+    """Greatest magnitude of integers from :func:`flat_values`; 0 without integers."""
     if len(flat) == 0:
         return 0
     if isinstance(flat, np.ndarray):
@@ -250,7 +250,7 @@ def _check_source(values: Any) -> None:
 
 
 def _shape_of(values: Any) -> tuple[int, ...] | None:
-    """The shape that an object of another library has besides its items, such as a matrix's; else None."""
+    """Shape of another library's object that its items do not show, such as a matrix's; else None."""
     if isinstance(values, list | tuple) or hasattr(values, "dtype"):
         return None
     if callable(getattr(values, "nrows", None)) and callable(getattr(values, "ncols", None)):  # FLINT's
@@ -261,7 +261,7 @@ def _shape_of(values: Any) -> tuple[int, ...] | None:
 
 
 def _with_shape(values: Any) -> Any:
-    """An object of another library with a shape of its own as an array of NumPy; all else as it is."""
+    """Convert another library's object with a shape of its own to NumPy; return all else as it is."""
     shape = _shape_of(values)
     if shape is None:
         return values
@@ -278,11 +278,11 @@ def _with_shape(values: Any) -> Any:
 
 
 def _flat_array(values: Any) -> tuple[Any, tuple[int, ...]]:
-    """Flatten an array of one axis or more, as :func:`flat_values`."""
+    """Flatten an array of one axis or more, as :func:`flat_values` does."""
     if np.ma.is_masked(values):
         first = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
         raise ValueError(f"values are masked, the first at {place_of(first, values.shape)}; fill them first")
-    # Neither a mask nor a matrix's way to reshape.
+    # Without a mask, and without np.matrix's way to reshape.
     array = np.asarray(to_backend(values, "cpu"))
     if array.dtype.kind in "mMV":
         raise TypeError(f"values must be integers, got an array of dtype {array.dtype}")
@@ -296,7 +296,7 @@ def _is_row(value: Any) -> bool:
 
 
 def _flat_rows(rows: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """Flatten nested lists, as :func:`flat_values`."""
+    """Flatten nested lists, as :func:`flat_values` does."""
     flat: list[Any] = []
     shapes: set[tuple[int, ...]] = set()
     for row in rows:
@@ -311,9 +311,9 @@ def _flat_rows(rows: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
 def _block_to_limbs(
     values: Any, limb_count: int, allowed: _Range, first: int, shape: tuple[int, ...]
 ) -> NDArray[np.uint32]:
-    """Write a part, from flat position `first` on, of the values of an array as limbs.
+    """Convert a part of an array's values, from flat position `first` on, to limbs.
 
-    Each value that does not fit into the limbs is outside the range allowed, and an error.
+    A value that does not fit into the limbs is outside the allowed range, and an error.
     """
     if isinstance(values, np.ndarray):
         outside = np.flatnonzero((values < allowed.lowest) | (values > allowed.highest))
@@ -342,7 +342,7 @@ def _integer(value: Any, position: int, shape: tuple[int, ...]) -> int:
 
 
 def _machine_integers_to_limbs(values: NDArray[Any], limb_count: int) -> NDArray[np.uint32]:
-    """Write NumPy integers as limbs into which they are known to fit."""
+    """Convert NumPy integers to limbs that are known to hold them."""
     wide = values.astype("<i8" if values.dtype.kind == "i" else "<u8")
     limbs = np.empty((len(values), limb_count), dtype=np.uint32)
     limbs[:, :2] = wide.view(_LIMB).reshape(-1, 2)[:, :limb_count]
@@ -351,5 +351,5 @@ def _machine_integers_to_limbs(values: NDArray[Any], limb_count: int) -> NDArray
 
 
 def _block_to_ints(limbs: Array, signed: bool) -> list[int]:
-    """Read (N, L) limbs as Python ints."""
+    """Convert (N, L) limbs to Python ints."""
     return cpu.limbs_to_ints(to_backend(limbs, "cpu"), signed)

@@ -1,4 +1,4 @@
-"""Conversion between residues and decimal limbs, base 10**9: what text of integers consists of.
+"""Conversion between residues and decimal limbs, base 10**9, the form of integers in text.
 
 Limbs are ``uint32`` of shape ``(N, L)``, the least significant first.
 """
@@ -16,8 +16,8 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.system import RNS
 
-# Moduli from which GMP writes numbers in less time than a table of their squares is made and used, and fewer
-# where numbers are few, as measured.
+# Moduli from which GMP is quicker than a table whose size grows with their square, and fewer for few numbers,
+# as measured.
 _MANY_MODULI, _MODULI_FOR_EACH = 2048, 512
 
 
@@ -41,7 +41,7 @@ def decimal_to_residues(
 def residues_to_decimal(
     residues: NDArray[np.uint32], moduli: ModuliSet, signed: bool = False
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Convert residues to decimal limbs (N, L) of magnitudes, and Boolean (N,): the number is negative."""
+    """Convert residues to decimal limbs (N, L) of magnitudes, and a mask (N,) of the negative numbers."""
     check_residue_array(residues, moduli)
     if len(moduli) >= min(_MANY_MODULI, _MODULI_FOR_EACH * max(1, residues[0].size)):
         return decimal_limbs(residues_to_ints(residues, moduli, signed).reshape(-1).tolist())
@@ -49,7 +49,7 @@ def residues_to_decimal(
 
 
 def decimal_to_words(limbs: NDArray[np.uint32], *, system: RNS, signed: bool) -> NDArray[np.uint32]:
-    """Convert decimal limbs to residues of a system; limbs without a sign may be of a signed one."""
+    """Convert decimal limbs to residues of a system, which may be signed even if the limbs are not."""
     if system.signed and not signed:
         limbs = np.pad(limbs, ((0, 0), (0, 1)))
     return decimal_to_residues(limbs, system.moduli, system.signed)
@@ -58,12 +58,12 @@ def decimal_to_words(limbs: NDArray[np.uint32], *, system: RNS, signed: bool) ->
 def words_to_decimal(
     words: NDArray[np.uint32], *, system: RNS
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Convert residues of a system to decimal limbs, and mark the negative numbers."""
+    """Convert residues of a system to decimal limbs, and a mask of the negative numbers."""
     return residues_to_decimal(words, system.moduli, system.signed)
 
 
 def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Magnitudes of integers in base 10**9, and which are negative, as kernels format them."""
+    """Magnitudes of integers in base 10**9, and a mask of the negative ones, as kernels format them."""
     integers = [gmpy2.mpz(value) for value in values]
     texts = [abs(value).digits(10) for value in integers]
     width = -(-max(map(len, texts), default=1) // DECIMAL_DIGITS)
@@ -76,7 +76,7 @@ def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np
 
 
 def decimal_to_ints(limbs: NDArray[np.uint32], signed: bool) -> list[int]:
-    """Convert decimal limbs, as :func:`decimal_to_residues` takes them, to Python ints."""
+    """Convert decimal limbs, as in :func:`decimal_to_residues`, to Python ints."""
     count = limbs.shape[1] - signed
     lines = cpu.format_decimal(limbs[:, :count].copy(), np.zeros(len(limbs), dtype=np.bool_)).tobytes()
     complement = DECIMAL_BASE**count

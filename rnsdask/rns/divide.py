@@ -1,10 +1,10 @@
 """Division with Python's floor semantics: ``x = q d + r``, and r is 0 or has the sign of d.
 
 A quotient depends on the size of a number, which residues hide. So numbers pass through limbs, in blocks:
-table products there and back and a long division in between, O(n**2) operations a number; where a CPU
-multiplies words of 52 bits, arrays pass through digits of these in one kernel. By an integer d the quotient
-is (x - r) / d, an exact division in O(n), and only the remainder r takes more: by d of at most 32 bits, it is
-a base extension to the modulus d; by a longer one, a table product to limbs and one back.
+table products there and back and a long division in between, O(n**2) operations a number; on a CPU that
+multiplies words of 52 bits, one kernel does all of it with digits of 52 bits. For an integer d the quotient
+is (x - r) / d, an exact division in O(n), and only the remainder r takes more: for d of at most 32 bits, a
+base extension to the modulus d; for a longer one, a table product to limbs and one back.
 """
 
 import math
@@ -37,12 +37,13 @@ from rnsdask.rns.convert import ints_to_limbs, limbs_to_ints
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
 
-# Limbs that are divided at a time: on a CPU these stay in its cache.
+# Limbs that are divided at a time: on a CPU they stay in its cache.
 _CPU_BLOCK_BYTES = 2**20
 _GPU_BLOCK_BYTES = 32 * 2**20
 _LIMB_BYTES = LIMB_BITS // 8
 
-# Moduli whose long division costs one division by at most 32 bits: 15 to 20 on a CPU, fewer on a GPU.
+# Moduli for which a long division takes as long as a division by at most 32 bits: 15 to 20 on a CPU, fewer on
+# a GPU.
 _MODULI_A_PASS = 16
 
 
@@ -54,13 +55,12 @@ def floor_divide(
     locate: Locate = int,
     divisor_bound: int | None = None,
 ) -> Array:
-    """Divide each number by an integer, negative only for signed numbers, or by the number at its place.
+    """Divide each number by an integer, negative only for signed numbers, or by an array's number.
 
-    The result has the residues of all parts, one after the other along the first axis. The system has
-    the bound of the numbers to be divided; `divisor_bound` is the bound of an array's divisors.
-    ZeroDivisionError or RNSOverflowError, naming the first one's index, for a divisor of 0, and for a result
-    out of range: the quotient of the lowest signed value by -1, or the remainder of a number by a greater
-    divisor of the other sign.
+    The result has the residues of all parts, one after the other along the first axis. The system has the
+    bound of the dividends; `divisor_bound` is the bound of an array's divisors. ZeroDivisionError for a
+    divisor of 0, RNSOverflowError for a result out of range: the quotient of the lowest signed value by -1,
+    or the remainder of a number by a greater divisor of the other sign; both name the first one's index.
     """
     system.check_words(residues)
     if isinstance(divisor, int):
@@ -85,8 +85,8 @@ def floor_divide(
 def divide_arrays(
     x: Array, y: Array, system: RNS, parts: Sequence[Part], locate: Locate, ranges: Sequence[Range]
 ) -> Array:
-    """Divide the numbers of two chunks, which broadcast, as :func:`floor_divide`; `ranges` are of both."""
-    like = y if isinstance(x, np.ndarray) else x  # one number is a NumPy array on any processor
+    """Divide two chunks, which broadcast, as :func:`floor_divide` does; `ranges` are known for both."""
+    like = y if isinstance(x, np.ndarray) else x  # a single number is a NumPy array on any processor
     shape = (system.rows, *np.broadcast_shapes(x.shape[1:], y.shape[1:]))
     x, y = (np.broadcast_to(np.asarray(block, like=like), shape) for block in (x, y))
     dividends, divisors = (system.holding(known) for known in ranges)
@@ -100,10 +100,10 @@ def divide_by_integer(
     parts: Sequence[Part] = ("quotient", "remainder"),
     locate: Locate = int,
 ) -> Array:
-    """Divide by an integer as :func:`floor_divide`, without long division by 2 or more in the range.
+    """Divide by an integer as :func:`floor_divide` does, without long division for 2 or more in the range.
 
-    Fewer moduli take part if the system has a bound. Where the processor has no kernel for long remainders, a
-    quotient by a power of two beyond 32 bits takes several divisions, as many as are faster than a long one.
+    If the system has a bound, fewer moduli are used. On a processor without a kernel for long remainders, a
+    quotient by a power of two beyond 32 bits takes several divisions, if they are faster than a long one.
     """
     check_divisor(system, divisor)
     moduli, highest = system.moduli, system.value_range[1]
@@ -120,7 +120,7 @@ def divide_by_integer(
         return floor_divide(residues, divisor, system, parts, locate)
     system.check_words(residues)
     n, matrix = system.rows, as_matrix(residues)
-    # Remainders by what divides a modulus are known.
+    # Remainders by a divisor of a modulus are known.
     if division is not None and tuple(parts) == ("quotient",) and all(m % divisor for m in moduli):
         quotients = np.empty_like(matrix, order="C")
         if _written_at_once(matrix, divisor, system, quotients, division):
@@ -133,7 +133,7 @@ def divide_by_integer(
 
 
 def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
-    """The residues of each number's remainder by a divisor from 2 to the highest value and one more."""
+    """Residues of each number's remainder by a divisor from 2 to one more than the highest value."""
     result = np.empty_like(matrix, order="C")
     if divisor <= MODULUS_MAX:
         small = small_remainder(matrix, system, divisor).reshape(-1, 1)
@@ -152,7 +152,7 @@ def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
 def _written_at_once(
     matrix: Array, divisor: int, system: RNS, result: Array, division: "_ExactDivision | None" = None
 ) -> bool:
-    """Write remainders, or exact quotients but for what moduli share with the divisor, by one kernel.
+    """Write remainders, or exact quotients except modulo factors shared with the divisor, by one kernel.
 
     Returns whether there is one for the processor and for numbers of this length.
     """
@@ -176,7 +176,7 @@ def _written_at_once(
 
 
 def _remainder_limbs(matrix: Array, divisor: int, system: RNS) -> Array:
-    """Limbs of remainders by a long divisor; of ambiguous numbers, by long division."""
+    """Limbs of remainders by a long divisor; by long division for ambiguous numbers."""
     kernels = kernels_of(matrix)
     assert kernels.remainder_limbs is not None
     constants = remainder_constants(system.moduli, divisor, system.signed, system.bound)
@@ -194,7 +194,7 @@ def _remainder_limbs(matrix: Array, divisor: int, system: RNS) -> Array:
 
 
 def _takes_passes(divisor: int, moduli: ModuliSet, parts: Sequence[Part]) -> bool:
-    """Whether divisions by 2**32, and a last one, give the quotient sooner than a long division."""
+    """Whether repeated division by 2**32, and a last one, is quicker than a long division."""
     passes = -(-(divisor.bit_length() - 1) // LIMB_BITS)
     is_power = divisor > 0 and divisor.bit_count() == 1
     return is_power and tuple(parts) == ("quotient",) and 1 < passes <= len(moduli) // _MODULI_A_PASS
@@ -207,9 +207,9 @@ class _ExactDivision:
     With g = gcd(d, m), the residue of a multiple of d is a multiple of g, and divided by d it is known modulo
     m/g. All the m/g together hold every quotient, so where g is not 1 a base extension completes it.
 
-    `inverses` (n, 1) are those of d modulo m_i, or 1. Each i where g is not 1 has an entry (i, g, inverse of
-    d/g modulo m_i/g) in `shared`, and its m_i in `targets`. `known` are the m_i/g that are not 1, and `rows`
-    those i, as a slice if they follow one another.
+    `inverses` (n, 1) are the inverses of d modulo m_i, or 1. Each i where g is not 1 has an entry (i, g,
+    inverse of d/g modulo m_i/g) in `shared`, and its m_i in `targets`. `known` are the m_i/g that are not 1,
+    and `rows` their i, as a slice if they are consecutive.
     """
 
     divisor: int
@@ -233,13 +233,13 @@ class _ExactDivision:
         return self.completed(self.products(residues, remainders, system.moduli), system)
 
     def products(self, residues: Array, remainders: Array, moduli: ModuliSet) -> Array:
-        """X - r times the inverses."""
+        """Multiply X - r by the inverses."""
         result, inverses = np.empty_like(remainders), self.inverses
         kernels_of(result).apply("mulsub", (residues, inverses, remainders, inverses), moduli, result)
         return result
 
     def completed(self, result: Array, system: RNS) -> Array:
-        """The quotients from these products, in place."""
+        """Complete the products to quotients, in place."""
         moduli = system.moduli
         if self.targets is None:
             return result
@@ -247,7 +247,8 @@ class _ExactDivision:
             if g < moduli[i]:
                 quotient = (result[i] // np.uint32(g)).astype(np.uint64) * np.uint64(inverse)
                 result[i] = (quotient % np.uint64(moduli[i] // g)).astype(np.uint32)
-        # The divisor bounds them; otherwise a base extension could not distinguish small ones from 0.
+        # The divisor bounds the quotients; otherwise a base extension could not distinguish small ones from
+        # 0.
         known = RNS(self.known, system.signed, system.known_magnitude // self.divisor + system.signed)
         result[[i for i, _, _ in self.shared]] = base_extend(result[self.rows], known, self.targets)
         return result
@@ -255,7 +256,7 @@ class _ExactDivision:
 
 @lru_cache(CACHED_SETS)
 def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivision | None:
-    """How to divide by an integer of at least 2, or None if what is left of the moduli cannot hold it."""
+    """Plan exact division by an integer of at least 2; None if the remaining moduli cannot hold quotients."""
     factors = [math.gcd(divisor, m) for m in moduli]
     rows = [i for i, (g, m) in enumerate(zip(factors, moduli, strict=True)) if g < m]
     if not rows:
@@ -263,7 +264,7 @@ def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivi
     kept, (lowest, highest) = ModuliSet(moduli[i] // factors[i] for i in rows), moduli.value_range(signed)
     least, greatest = kept.value_range(signed)
     if lowest // divisor < least or highest // divisor > greatest:
-        return None  # signed, an odd product: one quotient more than it has values
+        return None  # signed, with an odd product: one more quotient than values
     inverses = [pow(divisor, -1, m) if g == 1 else 1 for m, g in zip(moduli, factors, strict=True)]
     shared = tuple(
         (i, g, pow(divisor // g, -1, moduli[i] // g) if moduli[i] != g else 0)
@@ -282,7 +283,7 @@ def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivi
 
 
 def small_remainder(residues: Array, system: RNS, divisor: int) -> Array:
-    """Each number modulo a divisor from 2 to 2**32, as an array of uint32 of shape (*shape).
+    """Remainder of each number by a divisor from 2 to 2**32: uint32 (*shape).
 
     If the divisor divides a modulus, that residue alone decides; else it is a base extension to one modulus.
     """
@@ -294,19 +295,19 @@ def small_remainder(residues: Array, system: RNS, divisor: int) -> Array:
 
 
 def is_multiple(residues: Array, system: RNS, divisor: int) -> Array:
-    """Whether each number is a multiple of a divisor from 2 to the greatest magnitude: Boolean (*shape)."""
+    """Mask (*shape) of the multiples of a divisor from 2 to the greatest magnitude."""
     if divisor <= MODULUS_MAX:
         return small_remainder(residues, system, divisor) == 0
     return ~divide_by_integer(residues, divisor, system, ("remainder",)).any(axis=0)
 
 
 def is_even(residues: Array, system: RNS) -> Array:
-    """Whether each number is even: Boolean array of shape (*shape)."""
+    """Mask (*shape) of the even numbers."""
     return small_remainder(residues, system, 2) == 0
 
 
 def check_divisor(system: NumberSystem, divisor: int, **_: Any) -> None:
-    """Refuse a divisor that no number can be divided by: 0, or a negative one of unsigned numbers."""
+    """Refuse an impossible divisor: 0, or a negative one for unsigned numbers."""
     check_nonzero(system, divisor)
     if divisor < 0 and not system.is_signed:
         raise ValueError(f"unsigned numbers need a positive divisor, got {abbreviate(divisor)}")
@@ -325,11 +326,11 @@ def _divisor_rows(matrix: Array, divisor: int | Array) -> Array:
 
 
 def _check_not_zero(limbs: Array, locate: Locate, first: int) -> None:
-    """Raise ZeroDivisionError if a divisor of a block, which begins at the flat index `first`, is 0.
+    """Raise ZeroDivisionError if a divisor is 0 in a block that begins at the flat index `first`.
 
-    Asked of limbs, not of residues: a residue that is no less than its modulus may stand for 0 as well.
+    Limbs are checked, not residues: a residue that is not below its modulus may stand for 0 as well.
     """
-    if bool(limbs[:, 0].all()):  # the cheapest way to see that none is
+    if bool(limbs[:, 0].all()):  # the cheapest proof that no divisor is 0
         return
     (zeros,) = (~limbs.any(axis=1)).nonzero()
     if zeros.size:
@@ -337,7 +338,7 @@ def _check_not_zero(limbs: Array, locate: Locate, first: int) -> None:
 
 
 def _fixed_divisor(divisor: int, like: Array, signed: bool) -> Array:
-    """The limbs (1, K) of an integer, in two's complement when `signed`."""
+    """Limbs (1, K) of an integer, in two's complement when `signed`."""
     count = -(-(divisor.bit_length() + signed) // LIMB_BITS)
     return np.asarray(ints_to_limbs([divisor], count, signed), like=like)
 
@@ -349,7 +350,7 @@ def _blocks(matrix: Array, limb_count: int) -> Iterator[slice]:
 
 
 def _limbs(matrix: Array, system: RNS) -> Array:
-    """The limbs of numbers, as few as their bound leaves."""
+    """Limbs of numbers, as few as their bound allows."""
     source = sufficient_prefix(system.moduli, system.signed, system.bound)
     constants = reverse_constants(source, system.signed)
     return kernels_of(matrix).residues_to_limbs(matrix[: len(source)], constants)
@@ -358,7 +359,7 @@ def _limbs(matrix: Array, system: RNS) -> Array:
 def _divide_at_once(
     matrix: Array, divisors: Array, system: RNS, other: RNS, written: dict[Part, Array], locate: Locate
 ) -> bool:
-    """Write the residues of parts of the division by divisors, whose system is `other`, by one kernel.
+    """Write the residues of the parts of a division by divisors, of the system `other`, by one kernel.
 
     Returns whether there is one for the processor and for numbers of this length.
     """
@@ -393,7 +394,8 @@ def _divide_block(
 ) -> None:
     """Divide limbs by limbs, and write the residues of each part, (parts, n, N), to `result`."""
     kernels, signed = kernels_of(limbs), system.signed
-    # A limb more for the quotient of the lowest signed value by -1, which must not pass for the value itself.
+    # An extra limb for the quotient of the lowest signed value by -1, which must differ from the value
+    # itself.
     width = max(limbs.shape[1] + signed, divisors.shape[1])
     quotients, remainders = kernels.floor_divide_limbs(limbs, divisors, width, signed)
     for residues, part in zip(result, parts, strict=True):

@@ -1,11 +1,11 @@
-"""How large numbers are, by X/M: fixed-point and floating-point intervals, magnitudes; mixed-radix digits.
+"""Size of numbers as X/M: fixed-point and floating-point intervals, magnitudes; mixed-radix digits.
 
-Fixed point takes one integer multiply-add a residue. The floating-point interval evaluation has bounds of a
+Fixed point takes one integer multiply-add a residue. The floating-point interval evaluation gives bounds of a
 chosen relative width, for numbers of any size. It is Algorithm 1 of K. Isupov, "High-Performance Computation
 in Residue Number System Using Floating-Point Arithmetic", Computation 9(2):9, 2021, with its improved
-refinement, for signed numbers too. The bounds have an exponent of their own, since X/M of a small number is
-far below the range of doubles. Unlike in the paper, no number needs mixed-radix conversion: refining
-separates numbers near M from those near 0, and in signed arrays those near M/2 from those near -M/2
+refinement, for signed numbers too. The bounds have a separate exponent, since X/M of a small number is far
+below the range of doubles. Unlike in the paper, no number needs mixed-radix conversion: refining separates
+numbers near M from those near 0, and in signed arrays those near M/2 from those near -M/2
 (docs/mathematics.md).
 """
 
@@ -53,8 +53,8 @@ def fixed_point_interval(
 ) -> FixedPointInterval:
     """Evaluate the interval of ``2**scale * X/M`` modulo 1 in fixed point: a scale is a refinement.
 
-    A fraction has 64, 96 or 128 bits; without `bits`, the fewest that make ``upp - low`` at most
-    ``2**(bits - 24)``. A ValueError refuses other `bits` and a negative `scale`.
+    A fraction has 64, 96 or 128 bits; by default, the fewest that make ``upp - low`` at most ``2**(bits -
+    24)``. ValueError for other `bits` and for a negative `scale`.
     """
     check_residue_array(residues, moduli)
     constants = fixed_point_constants(moduli, bits, scale)
@@ -80,7 +80,7 @@ def _bounds(sums: Array, zero: Array, residues: Array, constants: FixedPointCons
 
 
 def _add(words: Array, addend: int) -> tuple[Array, Array]:
-    """Add an integer to numbers of 32-bit words; the sums' words and whether they overflow."""
+    """Add an integer to numbers of 32-bit words; return the sums' words and a mask of overflows."""
     total = words.astype(np.uint64)
     for k in range(len(total)):
         total[k] += (addend >> 32 * k) & 0xFFFFFFFF
@@ -96,19 +96,19 @@ def _near_top(residues: Array, indices: Array, constants: FixedPointConstants) -
     factors = np.array([pow(2, constants.scale, m) for m in moduli], dtype=np.uint64)[:, None]
     sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
     chosen = kernels_of(residues).gather(residues, indices).astype(np.uint64)
-    # Below 2**32 each, so the product of a residue and a factor fits 64 bits.
+    # Each is below 2**32, so the product of a residue and a factor fits 64 bits.
     chosen = chosen * np.asarray(factors, like=chosen) % np.asarray(sizes, like=chosen)
     return are_near_top(chosen.astype(np.uint32), moduli, signed=False)
 
 
 # ---- floating point ----------------------------------------------------------------------------------------
 
-# For each modulus each of the two bounds loses up to one unit by the reciprocal and two by the fused
-# multiply-add. One more in all covers the rounding of the test whether an interval is accurate.
+# For each modulus, each of the two bounds loses up to one unit by the reciprocal and two by the fused
+# multiply-add. One more in total covers the rounding in the test of an interval's accuracy.
 _UNIT = Fraction(1, 2**52)
 _UNITS_PER_MODULUS = 6
 
-# A refinement makes |X/M| at most 1/4, and must be able to double whatever is not accurate yet.
+# A refinement makes |X/M| at most 1/4, and must be able to double an interval that is not yet accurate.
 _ACCURATE_FROM = Fraction(1, 8)
 
 
@@ -119,7 +119,7 @@ class IntervalEvaluation:
     Parameters
     ----------
     low, upp : array of float64
-        Lower and upper bound; negative for negative numbers, both 0 for 0 and only then.
+        Lower and upper bound; negative for negative numbers, both 0 just for 0.
     exponent : array of int32
         Exponent of both bounds; 0 for 0.
     """
@@ -162,7 +162,7 @@ def _evaluate(residues: Array, system: RNS, accuracy: float) -> tuple[Array, Arr
 
 
 def _goal(prefix: ModuliSet, system: RNS, accuracy: Any) -> IntervalGoal:
-    """Task of the kernel, with P the product of `prefix`: evaluate X/P and multiply by P/M."""
+    """Goal for the kernel, which evaluates X/P, for P the product of `prefix`, and multiplies by P/M."""
     if not isinstance(accuracy, Real):
         raise TypeError(f"accuracy must be a number, got {brief(accuracy)} of type {type(accuracy).__name__}")
     accuracy, moduli = float(accuracy), system.moduli
@@ -184,7 +184,7 @@ def _goal(prefix: ModuliSet, system: RNS, accuracy: Any) -> IntervalGoal:
 
 
 def least_accuracy(count: int) -> Fraction:
-    """Relative width that an evaluation with all of `count` moduli can always reach; a greater one, too."""
+    """Least relative width that an evaluation with `count` moduli can always reach."""
     width = (_UNITS_PER_MODULUS * count + 1) * _UNIT
     return width / (_ACCURATE_FROM - width)
 
@@ -194,7 +194,7 @@ def least_accuracy(count: int) -> Fraction:
 MAGNITUDE_ERROR = 2.0**-13
 """Upper bound of the relative error of :func:`magnitudes`."""
 
-# An evaluation is taken for a number whose magnitude is at least 2**_ACCURACY_BITS times its error.
+# An evaluation counts for a number whose magnitude is at least 2**_ACCURACY_BITS times its error.
 _ACCURACY_BITS = 14
 
 # A limb, rounded up, divided by the size of M (1/2 to 1) is below 2**_LIMB_ROOM.
@@ -204,7 +204,7 @@ _LIMB_ROOM = LIMB_BITS + 2
 def magnitudes(residues: Array, system: RNS) -> tuple[Array, Array]:
     """X/M of each number (n, N) as ``mantissa * 2**exponent``: float64 and int64, each (N,).
 
-    Mantissas are below 1 in magnitude, and 0 for 0 alone; the relative error is below `MAGNITUDE_ERROR`.
+    Mantissas are below 1 in magnitude, and 0 only for 0; the relative error is below `MAGNITUDE_ERROR`.
     Fixed-point evaluations of 64 and 128 bits suffice unless a number is far smaller than M or at an end of
     the range. The others pass through limbs: O(n**2) operations each, but far fewer than refining an interval
     step by step takes.
@@ -239,7 +239,7 @@ def size_of(moduli: ModuliSet) -> float:
 
 
 def _by_fixed_point(residues: Array, moduli: ModuliSet, signed: bool, bits: int) -> tuple[Array, Array]:
-    """X/M by a fixed-point evaluation, and which are known to be accurate.
+    """X/M by a fixed-point evaluation, and a mask of the values known to be accurate.
 
     With t = 2**bits X/M, the evaluation is less than `width` below t, modulo 2**bits. So it is t for all but
     the numbers at the ends of the range. These and many near them count as unknown, so that the doubles' own
@@ -257,10 +257,11 @@ def _by_fixed_point(residues: Array, moduli: ModuliSet, signed: bool, bits: int)
 
 
 def leading_limbs(limbs: Array, signed: bool) -> tuple[Array, Array]:
-    """Numbers of (N, L) limbs as doubles and exponents, divided by the weight of the leading limb.
+    """Convert (N, L) limbs to doubles and exponents, divided by the weight of the leading limb.
 
-    In two's complement if `signed`. The relative error of a double is below 1.5 * 2**-53 where the number is
-    positive: it is rounded with the leading limb, and with the one before, which counts half as much.
+    Limbs are in two's complement if `signed`. The relative error of a double is below 1.5 * 2**-53 for a
+    positive number: it is rounded when the leading limb is added, and when the one before is, which counts
+    half as much.
     """
     count, limb_count = limbs.shape
     inverted = limbs[:, -1] >> np.uint32(LIMB_BITS - 1) if signed else np.zeros_like(limbs[:, 0])

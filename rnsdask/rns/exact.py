@@ -1,4 +1,4 @@
-"""Residues of one integer, and the integer of one number's residues, in Python integers."""
+"""Conversion between one integer and its residues, in Python integers."""
 
 from collections.abc import Sequence
 from typing import SupportsIndex
@@ -9,12 +9,12 @@ from rnsdask.constants.remainders import remainder_tree
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 
-# Moduli from which a tree of products takes less time.
+# Moduli from which a tree of products is quicker.
 _FEWEST_MODULI = 32
 
 
 def residues_of(value: SupportsIndex, moduli: ModuliSet) -> list[int]:
-    """Return the residues x_i = value mod m_i, each from 0 to m_i - 1; of any integer, negative ones too."""
+    """Return the residues x_i = value mod m_i of any integer, each from 0 to m_i - 1."""
     integer = as_integer(value, "value")
     if len(moduli) < _FEWEST_MODULI:
         return [integer % m for m in moduli]
@@ -25,13 +25,13 @@ def residues_of(value: SupportsIndex, moduli: ModuliSet) -> list[int]:
 def value_of(residues: Sequence[SupportsIndex], moduli: ModuliSet, signed: bool = False) -> int:
     """Return the only integer of the moduli set's range that has these residues (Chinese remainder theorem).
 
-    ValueError if there is not one residue for each modulus, or one is not less than its modulus.
+    ValueError unless there is one residue for each modulus, below the modulus.
     """
     return value_of_checked(_check_residues(residues, moduli), moduli, signed)
 
 
 def value_of_checked(residues: Sequence[int], moduli: ModuliSet, signed: bool = False) -> int:
-    """Integer of residues that need no check, such as a kernel's."""
+    """Return the integer of residues that need no check, such as a kernel's."""
     if len(moduli) >= _FEWEST_MODULI:
         column = np.array(residues, dtype=np.uint32)[:, None]
         return remainder_tree(moduli).values_of(column, signed)[0]
@@ -43,7 +43,7 @@ def value_of_checked(residues: Sequence[int], moduli: ModuliSet, signed: bool = 
 
 
 def _check_residues(residues: Sequence[SupportsIndex], moduli: ModuliSet) -> list[int]:
-    """Check that there is one residue for each modulus, less than it."""
+    """Check that there is one residue for each modulus, below the modulus."""
     if len(residues) != len(moduli):
         raise ValueError(
             f"there must be one residue for each of the {len(moduli)} moduli, got {len(residues)}"

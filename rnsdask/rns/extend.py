@@ -23,8 +23,8 @@ from rnsdask.rns.system import RNS
 def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
     """Residues (k, *shape) of each number modulo each of k targets, exact for any targets.
 
-    Residues modulo those of both sets are copied, and those of negative numbers are not negative, as Python's
-    remainders are not. The targets' range need not hold the numbers: a single target gives a remainder.
+    Residues modulo common moduli are copied. As with Python's remainders, those of negative numbers are not
+    negative. The targets' range need not hold the numbers: a single target gives a remainder.
     """
     system.check_words(residues)
     matrix = as_matrix(residues)
@@ -33,7 +33,7 @@ def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
     common = [k for k, m in enumerate(targets) if m in own]
     new = [k for k, m in enumerate(targets) if m not in own]
     kept = len(common)
-    if new and common == list(range(kept)) == [own[targets[k]] for k in common]:  # more moduli after the same
+    if new and common == list(range(kept)) == [own[targets[k]] for k in common]:  # same moduli, then new ones
         result[:kept] = matrix[:kept]
         _extend_to_new(matrix, system, _subset(targets, tuple(new)) if kept else targets, result[kept:])
         return result.reshape(len(targets), *residues.shape[1:])
@@ -49,7 +49,7 @@ def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
 
 @lru_cache(CACHED_SETS)
 def _subset(moduli: ModuliSet, positions: tuple[int, ...]) -> ModuliSet:
-    # The cache keeps the subset's own constants.
+    # Cached, so that the subset's own constants are kept.
     return unchecked_set(moduli[k] for k in positions)
 
 
@@ -70,21 +70,21 @@ def _extend_to_new(matrix: Array, system: RNS, targets: ModuliSet, result: Array
 
 
 def change_moduli(residues: Array, system: RNS, targets: ModuliSet, locate: Locate = int) -> Array:
-    """Residues under another moduli set whose range holds every number.
+    """Convert residues to another moduli set whose range holds every number.
 
     If neither the two ranges nor the bound prove that, it is checked: the new residues are extended back, and
-    a number that does not fit comes back as another one. Then it is a ValueError, which names the first one
-    and its index.
+    a number that does not fit comes back changed. That is a ValueError, which names the first such number and
+    its index.
     """
     result, target = base_extend(residues, system, targets), RNS(targets, system.signed)
     if not holds_every_value(system, target):
-        # The range of the target is part of the other one, so a number that comes back equal did fit.
+        # The target's range is part of the system's, so a number that comes back equal did fit.
         _check_return(residues, system, base_extend(result, target, system.moduli), target, locate)
     return result
 
 
 def holds_every_value(system: RNS, target: RNS) -> bool:
-    """Whether the range of another system is known to hold all numbers of a system."""
+    """Whether the target's range is known to hold all numbers of a system."""
     (lowest, highest), (least, greatest) = system.known_range, target.value_range
     return least <= lowest and highest <= greatest
 

@@ -1,7 +1,7 @@
-"""Chunks of numbers in the forms of other programs: residues under wide moduli, 32-bit limbs, bytes.
+"""Chunks of numbers in other programs' forms: residues under wide moduli, 32-bit limbs, bytes.
 
 Residues under moduli of up to 64 bits become mixed-radix digits (Garner, 1959), whose weighted sums are the
-residues under another moduli set: both of O(n^2) operations a number, without a large integer. The way back
+residues under another moduli set: both take O(n^2) operations a number, without a large integer. The way back
 is by limbs.
 """
 
@@ -31,9 +31,9 @@ Moduli = ModuliSet | WideModuli
 
 
 def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
-    """The system of numbers with residues under some moduli: under the same ones, if none is beyond 2**32.
+    """System for numbers with residues under some moduli: the same moduli, unless one is beyond 2**32.
 
-    Otherwise a system of as few 32-bit moduli as hold the range, with the range as its bound.
+    Otherwise it has the fewest 32-bit moduli that hold the range, with the range as its bound.
     """
     if isinstance(moduli, ModuliSet):
         return RNS(moduli, signed, bound)
@@ -48,10 +48,10 @@ def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
 
 
 def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: bool, place: Place) -> Array:
-    """Residues (n, *shape) of any integer type under some moduli as those of their :func:`system_of`.
+    """Convert residues (n, *shape) of any integer type under some moduli to their :func:`system_of`.
 
-    TypeError if one in an array of objects is no integer; ValueError if one that is not `trusted` is not
-    below its modulus, naming the first number's index.
+    TypeError if an item of an array of objects is not an integer; ValueError if a residue is not below its
+    modulus, naming the first number's index, unless all are `trusted`.
     """
     matrix = residues.reshape(len(moduli), -1)
     if matrix.dtype == object:
@@ -70,7 +70,7 @@ def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: 
 
 def _check_below(matrix: Array, moduli: Moduli, place: Place) -> None:
     for i, (row, m) in enumerate(zip(matrix, moduli, strict=True)):
-        # As unsigned 64-bit integers, which no comparison turns into floats.
+        # As unsigned 64-bit integers, which comparisons do not turn into floats.
         outside = row.astype(np.uint64, copy=False) > np.uint64(m - 1)
         if row.dtype.kind == "i":
             outside |= row < 0
@@ -80,7 +80,7 @@ def _check_below(matrix: Array, moduli: Moduli, place: Place) -> None:
 
 
 def _machine_words(matrix: NDArray[np.object_], moduli: Moduli, place: Place) -> NDArray[np.uint64]:
-    """Residues that are objects, checked."""
+    """Check residues that are objects, and convert them to uint64."""
     words = np.empty(matrix.shape, dtype=np.uint64)
     for i, (row, m) in enumerate(zip(matrix.tolist(), moduli, strict=True)):
         for j, value in enumerate(row):
@@ -101,9 +101,9 @@ def _not_below(residue: int, row: int, m: int, j: int, place: Place) -> ValueErr
 def residues_of_words(
     words: Array, *, system: NumberSystem, moduli: Moduli, wrap: bool, dtype: DTypeLike, place: Place
 ) -> Array:
-    """Residues (k, *shape) of numbers under any moduli; those of negative numbers are not negative either.
+    """Residues (k, *shape) of numbers under any moduli, nonnegative also for negative numbers.
 
-    A number out of the range of these moduli is a ValueError that names its index, unless they may `wrap`.
+    ValueError for a number out of the range of these moduli, naming its index, unless numbers may `wrap`.
     """
     shape = words.shape[1:]
     limbs = system.limbs_of(as_matrix(words))
@@ -135,7 +135,7 @@ def _check_range(limbs: Array, outside: int | None, moduli: Moduli, signed: bool
 
 
 def words_of_limbs(limbs: Array, *, system: NumberSystem, signed: bool, place: Place) -> Array:
-    """Words (rows, *shape) of numbers of limbs (L, *shape): uint32, uint64 or bytes, least significant first.
+    """Convert limbs (L, *shape) of uint32, uint64 or bytes, least significant first, to words (rows, *shape).
 
     `signed` limbs are in two's complement. A number out of the system's range is a ValueError that names its
     index.
@@ -151,9 +151,9 @@ def words_of_limbs(limbs: Array, *, system: NumberSystem, signed: bool, place: P
 def limbs_of_words(
     words: Array, *, system: NumberSystem, count: int, dtype: DTypeLike, reverse: bool, place: Place
 ) -> Array:
-    """Limbs (count, *shape) of numbers, of uint32, uint64 or bytes; two's complement if the system is signed.
+    """Convert words to limbs (count, *shape) of uint32, uint64 or bytes, in two's complement if signed.
 
-    The least significant comes first, or last to `reverse`. A number that does not fit is a ValueError that
+    The least significant comes first, or last with `reverse`. A number that does not fit is a ValueError that
     names its index.
     """
     limbs = system.limbs_of(as_matrix(words))
@@ -170,7 +170,7 @@ def limbs_of_words(
 
 
 def widened(octets: Array, signed: bool) -> Array:
-    """Numbers (N, W) of bytes, each extended to a whole number of limbs: (N, L) of uint32."""
+    """Extend numbers (N, W) of bytes to whole limbs: uint32 (N, L)."""
     width = octets.shape[1]
     octets = np.asarray(octets, order="C", like=octets)
     if width % 4:
@@ -182,7 +182,7 @@ def widened(octets: Array, signed: bool) -> Array:
 
 
 def first_lost(limbs: Array, width: int, signed: bool) -> int | None:
-    """Row of the first of (N, L) numbers of limbs that does not fit into bytes of a width; None if all do."""
+    """Row of the first number of limbs (N, L) that does not fit into `width` bytes, or None."""
     octets = limbs.view(np.uint8)
     if not octets.size:
         return None
@@ -192,7 +192,7 @@ def first_lost(limbs: Array, width: int, signed: bool) -> int | None:
 
 
 def resized(limbs: Array, width: int, signed: bool) -> Array:
-    """Numbers (N, L) of limbs, which fit, as bytes (N, width), little-endian."""
+    """Convert limbs (N, L) of numbers that fit to little-endian bytes (N, width)."""
     octets = limbs.view(np.uint8)
     given = octets.shape[1]
     result = np.empty_like(octets, shape=(len(octets), width), order="C")
@@ -203,5 +203,5 @@ def resized(limbs: Array, width: int, signed: bool) -> Array:
 
 
 def _sign_bytes(top: Array, signed: bool) -> Array:
-    """The byte that extends each integer, from its most significant byte."""
+    """Byte that extends each integer, from its most significant byte."""
     return (top >> 7) * np.uint8(255 if signed else 0)

@@ -1,6 +1,6 @@
-"""The key of every number of a chunk: 64 bits that order numbers, but for those too near to one another.
+"""Keys of a chunk's numbers: 64 bits that order numbers unless they are too close.
 
-Reductions of all numbers keep no keys (:mod:`rnsdask.rns.reduce`). Where many numbers are compared with one
+Reductions of all numbers store no keys (:mod:`rnsdask.rns.reduce`). Where many numbers are compared with one
 another - along an axis, in a scan, for the k greatest - their keys are computed once, 8 bytes a number.
 """
 
@@ -23,7 +23,7 @@ HASH_FACTOR = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, eq=False)
 class Keyed:
-    """Numbers, by the rows of ``constants.moduli``, with their keys as :func:`number_keys` gives them."""
+    """Numbers, as the rows of ``constants.moduli``, with their keys from :func:`number_keys`."""
 
     residues: Array
     constants: KeyConstants
@@ -31,10 +31,10 @@ class Keyed:
 
 
 def keyed(residues: Array, system: RNS, *others: Array) -> Keyed:
-    """Keys of numbers (n, N) to be compared with one another, under all moduli or finer ones under few.
+    """Keys of numbers (n, N) for comparisons among them: under all moduli, or finer ones under a few.
 
-    Numbers that are all small for the system have keys that are all alike; then their bound is measured, and
-    keys under it differ. The keys of `others` (n, k) under the result's constants compare with these.
+    Numbers that are all small for the system have nearly equal keys; then their bound is measured, and keys
+    under it differ. The keys of `others` (n, k) under the result's constants are comparable with these.
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = residues[: len(constants.moduli)]
@@ -48,7 +48,7 @@ def keyed(residues: Array, system: RNS, *others: Array) -> Keyed:
 
 
 def _are_crowded(keys: Array, constants: KeyConstants) -> bool:
-    """Whether all keys are as near to the key of 0 as keys of small numbers are."""
+    """Whether all keys are as close to the key of 0 as those of small numbers."""
     if not keys.size:
         return False
     reach = 1 << (KEY_BITS - SMALL_BITS)
@@ -58,7 +58,7 @@ def _are_crowded(keys: Array, constants: KeyConstants) -> bool:
 
 
 def number_keys(residues: Array, constants: KeyConstants) -> Array:
-    """Key of each number, ambiguous ones decided, so that keys compare as plain integers: uint64 (N,).
+    """Keys of numbers, with ambiguous ones decided, so that they compare as plain integers: uint64 (N,).
 
     With t = 2**64 Y/M and Y as `constants` say, a key U satisfies ``U - slack <= t < U + 1``, and
     ``U_a + slack < U_b`` proves that number a is less than number b. Equal numbers have equal keys. Residues
@@ -68,7 +68,7 @@ def number_keys(residues: Array, constants: KeyConstants) -> Array:
 
 
 def _evaluated(residues: Array, constants: KeyConstants) -> Array:
-    """Keys; those below ``constants.ambiguous_below`` may have passed 2**64."""
+    """Evaluate keys; any below ``constants.ambiguous_below`` may have passed 2**64."""
     evaluation = fixed_point_constants(constants.moduli, KEY_BITS, constants.scale)
     words, _ = kernels_of(residues).fixed_point(residues, evaluation)
     keys = words[1].astype(np.uint64)
@@ -79,8 +79,8 @@ def _evaluated(residues: Array, constants: KeyConstants) -> Array:
 
 
 def _unambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array:
-    """The keys, in place, with those that passed 2**64 replaced by the greatest."""
-    # Seldom any: to look for their places takes a GPU four kernels.
+    """Replace, in place, keys that passed 2**64 by the greatest."""
+    # There are seldom any, and a search for their places takes a GPU four kernels.
     if constants.ambiguous_below and keys.size and int(keys.min()) < constants.ambiguous_below:
         (ambiguous,) = (keys < np.uint64(constants.ambiguous_below)).nonzero()
         if ambiguous.size:
@@ -90,7 +90,7 @@ def _unambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array
 
 
 def _near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array:
-    """Boolean (k,), of numbers known to be near 0 or M: whether it is M. Equal ones are converted once."""
+    """Mask (k,) of the numbers near M, for numbers known to be near 0 or M; equal ones are converted once."""
     first, group = distinct(residues, indices)
     decided = np.zeros_like(first, dtype=np.bool_)
     start = 0
@@ -102,12 +102,12 @@ def _near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array
 
 
 def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
-    """Find one place of each distinct number, and for each place the number there.
+    """Group equal numbers: find one place of each distinct number, and the group of each place.
 
-    Numbers are those at `indices` (k,) of words (r, N), rows that differ where numbers do. They are grouped
-    by a hash of their words, and compared with one of their group. Where hashes collide, which costs time
-    only, a number may have several places. Return places (d,) in `indices`,
-    and groups (k,): the number at a place is that at the first place of its group.
+    Numbers are at `indices` (k,) of words (r, N), rows that differ where numbers do. They are grouped by a
+    hash of their words, and compared with one of their group. If hashes collide, which only costs time, a
+    number may have several places. Return places (d,) in `indices`, and groups (k,): a number equals the
+    number at the place of its group.
     """
     hashes = np.zeros_like(indices, dtype=np.uint64)
     for row in words:
@@ -126,14 +126,14 @@ def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
 
 
 def groups_of(begins: Array) -> Array:
-    """For each place, the number of its group; groups begin where the Booleans say, the first at once."""
+    """Index of each place's group; groups begin where the mask holds, the first at place 0."""
     (starts,) = begins.nonzero()
     places = np.arange(len(begins), dtype=np.int64, like=starts)
     return np.searchsorted(starts, places, side="right") - 1
 
 
 def _differ(words: Array, first: Array, second: Array) -> Array:
-    """Boolean (k,): the numbers at two indices differ."""
+    """Mask (k,) of the pairs of indices whose numbers differ."""
     differ = np.zeros_like(first, dtype=np.bool_)
     for row in words:
         differ |= _items(row, first) != _items(row, second)
@@ -141,16 +141,16 @@ def _differ(words: Array, first: Array, second: Array) -> Array:
 
 
 def _items(row: Array, indices: Array) -> Array:
-    """The items of one row, by the kernel that takes them from any length."""
+    """Items of one row, by the kernel that works for any length."""
     return kernels_of(row).gather(row[None], indices)[0]
 
 
 def certain_below(keys: Array, constants: KeyConstants) -> Array:
-    """For each key, the greatest one whose numbers are not proved to be less; at least 0."""
+    """For each key, the bound below which numbers are proved to be less; at least 0."""
     slack = np.uint64(constants.slack)
     return np.maximum(keys, slack) - slack
 
 
 def complemented(keys: Array, minimum: bool) -> Array:
-    """Keys by which the least number is the greatest, for `minimum`; the same slack holds for them."""
+    """Complement keys for `minimum`, so that the least number has the greatest key; the slack stays valid."""
     return ~keys if minimum else keys

@@ -1,10 +1,10 @@
-"""Exact integers by their images modulo enough primes: bound, primes, images, Chinese remainder theorem.
+"""Exact integers from their images modulo enough primes: bound, primes, images, Chinese remainder theorem.
 
-The primes are those below 2**31, the greatest first; where sums of products are to fit a word, those below a
-lower limit.
+The primes are below 2**31, or below a lower limit if sums of products must fit a word; the greatest come
+first.
 
-A part (*shape) has integers modulo a product of primes: of each row along the last axis first the integers,
-and last the product.
+A part (*shape) holds integers modulo a product of primes: in each row along the last axis first the integers,
+then the product.
 """
 
 import functools
@@ -30,23 +30,23 @@ from rnsdask.rns.system import RNS
 
 _LIMIT = 2**31
 
-# Primes that are taken off the end of a bound at a time.
+# Primes by whose product a bound is divided at a time.
 _GROUP = 4
 
-# Residues of operands modulo the primes of one step, about, and the fewest primes. On a CPU memory that is
-# reused is quicker than much memory.
+# Approximate residues of operands modulo the primes of one step, and the fewest primes. On a CPU, little
+# memory that is reused is quicker than much memory.
 RESIDUES = {"cpu": 2**21, "cuda": 2**26}
 _LEAST = {"cpu": 8, "cuda": 32}
 
-# Numbers too few, or moduli too many, to keep a GPU busy: the host decodes them.
+# Most numbers, and fewest moduli, for which a GPU would not be busy, so that the host decodes.
 _FEW_NUMBERS, _MANY_MODULI = 16, 96
 
 Image = Callable[[Array, ModuliSet], Array]
-"""Words of results modulo primes, (n, *shape), from words of operands modulo these."""
+"""Function from words of operands modulo primes to words of results (n, *shape) modulo these."""
 
 
 class _Primes:
-    """The primes below a limit that leave 1 modulo a step, the greatest first; those asked for are kept."""
+    """Primes below a limit that are 1 modulo a step, the greatest first; found primes are cached."""
 
     def __init__(self, limit: int, step: int) -> None:
         self._found: list[int] = []
@@ -65,15 +65,15 @@ _primes_of = functools.cache(_Primes)
 
 @functools.lru_cache(CACHED_SETS)
 def primes(start: int, count: int, limit: int = _LIMIT, step: int = 1) -> ModuliSet:
-    """So many primes below a limit that leave 1 modulo a step, the greatest first, but the first `start`."""
+    """Take `count` primes below a limit that are 1 modulo a step, descending, after `start` others."""
     return unchecked_set(_primes_of(limit, step).between(start, start + count))
 
 
 @functools.lru_cache(CACHED_SETS)
 def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1) -> int:
-    """How many of the primes below another limit, after the first `start`, have a product above a limit."""
+    """Count the primes, after the first `start` below `below`, that give a product above a limit."""
     known, rest = _primes_of(below, step), gmpy2.mpz(limit)
-    # The product of this many primes is not above the limit; it is kept with their set.
+    # The product of this many primes is not above the limit; it is cached with their set.
     count = max(0, int(rest.bit_length()) - 1) // (below - 1).bit_length()
     if count and (least := primes(start, count, below, step)):
         count, rest = len(least), rest // least.product
@@ -90,13 +90,13 @@ def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1)
 
 
 def at_a_time(words: Array) -> int:
-    """Modulo how many primes to compute images of words (n, *shape) together."""
+    """Number of primes for which images of words (n, *shape) are computed together."""
     processor = backend_name(words)
     return max(_LEAST[processor], RESIDUES[processor] // max(1, int(math.prod(words.shape[1:]))))
 
 
 def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:
-    """So many primes after the first `start` in parts of about one size: where each starts, and its size."""
+    """Divide `count` primes after the first `start` into parts of similar size: starts and sizes."""
     number = -(-count // at_a_time(words))
     if number <= 1:
         return iter([(start, count)][:number])
@@ -105,19 +105,19 @@ def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:
 
 
 def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
-    """Integers up to `bound` in magnitude by their images modulo primes, computed from words modulo these."""
+    """Compute integers up to `bound` in magnitude from their images modulo primes."""
     count = count_beyond(2 * bound + 1)
     return decode(images(image, words, system, 0, count), primes(0, count))
 
 
 def images(image: Image, words: Array, system: RNS, start: int, count: int) -> list[Array]:
-    """Images modulo `count` primes after the first `start`, for as many primes at a time as memory allows."""
+    """Compute images modulo `count` primes after the first `start`, in steps of bounded memory."""
     parts = [primes(first, size) for first, size in parts_of(words, start, count)]
     return [image(modulo_primes(words, system, part), part) for part in parts]
 
 
 def modulo_primes(words: Array, system: RNS, part: ModuliSet) -> Array:
-    """Numbers modulo primes, as :func:`.base_extend` but quicker for few numbers."""
+    """Residues of numbers modulo primes, as by :func:`.base_extend`, but quicker for few numbers."""
     if isinstance(words, np.ndarray) and (constants := _extension(system, part)) is not None:
         out = np.empty((len(part), math.prod(words.shape[1:])), dtype=np.uint32)
         if not kernels_of(words).base_extend(as_matrix(words), constants, out).any():
@@ -136,8 +136,7 @@ def _extension(system: RNS, part: ModuliSet) -> ExtensionConstants | None:
 def part_of(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
     """Part (*shape) of integers from their images (n, *shape) modulo primes; its last axis is longer by 1.
 
-    Of each row along the last axis it has the integers, modulo the product of the primes, and last the
-    product.
+    Each row along the last axis holds the integers modulo the product of the primes, and last the product.
     """
     found = decode(images, moduli)
     product = np.full((*found.shape[:-1], 1), moduli.product, dtype=object)
@@ -145,14 +144,14 @@ def part_of(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
 
 
 def empty_part(shape: tuple[int, ...]) -> NDArray[np.object_]:
-    """The part that says nothing of integers (*shape): they are 0 modulo 1."""
+    """Part without information about integers (*shape): they are 0 modulo 1."""
     part = np.zeros((*shape[:-1], shape[-1] + 1), dtype=object)
     part[..., -1] = 1
     return part
 
 
 def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
-    """The integers around 0 of images (n, *shape) modulo parts of the moduli."""
+    """Convert images (n, *shape) modulo parts of the moduli to integers around 0."""
     residues = images[0] if len(images) == 1 else np.concatenate(images)
     if residues[0].size <= _FEW_NUMBERS and len(residues) >= _MANY_MODULI:
         residues = to_backend(residues, "cpu")
@@ -162,12 +161,12 @@ def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
 _AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
 _AS_INT = np.frompyfunc(int, 1, 1)
 
-# Rows mostly have the same two moduli as the row before, and large ones take long to invert.
+# Most rows have the same two moduli as the row before, and large ones take long to invert.
 _INVERSE = np.frompyfunc(functools.lru_cache(4)(gmpy2.invert), 2, 1)
 
 
 def join_parts(parts: NDArray[np.object_]) -> NDArray[np.object_]:
-    """One part (1, *shape) of several (k, *shape) of different primes, of Python ints.
+    """Join parts (k, *shape) of different primes, of Python ints, to one (1, *shape).
 
     Two numbers a modulo m and b modulo n are ``a + m ((b - a) / m modulo n)`` modulo m n; so are pairs of
     pairs, up to the product of all (J. von zur Gathen, J. Gerhard, "Modern Computer Algebra", section 10.3).
@@ -184,6 +183,6 @@ def join_parts(parts: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
-    """The integers around 0 of the one part that all were joined to."""
+    """Convert the part that joins all others to integers around 0."""
     values, modulus = part[..., :-1], part[..., -1:]
     return np.where(2 * values > modulus, values - modulus, values)

@@ -1,9 +1,9 @@
-"""Matrix products of chunks of numbers, and exactly which results overflow.
+"""Matrix products of chunks of numbers, with exact detection of overflow.
 
-A product is computed under a moduli set that is sure to hold it: the operands' own where the bound K A B
-allows (K terms, magnitudes at most A and B), else with as many more moduli as that bound needs. So nothing
-is lost, whatever partial sums do. A result is in the range of the operands' moduli just when its residues
-modulo these alone lead to its residues modulo the others (docs/exact-operations.md).
+A product is computed under a moduli set that surely holds it: the operands' own if the bound K A B allows it
+(K terms, magnitudes at most A and B), otherwise with the further moduli that this bound needs. So nothing is
+lost in partial sums. A result is in the range of the operands' moduli just when its residues modulo these
+imply its residues modulo the others (docs/exact-operations.md).
 """
 
 import math
@@ -30,16 +30,16 @@ _LEAST_SHIFT = -500
 
 _CACHED_SETS = 256
 
-# Of stacks of matrices of fewer products each, all are multiplied together.
+# Fewest products of a matrix that is multiplied by itself; smaller ones are multiplied all together.
 SMALL_PRODUCT = 2**12
 
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product, or a part of one that is to be added to others.
+    """A matrix product, or a part of one that is to be added to other parts.
 
-    Residues (n + p, *batch, I, J) are under the moduli set :func:`enlarged` by p moduli for `reach`, which no
-    number exceeds in magnitude.
+    Residues (n + p, *batch, I, J) are under the moduli set :func:`enlarged` by p moduli for `reach`, the
+    bound of the numbers' magnitudes.
     """
 
     residues: Array
@@ -48,7 +48,7 @@ class Product:
 
 @lru_cache(_CACHED_SETS)
 def _with_further(moduli: ModuliSet, count: int) -> ModuliSet:
-    """The set with the `count` greatest moduli that are coprime to all others; a prefix of those for more."""
+    """The set and the `count` greatest moduli that are coprime to all others; a prefix of longer sets."""
     further: list[int] = []
     product, candidate = moduli.product, MODULUS_MAX
     while len(further) < count:
@@ -65,11 +65,11 @@ def _further(moduli: ModuliSet, count: int) -> ModuliSet:
 
 
 def enlarged(system: RNS, reach: int) -> RNS:
-    """The system with so many further moduli, none if it can be, that its range holds all up to `reach`.
+    """The system with the fewest further moduli, possibly none, that hold magnitudes up to `reach`.
 
-    With further moduli it is signed. The set for a greater reach begins with that for a smaller one.
+    With further moduli it is signed. The set for a greater reach begins with the set for a smaller one.
     """
-    # A modulus adds at most this number of bits, so fewer moduli would not do.
+    # A modulus adds at most this number of bits, so fewer moduli would not suffice.
     count = max(0, reach.bit_length() - system.moduli.bits) // 32
     while True:
         signed = system.signed or count > 0
@@ -122,12 +122,12 @@ def _multiply_stacks(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
 
 
 def _is_one_axis(x: Array, axis: int) -> bool:
-    """Whether an axis and the next one can be made one without a copy."""
+    """Whether an axis and the next one can be joined without a copy."""
     return bool(1 in x.shape[axis : axis + 2] or x.strides[axis] == x.shape[axis + 1] * x.strides[axis + 1])
 
 
 def _multiply_small(a: Array, b: Array, moduli: ModuliSet) -> Array:
-    """Multiply more matrices than sums have terms: one term of all results at a time."""
+    """Multiply many small matrices, one term of all results at a time."""
     total = None
     for k in range(a.shape[-1]):
         factors = a[..., k : k + 1], b[..., k : k + 1, :]
@@ -139,9 +139,9 @@ def _multiply_small(a: Array, b: Array, moduli: ModuliSet) -> Array:
 
 
 def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
-    """Exact matrix product, as by :func:`multiply`, of numbers of systems that differ by bounds alone.
+    """Exact matrix product, as by :func:`multiply`, of numbers of systems that differ only by bounds.
 
-    Where these do not prove that all results are in range, better ones are measured.
+    If these do not prove that all results are in range, better bounds are measured.
     """
     measured, larger, reach = measure_sums(a, b, a.shape[-1], systems)
     a, b = (extended(x, system, larger) for x, system in zip((a, b), measured, strict=True))
@@ -151,11 +151,11 @@ def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
 def measure_sums(
     a: Array, b: Array, terms: int, systems: Sequence[RNS], *, differences: bool = False
 ) -> tuple[tuple[RNS, RNS], ModuliSet, int]:
-    """Moduli that hold all sums of at most `terms` products of a number of `a` and one of `b`.
+    """Moduli that hold all sums of at most `terms` products of numbers of `a` and of `b`.
 
-    Systems are those of :func:`exact_product`; with `differences` products are subtracted too. Return the
-    systems with bounds that may be better; the moduli of :func:`enlarged` for a reach; and that reach, which
-    no sum is above in magnitude.
+    Systems are as in :func:`exact_product`; with `differences`, products are also subtracted. Return the
+    systems with possibly better bounds; the moduli of :func:`enlarged` for a reach; and that reach, the bound
+    of all sums' magnitudes.
     """
     system = systems[0]
     bounds = [known.known_magnitude for known in systems]
@@ -163,33 +163,34 @@ def measure_sums(
         reach = terms * bounds[0] * bounds[1]
         if is_known_to_fit(system, reach):
             break
-        # The first may give nearly twice the magnitudes; the other one takes longer.
+        # The first may give nearly twice the magnitudes; the second takes longer.
         if measure is greatest_magnitude and not is_known_to_fit(system, reach // 4):
             break
         measured = (measure(x, system.with_bound(None)) for x in (a, b))
         bounds = [min(pair) for pair in zip(bounds, measured, strict=True)]
     reach = terms * bounds[0] * bounds[1]
-    if differences and not system.signed:  # numbers below 0 are out of range, and told by further moduli
+    if differences and not system.signed:  # negative numbers are out of range, and need further moduli
         reach = max(reach, system.moduli.product)
     first, second = (system.with_bound(bound) for bound in bounds)
     return (first, second), enlarged(system, reach).moduli, reach
 
 
 def extended(x: Array, system: RNS, moduli: ModuliSet) -> Array:
-    """Residues of numbers under another moduli set."""
+    """Extend residues to another moduli set."""
     return x if moduli == system.moduli else base_extend(x, system, moduli)
 
 
 def greatest_magnitude(residues: Array, system: RNS) -> int:
-    """An upper bound of the magnitudes of numbers, at most a thousandth above the greatest."""
+    """Upper bound of the magnitudes of numbers, at most a thousandth above the greatest."""
     if residues[0].size == 0:
         return 0
     interval = interval_evaluation(residues, system, _ACCURACY)
     magnitudes = np.maximum(abs(interval.low), abs(interval.upp))
-    # The exponent of 0 says nothing.
+    # The exponent of 0 is meaningless.
     exponents = np.where(magnitudes == 0, _LEAST_EXPONENT, interval.exponent)
     top = int(exponents.max())
-    # With the same exponent they can be compared; one cut off is far below the greatest, and only grows.
+    # At a common exponent bounds are comparable; one that is cut off is far below the greatest, and only
+    # grows.
     shifts = np.maximum(exponents - top, _LEAST_SHIFT).astype(np.int32)
     numerator, denominator = float(np.ldexp(magnitudes, shifts).max()).as_integer_ratio()
     product = numerator * system.moduli.product
@@ -197,7 +198,7 @@ def greatest_magnitude(residues: Array, system: RNS) -> int:
 
 
 def add(parts: Sequence[Product], system: RNS) -> Product:
-    """Sum of parts of a product."""
+    """Add parts of a product."""
     reach = sum(part.reach for part in parts)
     larger = enlarged(system, reach)
     total = None
@@ -219,18 +220,18 @@ def sum_modulo(a: Array, b: Array, moduli: ModuliSet) -> Array:
 
 
 def overflows(product: Product, system: RNS) -> Array:
-    """Boolean (*batch, I, J): each number is outside the range of the system."""
+    """Mask (*batch, I, J) of the numbers outside the range of the system."""
     n, count = system.rows, len(product.residues) - system.rows
     inner = product.residues[:n]
     if count == 0:
         return np.zeros_like(inner[0], dtype=np.bool_)
-    # A result that fits is the number of the range with these residues, so it has that number's others too.
+    # A result that fits is the number with these residues in the range, so its other residues agree as well.
     expected = base_extend(inner, system.with_bound(None), _further(system.moduli, count))
     return (expected != product.residues[n:]).any(axis=0)
 
 
 def finish(product: Product, system: RNS, mode: str, locate: Locate = int) -> Array:
-    """Residues of an exact product in the system, by the modes ``"raise"`` and ``"flag"``."""
+    """Convert an exact product to residues of the system, with the mode ``"raise"`` or ``"flag"``."""
     inner, mask = product.residues[: system.rows], overflows(product, system)
 
     def error(index: int) -> Exception:

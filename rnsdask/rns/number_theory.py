@@ -1,4 +1,4 @@
-"""Lengths in bits of a chunk's numbers: from X/M, except near powers of two, where integers decide."""
+"""Bit lengths of a chunk's numbers: from X/M, except near powers of two, where integers decide."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from rnsdask.rns.system import RNS
 
 
 def bit_length(residues: Array, system: RNS) -> Array:
-    """Bits of the magnitude of each number of a chunk (n, *shape), 0 of 0: int64 (*shape)."""
+    """Bits of the magnitude of each number of a chunk (n, *shape), 0 for 0: int64 (*shape)."""
     matrix = as_matrix(residues)
     if not matrix.shape[1]:
         return np.empty_like(matrix, shape=residues.shape[1:], dtype=np.int64, order="C")
@@ -25,12 +25,12 @@ def bit_length(residues: Array, system: RNS) -> Array:
 
 
 def lengths_of(fractions: Array, exponents: Array, error: float, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Lengths in bits of magnitudes X (int64), and which of them are certain.
+    """Bit lengths of magnitudes X (int64), and a mask of the certain ones.
 
-    X/M is about ``fractions * 2**exponents``, and 0 just where a fraction is; the relative error is at most
+    X/M is about ``fractions * 2**exponents``, and 0 just where a fraction is 0; the relative error is at most
     `error`, which is at most 1/4.
     """
-    # The roundings here are far less than `error`, which is doubled for them.
+    # The rounding errors here are far below `error`, which is doubled to cover them.
     mantissas, shifts = np.frexp(fractions * size_of(moduli))
     lengths = shifts.astype(np.int64) + exponents + moduli.bits
     decided = (mantissas >= 0.5 + 2 * error) & (mantissas <= 1 - 2 * error)
@@ -39,7 +39,7 @@ def lengths_of(fractions: Array, exponents: Array, error: float, moduli: ModuliS
 
 
 def decide_lengths(lengths: Array, decided: Array, words: Array, system: NumberSystem) -> None:
-    """Write the lengths of the numbers of words (rows, N) that are not decided, by their integers."""
+    """Write the lengths of the undecided numbers of words (rows, N), by their integers."""
     (open_,) = (~decided).nonzero()
     for part in batches(open_, len(words)):
         integers = system.decode(kernels_of(words).gather(words, part)).tolist()

@@ -1,7 +1,7 @@
 """Order of the numbers of two blocks, by 64-bit keys and by limbs.
 
-One pass over the residues evaluates both numbers' keys, and notices equal residues. Keys that lie further
-apart than their error decide. The others are decided by their limbs, which compare like the digits of any
+One pass over the residues evaluates both numbers' keys, and detects equal residues. Keys that differ by more
+than their error decide. The other numbers are decided by their limbs, which compare like the digits of any
 positional number and cost a table product of O(n**2) operations each (docs/mathematics.md).
 """
 
@@ -28,9 +28,9 @@ def comparable_limbs(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
 
 
 def are_near_top(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
-    """Which of numbers known to be near an end of their range are near the upper one: Boolean (N,).
+    """Mask (N,) of the numbers near the upper end, for numbers known to be near an end of their range.
 
-    Arguments are those of :func:`comparable_limbs`. In the symmetric range, numbers near 0 keep their sign,
+    Arguments are as in :func:`comparable_limbs`. In the symmetric range, numbers near 0 keep their sign,
     and those near M become negative (docs/mathematics.md, "Which end").
     """
     limbs = kernels_of(residues).residues_to_limbs(residues, reverse_constants(moduli, True))
@@ -39,7 +39,7 @@ def are_near_top(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
 
 
 def greatest(digits: Array, minimum: bool = False) -> int:
-    """Index of the greatest (or least) number, the first of equals, by digits (d, N) that compare alike."""
+    """Index of the first greatest (or least) number, by digits (d, N) that compare as the numbers do."""
     alive: Any = None
     for row in digits[::-1]:
         candidates = row if alive is None else row[alive]
@@ -51,21 +51,21 @@ def greatest(digits: Array, minimum: bool = False) -> int:
     return int(alive[0])
 
 
-# Numbers searched for undecided ones at a time: it bounds the memory that an adversarial chunk needs.
+# Numbers searched for undecided ones at a time, to bound the memory of an adversarial chunk.
 SEARCH_BLOCK = 2**26
 
-# A GPU converts a number by one thread, as long for one number as for thousands: so few go to the host.
+# Most numbers that go to the host: a GPU, with one thread a number, takes as long for one as for thousands.
 FEW = 64
 
 
 Decide: TypeAlias = Callable[[Array, Array, Array, Array, KeyConstants], None]
-"""Decides the numbers at some indices in place, as :func:`by_limbs`."""
+"""Function that decides the numbers at some indices in place, as :func:`by_limbs`."""
 
 
 def by_limbs(order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants) -> None:
     """Decide the numbers at some indices in place, by their limbs."""
     limbs = _limbs(first, chosen, constants)
-    # One number for all may be on another processor.
+    # A single number may be on another processor.
     is_one = second.shape[1] != first.shape[1] or backend_name(second) != backend_name(first)
     others = _limbs(second, np.zeros(1, dtype=np.int64) if is_one else chosen, constants)
     order[chosen] = np.asarray(_order_of_digits(limbs, np.asarray(others, like=limbs)), like=order)
@@ -90,9 +90,9 @@ def settle(order: Array, first: Array, second: Array, constants: KeyConstants, d
 
 
 def pair(a: Array, b: Array, rows: int) -> tuple[Array, Array, tuple[int, ...], bool]:
-    """Matrices of the first rows, their numbers' shape, and whether they are swapped.
+    """Matrices of the first rows of two blocks, their numbers' shape, and whether they are swapped.
 
-    The second may be one number for all, so the longer one, or the one on a GPU, comes first.
+    The second may be a single number, so the longer block, or the one on a GPU, comes first.
     """
     (first, second), shape = matrices(a[:rows], b[:rows])
     is_host = [isinstance(matrix, np.ndarray) for matrix in (first, second)]
@@ -115,7 +115,7 @@ def _limbs(residues: Array, indices: Array, constants: KeyConstants) -> Array:
 
 
 def _order_of_digits(a: Array, b: Array) -> Array:
-    """Order of numbers by their digits (d, k): by the most significant digits that differ."""
+    """Order of numbers by the most significant of their digits (d, k) that differ."""
     top = len(a) - 1 - (a != b)[::-1].argmax(axis=0, keepdims=True)
     a, b = (np.take_along_axis(digits, top, axis=0)[0] for digits in (a, np.broadcast_to(b, a.shape)))
     return (a > b).astype(np.int8) - (a < b).astype(np.int8)

@@ -1,8 +1,9 @@
-"""Powers and inverses modulo M, exactly which powers overflow, and powers modulo an integer.
+"""Powers and inverses modulo M, with exact detection of overflow, and powers modulo an integer.
 
-Many numbers are inverted by one inverse: P. Montgomery's trick, in a tree. Powers modulo at most 32 bits are
-powers of single residues. Else GMP raises Python integers on a CPU, where no division of residues is as fast;
-on a GPU residues are multiplied, under a moduli set that holds products of two remainders, and divided.
+Many numbers are inverted by a single inversion: P. Montgomery's trick, in a tree. Powers modulo at most 32
+bits are powers of single residues. Otherwise, on a CPU GMP raises Python integers, which is faster than any
+division of residues; on a GPU residues are multiplied, under a moduli set that holds products of two
+remainders, and divided.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,17 +32,17 @@ from rnsdask.rns.system import RNS
 
 Multiply = Callable[[Array, Array], Array]
 
-# Words of elements that are inverted together on the CPU.
+# Words of elements that are inverted together on a CPU.
 WORDS = 2**19
 
 
 def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array], Array], few: int) -> Array:
-    """Inverses of elements (rows, N) of a ring, of which only a few are inverted one by one.
+    """Invert elements (rows, N) of a ring by products and only a few single inversions.
 
     Products of pairs, then of pairs of these, and so on, are inverted instead; the inverse of ``a b``, times
-    b and times a, gives those of a and b. So N elements take less than 3 N products. On the CPU so many are
-    taken together that they stay in cache. `invert` takes at most `few` elements, at least 1. If it gives 0
-    for what has no inverse, and one of a row has none, there are zeros in that row.
+    b and times a, gives the inverses of a and b. So N elements take less than 3 N products. On a CPU, parts
+    that stay in cache are inverted together. `invert` takes from 1 to `few` elements. If it returns 0 for an
+    element without an inverse, that element's row has zeros.
     """
     count = elements.shape[1]
     together = count if backend_name(elements) == "cuda" else max(few, WORDS // len(elements))
@@ -58,7 +59,7 @@ def _inverses(elements: Array, multiply: Multiply, invert: Callable[[Array], Arr
     if elements.shape[1] <= few:
         return invert(elements)
     half = elements.shape[1] // 2
-    # The last one of an odd number goes up as it is.
+    # The last of an odd number of elements goes up unchanged.
     first, second, rest = np.split(elements, (half, 2 * half), axis=1)
     above = np.concatenate([multiply(first, second), rest], axis=1)
     inverted = _inverses(above, multiply, invert, few)
@@ -69,37 +70,37 @@ def _inverses(elements: Array, multiply: Multiply, invert: Callable[[Array], Arr
 # Bits of the exponents that the kernel takes.
 _DIGIT_BITS = 64
 
-# Residues that are inverted by themselves sooner than by products, as measured.
+# Most residues that are inverted more quickly one by one than by products, as measured.
 _FEW_RESIDUES = 1024
 
-# Longer powers are not computed to say in an error how long they are.
+# Bits of the longest power that is computed to report its length in an error.
 _EXACT_BITS = 2**20
 
 
 def bases_that_fit(exponent: int, system: RNS) -> tuple[int, int]:
-    """Lowest and highest number of the range whose power is in the range; so are those of all in between."""
+    """Lowest and highest number of the range whose powers are in the range; so are all powers in between."""
     lowest, highest = system.value_range
     if exponent < 2:
-        # x**0 = 1 is out of the range of M = 2 only, signed: then nothing fits.
+        # x**0 = 1 is out of range only for M = 2, signed: then nothing fits.
         return (lowest, highest) if exponent or highest else (1, 0)
     root = _root(highest, exponent)
     return (0 if not system.signed else -_root(-lowest if exponent % 2 else highest, exponent)), root
 
 
 def plan(system: RNS, ranges: Sequence[Range], mode: str, exponent: int) -> tuple[str, int | None]:
-    """Mode of overflow that chunks of bases in a range need, and a bound of their powers."""
+    """Mode of overflow for chunks of bases in a range, and a bound of their powers."""
     check_exponent(exponent)
     (low, high), (lowest, highest) = ranges[0], bases_that_fit(exponent, system)
     is_safe = lowest <= low and high <= highest
     bound = None
     if mode == "raise" or is_safe:
-        # A power out of range raises, so a bound of the others holds for every result.
+        # A power out of range raises, so the bound of the others holds for every result.
         bound = max(abs(max(low, lowest)), abs(min(high, highest))) ** exponent
     return "wrap" if is_safe and mode == "raise" else mode, bound
 
 
 def check_inverses(system: NumberSystem, **_: Any) -> None:
-    """Raise ValueError if inverses modulo M would be modulo moduli that the user has not given."""
+    """Raise ValueError if inverses modulo M would depend on moduli that the user has not given."""
     if system.source is not None:
         raise ValueError(
             f"inverse would be modulo the moduli that replaced the {system.source!r}, under which the "
@@ -108,24 +109,24 @@ def check_inverses(system: NumberSystem, **_: Any) -> None:
 
 
 def _root(value: int, exponent: int) -> int:
-    """The greatest integer whose power is at most `value`."""
+    """Greatest integer whose power is at most `value`."""
     if exponent >= value.bit_length():
         return min(value, 1)
     return int(gmpy2.iroot(gmpy2.mpz(value), exponent)[0])
 
 
 def power(residues: Array, exponent: int, system: RNS, mode: str, locate: Locate = int) -> Array:
-    """Powers of a chunk (n, *shape); with ``"flag"`` one row more, 1 where the exact one is out of range.
+    """Powers of a chunk (n, *shape); with ``"flag"`` another row, 1 where the exact power is out of range.
 
-    A power is in range just when its base is between two roots of the ends of the range, so that comparing
-    bases decides. With ``"raise"``, an error names the index that `locate` makes of that in the chunk.
+    A power is in range just when its base is between two roots of the ends of the range, so comparing bases
+    decides. With ``"raise"``, an error names the index that `locate` derives from the index in the chunk.
     """
     check_exponent(exponent)
     moduli = system.moduli
     if mode == "wrap":
         return power_of_residues(residues, exponent, moduli)
     mask = _outside(residues, bases_that_fit(exponent, system), system)
-    # With "raise" the bases of long exponents are 0, 1 and -1, for which only the parity counts.
+    # With "raise", the bases of long exponents are 0, 1 and -1, for which only the parity matters.
     is_long = mode == "raise" and exponent >= moduli.bits
     powers = power_of_residues(residues, 2 - exponent % 2 if is_long else exponent, moduli)
 
@@ -137,10 +138,10 @@ def power(residues: Array, exponent: int, system: RNS, mode: str, locate: Locate
 
 
 def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, locate: Locate = int) -> Array:
-    """Powers of a chunk (n, *shape) by an exponent for each number, integers (1, *shape), as :func:`power`.
+    """Raise each number of a chunk (n, *shape) to its own exponent, integers (1, *shape), as :func:`power`.
 
-    Exponents of so many bits take as many squares of all numbers. Whether powers are in range is decided for
-    all numbers of one exponent together; beyond the bits of M exponents differ by their parity alone.
+    All numbers are squared once for each bit of the exponents. Overflow is decided for all numbers of one
+    exponent together; exponents beyond the bits of M differ only by parity.
     """
     lengths = np.broadcast_shapes(residues.shape[1:], exponents.shape[1:])
     matrix = as_matrix(np.broadcast_to(residues, (len(residues), *lengths)))
@@ -166,14 +167,14 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
         base = system.decode_at(matrix, index)
         return overflow_error(base, int(given[index]), locate(index), system)
 
-    # A number in range has the same power under any exponent that acts alike on it.
+    # A number in range has the same power under any equivalent exponent.
     powers = _power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
     powers = with_overflow(powers, mask, mode, error)
     return powers.reshape(len(powers), *lengths)
 
 
 def _power_of_each(matrix: Array, exponents: Array, moduli: ModuliSet) -> Array:
-    """Powers modulo M of numbers (n, N) by exponents (N,), by squares from the most significant bit."""
+    """Powers modulo M of numbers (n, N) by exponents (N,), by squaring from the most significant bit."""
     kernels = kernels_of(matrix)
     result = np.broadcast_to(np.asarray(column_of(1, moduli), like=matrix), matrix.shape).copy()
     for bit in reversed(range(int(exponents.max()).bit_length() if exponents.size else 0)):
@@ -186,14 +187,14 @@ def _power_of_each(matrix: Array, exponents: Array, moduli: ModuliSet) -> Array:
 
 
 def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
-    """Boolean (*shape): numbers below the first or above the second of two values."""
+    """Mask (*shape) of the numbers below the first or above the second of two values."""
     if fitting[0] > fitting[1]:
         return np.ones_like(residues[0], dtype=np.bool_)
     system = _measured(residues, fitting, system)
     low, high = system.known_range
     mask = np.zeros_like(residues[0], dtype=np.bool_)
     for value, side, is_possible in zip(fitting, (-1, 1), (low < fitting[0], high > fitting[1]), strict=True):
-        # Beyond the bound nothing is to be found, and the moduli that the bound needs do not hold the value.
+        # No number is beyond the bound, and the moduli that the bound needs do not hold the value.
         if is_possible:
             column = column_of(min(max(value, low), high), system.moduli, residues.ndim - 1)
             mask |= compare(residues, column, system) == side
@@ -201,7 +202,7 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
 
 
 def _measured(residues: Array, fitting: tuple[int, int], system: RNS) -> RNS:
-    """The system, with the numbers' bound if some of them tell that it may leave nothing to compare."""
+    """The system, with a measured bound if a sample shows that it may make comparisons unnecessary."""
     lowest, highest = system.known_range
     fits = fitting[0] <= lowest and highest <= fitting[1]
     if fits or system.bound is not None or residues[0].size < MANY:
@@ -212,7 +213,7 @@ def _measured(residues: Array, fitting: tuple[int, int], system: RNS) -> RNS:
 
 
 def power_of_residues(residues: Array, exponent: int, moduli: ModuliSet) -> Array:
-    """Powers modulo M of residues (n, *shape); long exponents go digit by digit, as Horner's rule does."""
+    """Powers modulo M of residues (n, *shape); long exponents are taken digit by digit, by Horner's rule."""
     matrix = as_matrix(residues)
     kernels = kernels_of(matrix)
 
@@ -230,13 +231,13 @@ def power_of_residues(residues: Array, exponent: int, moduli: ModuliSet) -> Arra
 
 
 def _digits(exponent: int) -> list[int]:
-    """Digits of an exponent as the kernel takes them, the least significant first; at least one."""
+    """Digits of an exponent for the kernel, the least significant first; at least one."""
     count = max(1, -(-exponent.bit_length() // _DIGIT_BITS))
     return [exponent >> _DIGIT_BITS * i & 2**_DIGIT_BITS - 1 for i in range(count)]
 
 
 def overflow_error(base: int, exponent: int, index: int, system: Any) -> Any:
-    """The error of a power out of range, of any length, as :meth:`.RNSOverflowError.of_value` words it."""
+    """Error of a power out of range, of any length, worded as by :meth:`.RNSOverflowError.of_value`."""
     if base.bit_length() * exponent <= _EXACT_BITS:
         return system.overflow_error(base**exponent, index)
     negative = base < 0 and exponent % 2 == 1
@@ -258,7 +259,7 @@ def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
 
 
 def inverses_of(residues: Array, moduli: ModuliSet) -> tuple[Array, tuple[int, int] | None]:
-    """Inverses modulo M of a chunk (n, *shape), and row and flat index of the first that there is not."""
+    """Inverses modulo M of a chunk (n, *shape), and row and flat index of the first that is missing."""
     matrix = as_matrix(residues)
     kernels = kernels_of(matrix)
 
@@ -272,12 +273,12 @@ def inverses_of(residues: Array, moduli: ModuliSet) -> tuple[Array, tuple[int, i
         kernels.inverse(a, moduli, out)
         return out
 
-    # Each level is some launches on a GPU, for which the trick has not been measured to pay.
+    # On a GPU each level takes several launches, and the trick has not been measured to pay.
     few = matrix.shape[1] if backend_name(matrix) == "cuda" else max(1, _FEW_RESIDUES // len(moduli))
     inverses = invert_together(matrix, multiply, invert, few)
     place = None
     if not inverses.all():
-        failed = invert(matrix) == 0  # where all of a row have become 0
+        failed = invert(matrix) == 0  # one by one, where a whole row has become 0
         index = int(failed.any(axis=0).argmax())
         place = int(failed[:, index].argmax()), index
     return inverses.reshape(residues.shape), place
@@ -304,8 +305,8 @@ def check_modulus(modulus: int, system: RNS) -> None:
 def power_modulo(residues: Array, exponent: int, modulus: int, system: RNS, locate: Locate = int) -> Array:
     """Residues of ``pow(number, exponent, modulus)``, for an exponent of any size and sign.
 
-    The modulus is one that :func:`check_modulus` allows. Results are 0, or of its sign and less than it in
-    magnitude. A number that lacks a wanted inverse is a ValueError that names its index.
+    The modulus must pass :func:`check_modulus`. Results are 0, or have its sign and a smaller magnitude. A
+    number that lacks a required inverse is a ValueError that names its index.
     """
     size, matrix = abs(modulus), as_matrix(residues)
     if exponent < 0 or (isinstance(matrix, np.ndarray) and size > MODULUS_MAX):
@@ -337,9 +338,10 @@ def power_modulo_by_array(
 
 
 def by_each_exponent(power: Callable[[Array, int], Array], result: Array, exponents: Array) -> Array:
-    """Write powers (k, N) by an exponent for each number, all of one exponent together, and return them.
+    """Write powers (k, N) by an exponent for each number, one exponent at a time, and return them.
 
-    ``power(chosen, exponent)`` gives the words of the powers of the numbers at some indices by a Python int.
+    ``power(chosen, exponent)`` returns the words of the powers of the numbers at some indices by a Python
+    int.
     """
     given = exponents.reshape(-1)
     for exponent in np.unique(given).tolist():
@@ -369,7 +371,7 @@ def _by_one_residue(matrix: Array, exponent: int, modulus: int, system: RNS) -> 
 
 
 def by_division(matrix: Array, exponent: int, modulus: int, system: RNS) -> Array:
-    """The powers by residues alone, for an exponent that is not negative and a modulus of at least 2."""
+    """Powers by residues alone, for a nonnegative exponent and a modulus of at least 2."""
     wide = enlarged(RNS(system.moduli), modulus**2)
     base = divide_by_integer(matrix, modulus, system, ("remainder",))
     base = base_extend(base, system.with_bound(modulus - 1), wide.moduli)
@@ -388,7 +390,7 @@ def by_division(matrix: Array, exponent: int, modulus: int, system: RNS) -> Arra
 
 
 def _made_negative(result: Array, size: int, system: RNS) -> Array:
-    """Results from 0 to size - 1 as those of a negative modulus: less by `size` where they are not 0."""
+    """Convert results from 0 to size - 1 to a negative modulus: nonzero ones become less by `size`."""
     out = np.empty_like(result, order="C")
     kernels_of(out).apply("subtract", (result, column_of(size, system.moduli)), system.moduli, out)
     nonzero = sign(result, system.with_bound(size - 1)) != 0

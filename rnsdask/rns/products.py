@@ -1,11 +1,11 @@
-"""Products of all numbers of a chunk or along axes, and which overflow.
+"""Products of all numbers of a chunk or along axes, with detection of overflow.
 
-A product without zeros that has more factors of magnitude 2 or more than M has bits is out of range. So a
-few Python integers decide: zeros, ones and minus ones only count.
+A product without zeros that has more factors of magnitude 2 or more than M has bits is out of range. So a few
+Python integers decide; zeros, ones and minus ones are only counted.
 
 Factors of products along axes are words (n + 1, *shape): the residues of a magnitude modulo M, and a row of
-flags, so that products combine whatever is still to come: a factor of 0 makes any product 0. Where nobody
-asks about overflow they are the numbers' residues (n, *shape).
+flags, so that products can be combined before all factors are known: a factor of 0 makes any product 0. If
+overflow is not checked, they are the numbers' residues (n, *shape).
 """
 
 import math
@@ -31,7 +31,7 @@ BEYOND, ZERO, NEGATIVE = 1, 2, 4
 
 
 def factors_of(residues: Array, system: RNS, mode: str) -> Array:
-    """Factors of single numbers, for a mode of overflow; with ``"wrap"`` their residues."""
+    """Factors of single numbers for a mode of overflow; with ``"wrap"`` their residues."""
     if mode == "wrap":
         return residues
     signs = sign(residues, system)
@@ -39,18 +39,18 @@ def factors_of(residues: Array, system: RNS, mode: str) -> Array:
 
 
 def axis_factors(residues: Array, system: RNS, axes: tuple[int, ...], mode: str) -> Array:
-    """Factors of single numbers multiplied along axes, which keep length 1."""
+    """Factors of the products of numbers along axes, which keep length 1."""
     return factors_along(factors_of(residues, system, mode), system.moduli, axes)
 
 
 def with_signs(magnitudes: Array, zero: Array, negative: Array) -> Array:
-    """Factors of single numbers by their magnitudes and signs."""
+    """Factors of single numbers from their magnitudes and signs."""
     flags = zero * np.uint32(ZERO) + negative * np.uint32(NEGATIVE)
     return np.concatenate([magnitudes, flags[None].astype(np.uint32)])
 
 
 def joined_flags(a: Array, b: Array) -> Array:
-    """Flags of the products of factors, but for what their magnitudes add."""
+    """Flags of the products of factors, except for the overflow of their magnitudes' product."""
     return (a[-1] | b[-1]) & np.uint32(BEYOND | ZERO) | (a[-1] ^ b[-1]) & np.uint32(NEGATIVE)
 
 
@@ -58,14 +58,14 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
     """Factors of the products, element by element."""
     if len(a) == len(moduli):
         return arithmetic.apply("multiply", (a, b), RNS(moduli), "wrap")
-    # Magnitudes are numbers of the unsigned range, also M/2, which no signed one is.
+    # Magnitudes are numbers of the unsigned range; M/2 is not in the signed one.
     product = arithmetic.apply("multiply", (a[:-1], b[:-1]), RNS(moduli), "flag")
     product[-1] |= joined_flags(a, b)
     return product
 
 
 def factors_along(factors: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
-    """Factors multiplied along axes of the numbers, which keep length 1; no factors give 1."""
+    """Multiply factors along axes of the numbers, which keep length 1; no factors give 1."""
     if factors.size == 0:
         shape = (len(factors), *reduced_shape(factors.shape[1:], axes))
         one = np.zeros((len(factors), *(1,) * (len(shape) - 1)), dtype=np.uint32)
@@ -75,7 +75,7 @@ def factors_along(factors: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> A
 
 
 def finish(factors: Array, system: RNS, mode: str, locate: Locate = int) -> Array:
-    """Numbers of the system that factors stand for."""
+    """Convert factors to numbers of the system."""
     if mode == "wrap":
         return factors
     magnitudes, flags = factors[:-1], factors[-1]
@@ -90,7 +90,7 @@ def finish(factors: Array, system: RNS, mode: str, locate: Locate = int) -> Arra
 
 
 def _beyond_signed(magnitudes: Array, negative: Array, system: RNS) -> Array:
-    """Boolean: a magnitude below M is out of range with its sign."""
+    """Mask of the magnitudes below M that are out of range with their sign."""
     if not system.signed:
         return np.zeros_like(negative)
     unsigned, (lowest, highest) = RNS(system.moduli), system.value_range
@@ -103,7 +103,7 @@ def _beyond_signed(magnitudes: Array, negative: Array, system: RNS) -> Array:
 
 
 def overflow_of(factors: Array, unsigned: Any, system: Any, locate: Locate, index: int) -> Any:
-    """The error of a product out of range of a system, whose magnitudes are in another one, `unsigned`."""
+    """Error of a product out of a system's range; magnitudes are in the system `unsigned`."""
     flags = int(factors[-1].reshape(-1)[index])
     negative = bool(flags & NEGATIVE)
     if flags & BEYOND:
@@ -116,11 +116,11 @@ def overflow_of(factors: Array, unsigned: Any, system: Any, locate: Locate, inde
 
 @dataclass(frozen=True)
 class Factors:
-    """The product of some numbers, as far as it matters for that of more.
+    """Product of some numbers, in the form that products of more numbers need.
 
-    `wrapped` is the product modulo M, or None if nobody wants that. The other attributes leave zeros out,
-    which `has_zero` notes: `value` is None if it is beyond M in magnitude, from where there is no way back;
-    the magnitude has at least so many `bits`.
+    `wrapped` is the product modulo M, or None if not wanted. The other attributes ignore zeros, which
+    `has_zero` records: `value` is None once its magnitude exceeds M, which further factors cannot undo; the
+    magnitude has at least `bits` bits.
     """
 
     wrapped: int | None
@@ -150,7 +150,7 @@ def factors_of_chunk(residues: Array, system: RNS, mode: str) -> Factors:
     others = kernels_of(matrix).gather(matrix, chosen)
     negative = minus_ones % 2 == 1
     if chosen.size > moduli.bits:
-        # Nothing but an error asks for the sign.
+        # Only an error needs the sign.
         if signed and mode == "raise":
             negative ^= int((sign(others, system) < 0).sum()) % 2 == 1
         return Factors(wrapped, has_zero, None, int(chosen.size) + 1, negative)
@@ -161,7 +161,7 @@ def factors_of_chunk(residues: Array, system: RNS, mode: str) -> Factors:
 
 
 def _differ(matrix: Array, value: int, system: RNS) -> Array:
-    # The moduli that a bound needs do not tell any value from the numbers.
+    # The moduli that a bound needs may not distinguish an arbitrary value from the numbers.
     return differ(matrix, column_of(value, system.moduli), system.with_bound(None))
 
 
@@ -182,7 +182,7 @@ def _product_modulo(matrix: Array, moduli: ModuliSet) -> int:
 
 
 def combine(a: Factors, b: Factors, moduli: ModuliSet) -> Factors:
-    """The factors of both together."""
+    """Factors of the product of both."""
     wrapped = None
     if a.wrapped is not None and b.wrapped is not None:
         wrapped = a.wrapped * b.wrapped % moduli.product

@@ -1,4 +1,4 @@
-"""Systems in which residues of several systems meet, and that hold results beyond them."""
+"""Common systems for residues of several systems, and extended ones for results out of range."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,14 +18,14 @@ from rnsdask.rns.system import RNS, check_length, least_system
 
 
 def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, nested: bool = False) -> RNS:
-    """The system without a bound in which numbers of some systems, and integers, meet.
+    """Common system, without a bound, of numbers of some systems and of integers.
 
-    Systems that grow meet in the fewest moduli that hold all of their numbers and the integers, at least as
-    many as the longest set has, and signed if one of them is or an integer is negative. Beside a system that
-    does not grow, that one counts; several of these must have the same moduli, and if their signs differ the
-    signed one counts, provided that the others' bounds show that it holds their numbers. If they may be
-    `nested`, as results that were extended are, sets may also be the first moduli of the longest one.
-    ValueError if there is no such system.
+    For systems that grow, it has the fewest moduli that hold all of their numbers and the integers, at least
+    as many as the longest set, and is signed if one of them is or an integer is negative. A system that does
+    not grow takes precedence; several of these must have the same moduli, and if their signs differ, the
+    signed one is taken, provided that the others' bounds show that it holds their numbers. If they may be
+    `nested`, like extended results, sets may also be the first moduli of the longest one. ValueError if there
+    is no such system.
     """
     fixed = [system for system in systems if not system.grows]
     if not fixed:
@@ -60,9 +60,9 @@ def common_system(systems: Sequence[RNS], integers: Iterable[int] = (), *, neste
 
 
 def extended_system(systems: Sequence[RNS], low: int, high: int) -> RNS:
-    """The system of operands, with the fewest more moduli that hold a range, and with a sign if needed.
+    """Extend the operands' common system by the fewest moduli, and a sign if needed, to hold a range.
 
-    If it does not grow, its own moduli stay, and others follow them.
+    If it does not grow, its own moduli come first, and others follow.
     """
     check_length(max(low.bit_length(), high.bit_length()))
     common = common_system(systems, nested=True)
@@ -82,19 +82,19 @@ def _hull(ranges: Sequence[Range]) -> Range:
 
 
 def converted(residues: Array, system: RNS, target: RNS, locate: Locate = int) -> Array:
-    """Residues of the numbers of a chunk in another system; RNSOverflowError if it does not hold one.
+    """Convert a chunk's residues to another system; RNSOverflowError if a number is out of its range.
 
-    Numbers are looked at only if their known range does not show that the other system holds them.
+    Numbers are checked only if their known range does not show that the other system holds them.
     """
     result = base_extend(residues, system, target.moduli)
     if holds_every_value(system, target):
         return result
-    # For an unsigned target the sign finds negative numbers, so that all others may be up to M - 1.
+    # For an unsigned target, signs find the negative numbers, so that all others may be up to M - 1.
     middle = RNS(target.moduli, system.signed and target.signed)
     outside = np.zeros_like(residues[0], dtype=np.bool_)
     (low, high), (lowest, highest) = system.known_range, middle.value_range
     if high > highest or (middle.signed and low < lowest):
-        # The range of the middle one is part of the system's, so a number that comes back equal did fit.
+        # The intermediate range is part of the system's, so a number that comes back equal did fit.
         back = base_extend(result, middle, system.moduli)
         outside |= (back != residues).any(axis=0)
     if target.signed and not system.signed:

@@ -9,7 +9,7 @@ from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 from rnsdask.rns.convert import ints_to_limbs, to_residues
 from rnsdask.rns.exact import residues_of
 
-# Limbs that are drawn at a time, few enough that their memory does not matter.
+# Limbs that are drawn at a time, few enough that their memory is negligible.
 _BATCH_LIMBS = 2**18
 
 
@@ -21,8 +21,8 @@ def random_residues(
 ) -> NDArray[np.uint32]:
     """Residues (n, *shape) of numbers uniform in the range of the moduli, or between limits.
 
-    In the whole range the residues of a number are independent of one another, each uniform. Between limits,
-    numbers of the bits of the range's length are drawn until one is in it: less than two on average.
+    In the whole range the residues of a number are independent and uniform. Between limits, numbers with as
+    many bits as the range's length are drawn until one is in it: fewer than two on average.
     """
     residues = np.empty((len(moduli), *shape), dtype=np.uint32)
     if limits is None:

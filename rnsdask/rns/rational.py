@@ -2,13 +2,13 @@
 
 The first remainder of Euclid's algorithm within the bound, with the multiplier that leads to it, is the only
 fraction there can be (P. Wang, M. Guy, J. Davenport, "p-adic reconstruction of rational numbers", 1982). Many
-steps are found at a time in the leading bits (D. Lehmer, 1938), which is sure of a quotient as long as a
-condition holds (G. Collins, "Lecture notes on arithmetic algorithms", 1980).
+steps at a time are computed from the leading bits (D. Lehmer, 1938); a quotient is certain while a condition
+holds (G. Collins, "Lecture notes on arithmetic algorithms", 1980).
 """
 
 import gmpy2
 
-# Leading bits of both numbers that steps are found in: twice as many as they take off.
+# Leading bits of both numbers that steps are computed from: twice as many as the steps remove.
 _TAKEN = 768
 _LEAST_TAKEN = 32
 
@@ -16,7 +16,7 @@ _LEAST_TAKEN = 32
 def rational(
     image: int, modulus: int, numerator: int, denominator: int
 ) -> tuple[gmpy2.mpz, gmpy2.mpz] | None:
-    """The fraction n/d with ``n = d image`` modulo an integer, and n and d within bounds, or None.
+    """Fraction n/d with ``n = d image`` modulo an integer, and n and d within bounds, or None.
 
     |n| is at most `numerator`, and d from 1 to `denominator`. Their product is less than half the modulus, so
     that there is at most one such fraction. It is in lowest terms if d has no common factor with the modulus.
@@ -29,7 +29,7 @@ def rational(
             shift = max(0, a.bit_length() - 2 * taken)
             u, v, w, x = _leading_steps(a >> shift, b >> shift)
             following = u * a + v * b
-            if v and following > numerator:  # not beyond the remainder that is looked for
+            if v and following > numerator:  # not beyond the wanted remainder
                 a, b = following, w * a + x * b
                 first, second = u * first + v * second, w * first + x * second
                 continue
@@ -44,9 +44,9 @@ def _leading_steps(a: gmpy2.mpz, b: gmpy2.mpz) -> tuple[gmpy2.mpz, gmpy2.mpz, gm
     """Multipliers u, v, w, x of steps of Euclid's algorithm, from the leading bits of a and b.
 
     The two remainders are ``u a + v b`` and ``w a + x b``. The multipliers of b are never less than those of
-    a, which have the other sign. So the bits that are missing change a remainder by less than one multiplier
-    of b: a quotient is right if the next remainder is at least its own, and is less than the one before by
-    both of theirs.
+    a, and of the other sign. So the missing bits change a remainder by less than its multiplier of b: a
+    quotient is right if the next remainder is at least its own multiplier, and less than the one before by at
+    least both multipliers.
     """
     u, v, w, x = gmpy2.mpz(1), gmpy2.mpz(0), gmpy2.mpz(0), gmpy2.mpz(1)
     while b:

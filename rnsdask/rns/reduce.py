@@ -1,8 +1,8 @@
 """MAX, MIN, SUM, GCD and a tight bound of a chunk of numbers.
 
-A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
-2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers whose
-keys are too close are decided by their limbs. The bounds are derived in docs/mathematics.md.
+A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of 2**64
+X/M, or of a multiple if numbers are known to be small) without storing the keys. Numbers whose keys are too
+close are decided by their limbs. The bounds are derived in docs/mathematics.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,18 +23,18 @@ from rnsdask.rns.divide import is_multiple
 from rnsdask.rns.order import are_near_top, comparable_limbs, greatest
 from rnsdask.rns.system import RNS
 
-# Numbers whose candidate flags are made at a time: it bounds the memory an adversarial chunk needs.
+# Numbers whose candidate flags are computed at a time, to bound the memory of an adversarial chunk.
 FLAG_BLOCK = 2**26
 
 WORTH_A_GLANCE = 2**18
-"""Residues whose first few numbers are looked at before all are."""
+"""Fewest residues of a chunk whose first few numbers are examined before all."""
 
 _FIRST = 8  # numbers
 
-# Numbers whose common divisor is formed at once: as a rule it is 1 of the first ones.
+# Numbers whose common divisor is computed at once: mostly that of the first ones is 1 already.
 _FIRST_DIVIDED = 64
 
-# Sums of residues and of half keys stay below 2**64.
+# Most numbers whose sums of residues and of half keys stay below 2**64.
 SUM_BLOCK = 2**31
 
 
@@ -62,9 +62,9 @@ def _extremum(residues: Array, system: RNS, minimum: bool) -> ReductionResult:
 
 
 def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int, int, list[int] | None]:
-    """Index of the extremum, the first one of equals; how many numbers were decided exactly; its residues.
+    """Index of the first extremum, the count of numbers that were decided exactly, and its residues.
 
-    Residues are given if one pass separated the extremum from all other numbers.
+    Residues are None unless one pass separated the extremum from all other numbers.
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
     if len(constants.moduli) != len(residues):
@@ -80,7 +80,7 @@ def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int
         narrow = None if is_small else narrowed(system, residues)
     if narrow is not None:
         index, fallbacks, _ = _place_of_extremum(residues, narrow, minimum)
-        return index, fallbacks, None  # the residues are of fewer moduli
+        return index, fallbacks, None  # the residues would be of fewer moduli
     return *_decide_exactly(residues, system, minimum, found), None
 
 
@@ -90,9 +90,9 @@ def _is_decided(found: Extremum, constants: KeyConstants) -> bool:
 
 
 def looks_small(residues: Array, constants: KeyConstants) -> bool:
-    """Whether keys separate not even the first few of many numbers, because these are small.
+    """Whether keys cannot even separate the first few of many numbers, because these are small.
 
-    A pass over all would then decide nothing. A GPU does not look: it would wait for the answer.
+    A pass over all would then decide nothing. On a GPU this is not tested: it would wait for the answer.
     """
     if not isinstance(residues, np.ndarray) or residues.size < WORTH_A_GLANCE:
         return False
@@ -101,7 +101,7 @@ def looks_small(residues: Array, constants: KeyConstants) -> bool:
 
 
 def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum) -> tuple[int, int]:
-    """Index of the extremum among the numbers whose keys are too close, and how many these are."""
+    """Index of the extremum among the numbers whose keys are too close, and the count of these."""
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = RNS(constants.moduli, system.signed, system.bound)
     threshold = max(found.best - constants.slack, 0)
@@ -110,7 +110,7 @@ def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum
         candidates += indices.size
         chosen = kernels_of(residues).gather(residues, indices)
         if best_residues is not None:
-            # Equal numbers come later and lose: an array of equal numbers needs no conversion.
+            # Later equal numbers lose, so an array of equal numbers needs no conversion.
             (different,) = (chosen != best_residues).any(axis=0).nonzero()
             if different.size == 0:
                 continue
@@ -128,7 +128,7 @@ def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum
 
 
 def _candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Iterator[Array]:
-    """Ascending indices of the numbers to decide exactly, in batches; the first batch is a single one."""
+    """Ascending indices of the numbers to decide exactly, in batches; the first batch is a single index."""
     kernels = kernels_of(residues)
     first = True
     for start in range(0, residues.shape[1], FLAG_BLOCK):
@@ -157,11 +157,11 @@ def _sum(residues: Array, system: RNS) -> ReductionResult:
 
 
 def _sum_of_block(residues: Array, system: RNS) -> tuple[int, int]:
-    """Exact sum of some numbers, and how many keys were ambiguous."""
+    """Exact sum of some numbers, and the count of ambiguous keys."""
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = residues if len(constants.moduli) == len(residues) else residues[: len(constants.moduli)]
     sums = kernels_of(used).row_sums(used, constants)
-    if sums.ambiguous == used.shape[1]:  # as those of small numbers are, but not under a bound of their own
+    if sums.ambiguous == used.shape[1]:  # as for small numbers, but not under their own bound
         narrow = narrowed(system, residues)
         if narrow is not None:
             return _sum_of_block(residues, narrow)
@@ -181,14 +181,14 @@ def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     remainder = exact.value_of_checked(rows, moduli)
     keys = sums.keys + (_wrapped(residues, sums, constants) << KEY_BITS)
     wraps = (keys * product - (remainder << KEY_BITS)) // (product << KEY_BITS)
-    return (wraps * product + remainder - shift) >> scale  # exact: that many lowest bits are 0
+    return (wraps * product + remainder - shift) >> scale  # exact: these low bits are 0
 
 
 def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
-    """Count of numbers so near M that their key, an upper bound, passed 2**64; 0 for scaled keys."""
+    """Count the numbers so near M that their key, an upper bound, passed 2**64; 0 for scaled keys."""
     if not sums.ambiguous:
         return 0
-    # Among complemented keys only that of 0 reaches the greatest threshold, and a key of 0 is ambiguous.
+    # Of the complemented keys only that of 0 reaches the greatest threshold, and a key of 0 is ambiguous.
     threshold = 2**KEY_BITS - 1
     wrapped = 0
     for indices in _candidates(residues, constants, True, threshold):
@@ -203,10 +203,10 @@ def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
 def common_divisor(
     words: Array, system: NumberSystem, is_multiple: Callable[[Array, int], Array]
 ) -> ReductionResult:
-    """Greatest common divisor of the numbers of words (rows, N) of any system: at least 0, and 0 of none.
+    """Greatest common divisor of words (rows, N) of any system: at least 0, and 0 without numbers.
 
-    Integers are formed of a few numbers alone: of all others `is_multiple` says which are multiples of what
-    these have in common, which is 2 or more.
+    Only a few numbers are converted to integers: for all others `is_multiple` checks which are multiples of
+    the common divisor so far, which is 2 or more.
     """
     count, width = words.shape[1], max(1, EXACT_RESIDUES // len(words))
     divisor = int(gmpy2.gcd(*system.decode(words[:, :_FIRST_DIVIDED]).tolist()))
@@ -222,7 +222,7 @@ def common_divisor(
 
 
 def _nonzero(words: Array) -> Array:
-    """Which numbers are not 0: row by row, for a view may reach over more than 2**31 words."""
+    """Mask of the nonzero numbers, row by row, because a view may span more than 2**31 words."""
     found = words[0] != 0
     for row in words[1:]:
         found |= row != 0
@@ -252,7 +252,7 @@ _CHUNKS: dict[str, Callable[[Array, RNS], ReductionResult]] = {
 
 
 def reduce_chunk(residues: Array, system: RNS, operation: str) -> ReductionResult:
-    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError for extrema of no numbers."""
+    """Reduce all numbers of one array by one of :data:`.REDUCTIONS`; ValueError for an extremum of none."""
     matrix = as_matrix(residues)
     if operation not in _CHUNKS:
         return generic.reduce(matrix, system, operation)

@@ -1,8 +1,8 @@
-"""Running sums, products and extrema of a chunk along an axis, and how chunks continue.
+"""Running sums, products and extrema of a chunk along an axis, continued over chunks.
 
-A scan reduces a chunk to its total, joins totals of chunks one after another, and writes a chunk's results
-given the total of all before it. Arrays of one axis have their own way for sums and extrema: one pass for the
-numbers' keys, where they are needed, and one that writes the result.
+A scan reduces each chunk to its total, joins the totals in order, and writes a chunk's results given the
+total of all chunks before it. One-dimensional arrays have their own algorithm for sums and extrema: one pass
+for the numbers' keys, if needed, and one that writes the result.
 """
 
 import math
@@ -29,13 +29,13 @@ from rnsdask.rns.matmul import Product, enlarged
 from rnsdask.rns.reduce import reduce_chunk
 from rnsdask.rns.system import RNS
 
-# Running sums of keys have this many bits behind the point, so that a sum twice out of range fits 64 bits.
+# Fraction bits of running sums of keys, so that a sum of twice the range fits 64 bits.
 _SUM_BITS = 61
 
-# Their error stays below this.
+# Bound of their error.
 _SUM_ERROR = 2**60
 
-# Keys added up at a time: CuPy's cumsum is wrong beyond 2**31.
+# Keys that are added up at a time: CuPy's cumsum is wrong beyond 2**31.
 KEY_BLOCK = 2**26
 
 # Numbers whose running sums are checked as Python ints at a time.
@@ -53,7 +53,7 @@ def running_sums(residues: Array, system: RNS, before: int = 0, start: int = 0) 
     """Sum of `before` and all numbers (n, N) up to each one.
 
     The system's bound may prove that nothing overflows. A sum out of range is an RNSOverflowError that names
-    the first, counted from `start`.
+    the index of the first, counted from `start`.
     """
     residues = as_matrix(residues)
     lowest, highest = system.value_range
@@ -70,13 +70,13 @@ def running_sums(residues: Array, system: RNS, before: int = 0, start: int = 0) 
 
 
 def _sums_fit(residues: Array, system: RNS, before: int) -> bool:
-    """Whether all running sums are in range, as far as bounds and the sum of all prove that."""
+    """Whether bounds and the total prove that all running sums are in range."""
     lowest, highest = system.value_range
     if system.bound is not None:
         reach = residues.shape[1] * system.bound
         if before + reach <= highest and (not system.signed or lowest <= before - reach):
             return True
-    # Running sums of numbers that are not negative never fall.
+    # Running sums of nonnegative numbers never decrease.
     return not system.signed and before + _sum_of(residues, system) <= highest
 
 
@@ -100,7 +100,7 @@ def _first_overflow_of_block(
     (suspects,) = _may_overflow(residues, constants, system.signed, before).nonzero()
     done = 0
     while len(suspects):
-        # No sum before this one overflows, so all of them are exact.
+        # No sum before this one overflows, so all of these are exact.
         first = int(suspects[0])
         before += _sum_of(residues[:, done:first], system)
         done = min(first + EXACT_BLOCK, residues.shape[1])
@@ -114,16 +114,16 @@ def _first_overflow_of_block(
 
 
 def _step_error(constants: KeyConstants) -> int:
-    """Upper bound of the error that a number's key adds to a running sum of keys, to either side."""
+    """Upper bound of the error, in either direction, that a number's key adds to a running sum of keys."""
     # A key is rounded down to _SUM_BITS, and so is the offset; it is less than 1 too small by itself.
     return (constants.slack >> 64 - _SUM_BITS) + 3
 
 
 def _may_overflow(residues: Array, constants: KeyConstants, signed: bool, before: int) -> Array:
-    """Boolean (N,): running sums that may be out of range; right up to the first one that is.
+    """Mask (N,) of running sums that may be out of range; valid up to the first one that is.
 
-    Sums of keys estimate 2**61 S/M. Up to the first one out of range they are below 2**62 in magnitude, and
-    none after it matters, so that they may wrap.
+    Sums of keys estimate 2**61 S/M. Up to the first one out of range they are below 2**62 in magnitude; later
+    ones do not matter, and may wrap.
     """
     product = constants.moduli.product
     lowest, highest = (value << _SUM_BITS for value in constants.moduli.value_range(signed))
@@ -132,7 +132,7 @@ def _may_overflow(residues: Array, constants: KeyConstants, signed: bool, before
     steps -= np.int64((constants.offset << _SUM_BITS) // product)
     steps[0] += np.int64((before << _SUM_BITS) // product)
     sums = np.cumsum(steps)
-    # One more for each of the three values rounded down: `before` and the ends of the range.
+    # One unit for each of the three values rounded down: `before` and the ends of the range.
     error = np.arange(1, len(sums) + 1, dtype=np.int64, like=sums) * _step_error(constants) + 3
     return (sums > highest // product - error) | (sums < lowest // product + error)
 
@@ -141,15 +141,15 @@ def _may_overflow(residues: Array, constants: KeyConstants, signed: bool, before
 
 
 def running_extrema(residues: Array, system: RNS, minimum: bool, before: int | None = None) -> Array:
-    """Maximum (minimum) of `before` and all numbers up to each one, as :func:`running_sums` takes them.
+    """Maximum (minimum) of `before` and all numbers up to each one; arguments as in :func:`running_sums`.
 
-    A number is a record if it is greater than `before` and all numbers ahead of it. Keys decide nearly
-    always whether it is; if not, Python ints do.
+    A number is a record if it is greater than `before` and all earlier numbers. Keys nearly always decide
+    whether it is; if not, Python ints do.
     """
     residues = as_matrix(residues)
     if residues.shape[1] == 0:
         return residues
-    # One number, whose key a GPU would compute in as many kernels as those of all others.
+    # For the key of this one number, a GPU would launch as many kernels as for all others.
     head = to_backend(residues[:, :1], "cpu") if before is None else column_of(before, system.moduli)
     latest = _last_records(_records(residues, head, system, minimum))
     result: Array = kernels_of(residues).gather(residues, np.maximum(latest, 0))
@@ -159,7 +159,7 @@ def running_extrema(residues: Array, system: RNS, minimum: bool, before: int | N
 
 
 def _records(residues: Array, head: Array, system: RNS, minimum: bool) -> Array:
-    """Boolean (N,): each number is greater (less) than the head and all numbers ahead of it."""
+    """Mask (N,) of the numbers that are greater (less) than the head and all earlier numbers."""
     numbers = keyed(residues, system, head)
     residues, constants = numbers.residues, numbers.constants
     head = head[: len(residues)]
@@ -183,10 +183,10 @@ def _exact_records(
     undecided: Array,
     rivals: Array,
 ) -> Iterator[Array]:
-    """Which of the undecided numbers are records.
+    """Decide which undecided numbers are records, in batches.
 
-    The greatest number ahead of one is its rival, the last certain record (-1: the head), or an undecided
-    number after the rival: any other number there is proved to be less than one of these.
+    The greatest earlier number is the rival, which is the last certain record (-1: the head), or an undecided
+    number after the rival: all other earlier numbers are proved to be less than one of these.
     """
     sign, system = -1 if minimum else 1, RNS(constants.moduli, constants.signed)
     last, best = -1, sign * system.decode_at(head, 0)
@@ -208,7 +208,7 @@ def _exact_records(
 
 
 def _last_records(records: Array) -> Array:
-    """Index of the last record up to each place, int64, or -1 before the first record."""
+    """Index of the last record up to each place, int64; -1 before the first record."""
     places = np.arange(1, len(records) + 1, dtype=np.uint64, like=records) * records
     found: Array = kernels_of(places).running_maximum(places).view(np.int64) - 1
     return found
@@ -220,22 +220,22 @@ _REDUCTION_OF = {"cumsum": "sum", "cummax": "max", "cummin": "min"}
 
 @dataclass(frozen=True)
 class LineScan(Scan[RNS]):
-    """Running sums or extrema of an array of one axis, whose totals are Python ints."""
+    """Running sums or extrema of a one-dimensional array; totals are Python ints."""
 
     operation: str = "cumsum"
 
     def total(self, block: Array) -> int:
-        """The sum, or the extremum."""
+        """Sum or extremum of a chunk."""
         return reduce_chunk(block, self.system, _REDUCTION_OF[self.operation]).value
 
     def join(self, first: int, second: int) -> int:
-        """The sum, or the extremum, of both."""
+        """Sum or extremum of two totals."""
         if self.operation == "cumsum":
             return first + second
         return max(first, second) if self.operation == "cummax" else min(first, second)
 
     def results(self, block: Array, before: int | None, place: Place) -> Array:
-        """Residues by :mod:`.scan`."""
+        """Residues of the running results."""
         if self.operation == "cumsum":
             start = place.location[0][0] if place.location else 0
             return running_sums(block, self.system, before or 0, start)
@@ -244,14 +244,14 @@ class LineScan(Scan[RNS]):
 
 @dataclass(frozen=True)
 class AxisSums(Scan[RNS]):
-    """Running sums along an axis, under as many moduli as hold them all; a check shows which are in range."""
+    """Running sums along an axis, under moduli that hold them all; then checked against the range."""
 
     def total(self, block: Array) -> Any:
         """Sums along the axis, an object array of Python ints."""
         return sums(block, self.system, (self.axis,))
 
     def join(self, first: Any, second: Any) -> Any:
-        """Sums of both."""
+        """Add two totals."""
         return first + second
 
     def results(self, block: Array, before: Any | None, place: Place) -> Array:
@@ -269,7 +269,7 @@ class AxisSums(Scan[RNS]):
 
 
 def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -> Array:
-    """Running sums of residues (n, *shape) along an axis, modulo each m, after those of (n, *reduced)."""
+    """Running sums of residues (n, *shape) along an axis, modulo each m, from a carry (n, *reduced) on."""
     n, shape = len(residues), residues.shape[1:]
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     lines = residues.reshape(n, outer, shape[axis], inner)
@@ -279,12 +279,12 @@ def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -
 
 
 def scan_sums(system: RNS, axis: int, line: bool) -> Scan[RNS]:
-    """Running sums along an axis, or on a line, where chunks have one axis alone."""
+    """Scan of running sums along an axis, or, with `line`, of one-dimensional chunks."""
     return LineScan(system, axis, operation="cumsum") if line else AxisSums(system, axis)
 
 
 def scan_extrema(system: RNS, axis: int, line: bool, minimum: bool) -> Scan[RNS]:
-    """Running maxima or minima, as :func:`scan_sums`."""
+    """Scan of running maxima or minima, as :func:`scan_sums`."""
     if line:
         return LineScan(system, axis, operation="cummin" if minimum else "cummax")
     return AxisExtrema(system, axis, minimum=minimum)
@@ -292,7 +292,7 @@ def scan_extrema(system: RNS, axis: int, line: bool, minimum: bool) -> Scan[RNS]
 
 @dataclass(frozen=True)
 class Fold(Scan[S]):
-    """Running results of an associative operation, :meth:`join`, of words that stand for single numbers."""
+    """Running results of an associative operation, :meth:`join`, of words that represent single numbers."""
 
     def total(self, block: Array) -> Any:
         """Words of the result along the axis, in NumPy."""
@@ -302,16 +302,16 @@ class Fold(Scan[S]):
         """Words of the running results."""
         found = running_along(self.begin(block), self.axis, self.join)
         if before is not None:
-            # A total, words (rows, *reduced), goes to each number of the chunk.
+            # A total, words (rows, *reduced), is joined to each number of the chunk.
             found = self.join(found, np.broadcast_to(np.asarray(before, like=found), found.shape))
         return self.finish(found, place)
 
     def begin(self, block: Array) -> Array:
-        """Values that stand for the numbers of a chunk: here the numbers themselves."""
+        """Words that represent the numbers of a chunk: here the numbers themselves."""
         return block
 
     def finish(self, found: Array, place: Place) -> Array:  # noqa: ARG002
-        """Words of the numbers that results stand for, and with ``"flag"`` a mask."""
+        """Convert results to words of numbers, and with ``"flag"`` a mask."""
         return found
 
 
@@ -344,5 +344,5 @@ class AxisProducts(Fold[RNS]):
 
 
 def better(x: Array, y: Array, order: Array, minimum: bool) -> Array:
-    """Words of the greater or the lesser of two numbers, by their order."""
+    """Select the words of the greater or the lesser of two numbers, by their order."""
     return choose(order[None] <= 0 if minimum else order[None] >= 0, x, y)

@@ -1,8 +1,8 @@
-"""Stable sorting, binary search, selection of the k greatest and summaries of ranks.
+"""Stable sorting, binary search, selection of the k greatest, and summaries of ranks.
 
-Keys of 64 bits put the numbers in order, but for those too near to one another. A run of such numbers is
-settled by comparing residues: where all are equal, it is in order already. Of the others, each distinct
-number is converted to limbs once, however often it occurs.
+Keys of 64 bits order the numbers, except those that are too close. For a run of close numbers, residues are
+compared: if all are equal, it is in order already. Otherwise, each distinct number is converted to limbs
+once, however often it occurs.
 """
 
 import math
@@ -25,18 +25,18 @@ from rnsdask.rns.keys import complemented, distinct, groups_of, keyed
 from rnsdask.rns.order import comparable_limbs
 from rnsdask.rns.system import RNS
 
-# CuPy's functions that take items at indices are wrong beyond this.
+# Length beyond which CuPy's functions that take items at indices are wrong.
 _MOST_ON_GPU = 2**31
 
 Compare = Callable[[Array, Array], Array]
-"""Order of the numbers of two blocks of words, int8 of -1, 0 and +1."""
+"""Function that orders the numbers of two blocks of words: int8 of -1, 0 and +1."""
 
 Sorter = Callable[[Array], Array]
-"""Indices (k,) that sort words (rows, k); equal numbers by index."""
+"""Function that returns the indices (k,) that sort words (rows, k); equal numbers by index."""
 
 
 def ordering(residues: Array, system: RNS) -> Ordering:
-    """Sort keys of residues (n, *shape); a bound lets fewer moduli be read."""
+    """Sort keys of residues (n, *shape); with a bound, fewer moduli are read."""
     numbers = keyed(as_matrix(residues), system)
     words, constants = numbers.residues, numbers.constants
     return Ordering(numbers.keys, constants.slack, words, partial(_limbs, words, constants))
@@ -56,8 +56,8 @@ def _limbs(residues: Array, constants: KeyConstants, indices: Array) -> Array:
 def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: bool = False) -> Array:
     """Flat (C order) indices of the numbers of an array, sorted along an axis; equal ones by index.
 
-    `by` is the ordering of all numbers of the array, in C order. GPUs take less than 2**31 numbers, else
-    raise ValueError.
+    `by` is the ordering of all numbers of the array, in C order. ValueError for 2**31 or more numbers on a
+    GPU.
     """
     count, length = math.prod(shape), shape[axis]
     if count >= _MOST_ON_GPU and backend_name(by.keys) == "cuda":
@@ -68,7 +68,7 @@ def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: 
     moved = np.moveaxis(numbers.reshape(shape), axis, -1)
     keys = np.moveaxis(complemented(by.keys, descending).reshape(shape), axis, -1).reshape(-1, length)
     places = np.argsort(keys, axis=1, kind="stable")
-    places += numbers[::length, None]  # in the lines, one behind another
+    places += numbers[::length, None]  # in consecutive lines
     places = places.reshape(-1)
     keys = keys.reshape(-1)[places]
     numbers = places if axis == len(shape) - 1 else moved.reshape(-1)[places]
@@ -77,18 +77,18 @@ def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: 
 
 
 def positions(indices: Array, shape: tuple[int, ...], axis: int) -> Array:
-    """The indices along an axis of numbers at flat indices of an array of a shape."""
+    """Convert flat indices of an array of a shape to indices along an axis."""
     return indices // math.prod(shape[axis + 1 :]) % shape[axis] if indices.size else indices
 
 
 def taken(words: Array, indices: Array) -> Array:
-    """The words (rows, *indices.shape) of numbers at flat indices."""
+    """Words (rows, *indices.shape) of the numbers at flat indices."""
     chosen = kernels_of(words).gather(as_matrix(words), indices.reshape(-1))
     return chosen.reshape(len(words), *indices.shape)
 
 
 def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: bool) -> None:
-    """Put numbers, in lines of a length in the order of their keys, into their exact order, in place."""
+    """Sort numbers exactly, in place, in lines of a length that are sorted by keys."""
     is_linked = np.zeros_like(keys, dtype=np.bool_)
     is_linked[1:] = keys[1:] - keys[:-1] <= np.uint64(by.slack)
     is_linked[::length] = False
@@ -101,7 +101,7 @@ def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: 
     runs = groups_of(~linked)
     differs = linked & _differ_from_previous(by.words, numbers[near])
     is_unsettled = np.zeros_like(linked)
-    is_unsettled[runs[differs]] = True  # indexed by runs, which are no more than numbers
+    is_unsettled[runs[differs]] = True  # indexed by runs, of which there are at most as many as numbers
     chosen = is_unsettled[runs]
     near, runs = near[chosen], runs[chosen]
     if not len(near):
@@ -109,12 +109,12 @@ def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: 
     first, group = distinct(by.words, numbers[near])
     digits = by.digits(numbers[near][first])
     ranks = _ranks(~digits if descending else digits)[group]
-    # Equal numbers have equal keys, so they come by index.
+    # Equal numbers have equal keys, so they are in the order of their indices.
     numbers[near] = numbers[near][np.lexsort(np.stack([ranks, runs]))]
 
 
 def _differ_from_previous(words: Array, indices: Array) -> Array:
-    """Boolean (k,): the number at an index is not equal to that at the index before; not so the first."""
+    """Mask (k,) of the indices whose number differs from that at the previous index; False for the first."""
     differs = np.zeros_like(indices, dtype=np.bool_)
     start = 1
     for part in batches(indices[1:], len(words)):
@@ -125,7 +125,7 @@ def _differ_from_previous(words: Array, indices: Array) -> Array:
 
 
 def _ranks(digits: Array) -> Array:
-    """How many numbers are less than each one, int64 (k,), by digits (d, k) as `Ordering` has them."""
+    """Count of the numbers less than each one, int64 (k,), by digits (d, k) as in `Ordering`."""
     ranks = np.zeros_like(digits[0], dtype=np.int64)
     undecided = np.arange(len(ranks), dtype=np.int64, like=digits)
     for row in digits[::-1]:
@@ -139,7 +139,7 @@ def _ranks(digits: Array) -> Array:
         rank = ranks[undecided]
         begins = _begins(rank)
         parts = begins | _begins(digit)
-        # A part begins behind all lesser numbers of its rank.
+        # A part begins after all lesser numbers of its rank.
         firsts = _first_places(parts)
         ranks[undecided] = rank + firsts - _first_places(begins)
         is_alone = parts.copy()
@@ -149,14 +149,14 @@ def _ranks(digits: Array) -> Array:
 
 
 def _begins(values: Array) -> Array:
-    """Boolean (k,): a value is another one than that before; so is the first."""
+    """Mask (k,) of the values that differ from the previous one; True for the first."""
     begins = np.ones_like(values, dtype=np.bool_)
     begins[1:] = values[1:] != values[:-1]
     return begins
 
 
 def _first_places(begins: Array) -> Array:
-    """For each place, the last one up to it at which something begins."""
+    """For each place, the last beginning up to it."""
     (starts,) = begins.nonzero()
     return starts[groups_of(begins)]
 
@@ -165,7 +165,7 @@ def _first_places(begins: Array) -> Array:
 
 
 def begin_groups(words: Array, indices: Array) -> Array:
-    """Boolean (k,): the number at this place of sorted indices is another than that before, or the first.
+    """Mask (k,) of the places, in sorted indices, where a group of equal numbers begins.
 
     Rows of words (r, N) differ where numbers do.
     """
@@ -178,10 +178,10 @@ def begin_groups(words: Array, indices: Array) -> Array:
 
 
 def search(a: Array, v: Array, compare: Compare, sorter: Sorter, side: str) -> Array:
-    """Positions (int64) at which numbers v keep sorted numbers a sorted, before equal ones or behind them.
+    """Positions (int64) at which inserting v keeps the sorted numbers a sorted, before or after equal ones.
 
-    Both are words; the sorter gives the indices that sort words, equal numbers by index. Few numbers are
-    searched for by halving; many are sorted together with those that are sorted already.
+    Both are words; `sorter` returns the indices that sort words, equal numbers by index. Few numbers are
+    found by bisection; many are sorted together with a.
     """
     a, v = as_matrix(a), as_matrix(v)
     count, wanted = a.shape[1], v.shape[1]
@@ -195,14 +195,14 @@ def search(a: Array, v: Array, compare: Compare, sorter: Sorter, side: str) -> A
 
 
 def _places_by_sorting(a: Array, v: Array, sorter: Sorter, side: str) -> Array:
-    # Of equal numbers those come first that are first here.
+    # Equal numbers keep the order that they have here.
     a_is_first = side == "right"
     order = sorter(np.concatenate([a, v] if a_is_first else [v, a], axis=1))
     start = a.shape[1] if a_is_first else 0
     is_wanted = (order >= start) & (order < start + v.shape[1])
     (places,) = is_wanted.nonzero()
     found = np.empty_like(places)
-    # All numbers before each place, less the wanted ones among them.
+    # All numbers before each place, minus those of v among them.
     found[order[places] - start] = places - np.arange(len(places), dtype=np.int64, like=places)
     return found
 
@@ -222,10 +222,10 @@ def _places_by_halving(a: Array, v: Array, compare: Compare, side: str) -> Array
 
 # ---- selection ---------------------------------------------------------------------------------------------
 
-# For each of the greatest numbers: they are seldom in the same group.
+# Groups for each of the greatest numbers, which are seldom in the same group.
 _GROUPS = 64
 
-# Candidates that a GPU leaves to the host: to sort them takes some thirty kernels, each launched from Python.
+# Most candidates that a GPU leaves to the host: sorting takes some thirty kernels, each launched from Python.
 _FEW = 2**10
 
 
@@ -237,20 +237,20 @@ class Selection:
     indices: tuple[int, ...]
 
     def values_array(self) -> NDArray[np.object_]:
-        """The numbers as an array of Python ints."""
+        """Numbers as an array of Python ints."""
         array = np.empty(len(self.values), dtype=object)
         array[:] = self.values
         return array
 
     def indices_array(self) -> NDArray[np.int64]:
-        """The indices as an array."""
+        """Indices as an array."""
         return np.array(self.indices, dtype=np.int64)
 
 
 def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
     """The k greatest numbers in descending order, or for k < 0 the -k least in ascending order.
 
-    Indices are counted from `offset`; of fewer numbers all are returned.
+    Indices are counted from `offset`; with fewer numbers, all are returned.
     """
     return selection_by(ordering(residues, system), residues, system, k, offset)
 
@@ -258,9 +258,9 @@ def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
 def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offset: int) -> Selection:
     """Select the k best numbers of any system, words (rows, N), by their sort keys.
 
-    Keys choose the candidates: the numbers not proved to be worse than k others. These alone are sorted, and
-    the best of them alone become Python ints. So the cost in addition to one pass grows with k; if keys
-    cannot separate the numbers, it is the cost of sorting them all.
+    Keys choose the candidates: the numbers not proved to be worse than k others. Only these are sorted, and
+    only the best become Python ints. So the cost in addition to one pass grows with k; if keys cannot
+    separate the numbers, it is the cost of sorting them all.
     """
     count, minimum = min(abs(k), len(by.keys)), k < 0
     if count == 0:
@@ -280,17 +280,17 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
 def _reached(keys: Array, count: int) -> Any:
     """Key that `count` keys reach and few others do, found from the greatest keys of groups.
 
-    These are as many as `count` keys, each of another group. To order all keys takes longer than all else.
+    These belong to `count` different groups. Sorting all keys would take longer than all else.
     """
     groups = _GROUPS * count
     if len(keys) >= 2 * groups:
-        # Each group has keys from everywhere, so that sorted numbers are spread over all groups too.
+        # Groups are interleaved, so that even sorted numbers are spread over all of them.
         keys = to_backend(keys[: len(keys) // groups * groups].reshape(-1, groups).max(axis=0), "cpu")
     return np.partition(keys, len(keys) - count)[len(keys) - count]
 
 
 def combine_selections(selections: Iterable[Selection], k: int) -> Selection:
-    """The best of several selections from different parts of an array, in any order."""
+    """Combine selections, in any order, from different parts of an array to the best of all."""
     pairs = [pair for s in selections for pair in zip(s.values, s.indices, strict=True)]
     pairs.sort(key=lambda pair: (pair[0] if k < 0 else -pair[0], pair[1]))
     values, indices = zip(*pairs[: abs(k)], strict=True) if pairs else ((), ())
@@ -299,9 +299,9 @@ def combine_selections(selections: Iterable[Selection], k: int) -> Selection:
 
 @dataclass(frozen=True, eq=False)
 class RankSummary:
-    """Some numbers of a part of an array, sorted: words (rows + 2, m), in NumPy.
+    """Summary of a part of an array by some of its numbers, sorted: words (rows + 2, m), in NumPy.
 
-    `least` and `most` (int64) bound how many of the part's `count` numbers come before each one.
+    `least` and `most` (int64) bound the number of the part's `count` numbers that come before each one.
     """
 
     words: NDArray[np.uint32]
@@ -310,7 +310,7 @@ class RankSummary:
     count: int
 
     def pruned(self, size: int) -> "RankSummary":
-        """A selection of at most `size` of the numbers, at even distances of their ranks."""
+        """Reduce the summary to at most `size` numbers, evenly spaced by rank."""
         if len(self.least) <= size:
             return self
         targets = np.linspace(0, self.count - 1, size)
@@ -318,23 +318,23 @@ class RankSummary:
         return RankSummary(self.words[:, kept], self.least[kept], self.most[kept], self.count)
 
     def bracket(self, start: int, stop: int) -> tuple[int, int]:
-        """Numbers between which those of the ranks from `start` to before `stop` are, by their places.
+        """Places of two numbers that enclose the numbers of the ranks from `start` to before `stop`.
 
-        All of these come at or after the first (-1 where there is no such number), and before the second (m
-        where there is no such number).
+        All of these come at or after the first (-1 if there is no such number), and before the second (m if
+        there is no such number).
         """
         first = int(np.searchsorted(self.most, start, side="right")) - 1
         return first, int(np.searchsorted(self.least, stop, side="left"))
 
 
 def combine_summaries(summaries: Sequence[RankSummary], size: int, sorter: Sorter) -> RankSummary:
-    """The summary, of at most `size` numbers, of several parts, in the order of their indices.
+    """Combine summaries of several parts, in the order of their indices, to one of at most `size` numbers.
 
-    What the sorter gets are words without the rows of the index.
+    `sorter` takes words without the rows of the index.
 
-    Between two numbers of a part that are next to each other in its summary, any number of them may come
-    before a number of another part: so the bounds add up, and pruning to `size` numbers widens them by the
-    count divided by this.
+    Between two neighbours in a part's summary, any number of the part's numbers may come before a number of
+    another part: so the bounds add up, and pruning to `size` numbers widens them by the count divided by
+    `size`.
     """
     words = np.concatenate([s.words for s in summaries], axis=1)
     order = sorter(words[:-2])

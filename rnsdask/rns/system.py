@@ -1,4 +1,4 @@
-"""The residue number system of an array: moduli set, range, and what is known of the numbers' size."""
+"""The residue number system of an array: moduli set, range, and known bound of the numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ from rnsdask.rns.exact import residues_of, value_of
 from rnsdask.rns.random import random_residues
 
 MOST_BITS = LIMB_BITS * MOST_MODULI
-"""Bits of no moduli set are more: each modulus has at most 32."""
+"""Most bits of a moduli set, whose moduli have at most 32 bits each."""
 
 if TYPE_CHECKING:
     from rnsdask.arrays.rns_array import RNSArray
@@ -62,15 +62,15 @@ class RNS(NumberSystem):
     signed : bool
         Whether the numbers are in the symmetric range ``-(M//2) .. (M-1)//2`` instead of ``0 .. M-1``.
     bound : int, optional
-        Every number is at most this in magnitude; operations then look at fewer moduli. A bound beyond the
-        range is reduced to its end.
+        Greatest magnitude of the numbers, with which operations read fewer moduli. A bound beyond the range
+        is reduced to its end.
     source : WideModuli, optional
-        Moduli beyond 2**32 that the numbers were given under, and that `moduli` replace. Such numbers do not
-        wrap, for M is not the product that the user knows.
+        Original moduli beyond 2**32, which `moduli` replace. Such numbers do not wrap, because M is not the
+        product that the user knows.
     grows : bool
-        Whether results take more moduli where their bounds need them (``overflow="extend"``), as those of
-        arrays made without moduli do. The moduli are the first ones of one sequence, which
-        :meth:`.ModuliSet.for_bits` takes: 2**32, 2**32 - 1 and so on.
+        Whether results get more moduli if their bounds need them (``overflow="extend"``), as for arrays made
+        without moduli. The moduli are then the first ones of the sequence of :meth:`.ModuliSet.for_bits`:
+        2**32, 2**32 - 1 and so on.
 
     Raises
     ------
@@ -115,7 +115,7 @@ class RNS(NumberSystem):
             object.__setattr__(self, "bound", self._within_range(self.bound))
 
     def _within_range(self, bound: int) -> int:
-        """Check a bound, and cut it down to the range: that which follows from operands may lie beyond."""
+        """Check a bound, and limit it to the range, because one derived from operands may be beyond."""
         bound = as_integer(bound, "bound")
         if bound < 0:
             raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
@@ -123,7 +123,7 @@ class RNS(NumberSystem):
 
     @property
     def rows(self) -> int:
-        """Residues of a number."""
+        """Number of residues of a number."""
         return len(self.moduli)
 
     @cached_property
@@ -144,7 +144,7 @@ class RNS(NumberSystem):
 
     @property
     def wider(self) -> Message:  # type: ignore[override]
-        """How to hold an integer that is out of range."""
+        """Way to hold an integer that is out of range."""
         more = Message(Way.EXTEND, " takes more moduli")
         if self.signed:
             return more
@@ -167,7 +167,7 @@ class RNS(NumberSystem):
         """Replace the bound; None removes it."""
         if bound is self.bound:
             return self
-        made = object.__new__(RNS)  # the other fields are checked already
+        made = object.__new__(RNS)  # the other fields are already checked
         made.__dict__.update(self.__dict__, bound=None if bound is None else self._within_range(bound))
         made.__dict__.pop("known_range", None)
         return made
@@ -182,11 +182,11 @@ class RNS(NumberSystem):
         return self.rows + (mode != "wrap"), self.word_dtype
 
     def identifying_words(self, words: Any) -> Any:
-        """Residues by no more moduli than the bound needs."""
+        """Residues modulo the first moduli that the bound needs."""
         return self.sufficient(words)[1]
 
     def sufficient(self, words: Any) -> tuple["RNS", Any]:
-        """Return a system and words of the same numbers, by no more moduli than their bound needs."""
+        """Return a system and words of the same numbers, with only the moduli that their bound needs."""
         moduli = sufficient_prefix(self.moduli, self.signed, self.bound)
         return RNS(moduli, self.signed), words[: len(moduli)]
 
@@ -201,16 +201,16 @@ class RNS(NumberSystem):
         return greatest_magnitude(integers)
 
     def bound_of_products(self, terms: int) -> int | None:
-        """The bound to the power of `terms`."""
+        """Bound of products of `terms` numbers: the bound to this power."""
         magnitude, highest = max(self.known_magnitude, 1), self.value_range[1]
-        # Other magnitudes than 1 grow by a bit at least.
+        # Magnitudes above 1 grow by at least a bit.
         if magnitude > 1 and terms > highest.bit_length():
             return None
         bound: int = magnitude**terms
         return bound if bound <= highest else None
 
     def for_range(self, lowest: int, highest: int, *, signed: bool | None = None) -> "RNS":
-        """The system that grows, of the fewest moduli: :func:`least_system`."""
+        """Growing system of the fewest moduli for a range: :func:`least_system`."""
         return (
             least_system(lowest, highest, self.signed if signed is None else signed) if self.grows else self
         )
@@ -223,20 +223,20 @@ class RNS(NumberSystem):
         return np.array(residues_of(value, self.moduli), dtype=np.uint32)
 
     def decode(self, words: Any) -> NDArray[np.object_]:
-        """The integers of residues: :func:`.residues_to_ints`."""
+        """Convert residues to Python ints: :func:`.residues_to_ints`."""
         return residues_to_ints(words, self.moduli, self.signed)
 
     def decode_at(self, words: Any, index: int) -> int:
-        """One integer, at a flat index of the residues (n, *shape)."""
+        """Convert the number at a flat index of residues (n, *shape) to an int."""
         column = words.reshape(len(words), -1)[:, index].tolist()
         return value_of(column, self.moduli, self.signed)
 
     def limbs_of(self, words: Any) -> Any:
-        """Limbs of the numbers of residues: :func:`.to_limbs`."""
+        """Convert residues to limbs: :func:`.to_limbs`."""
         return to_limbs(words, self.moduli, self.signed)
 
     def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
-        """Residues of numbers of limbs, which are two's complement just if the range is signed."""
+        """Convert limbs, in two's complement just if the range is signed, to residues."""
         if signed != self.signed:
             raise ValueError(f"signed={signed} contradicts the number system {self!r}")
         return to_residues(limbs, self.moduli, signed, locate)
@@ -255,7 +255,7 @@ class RNS(NumberSystem):
 
     @property
     def overflow_type(self) -> type[RNSOverflowError]:
-        """Class of that error: its message names what there is to do."""
+        """Class of overflow errors, whose messages name the way out."""
         return RNSOverflowError if self.source is None else ReplacedModuliOverflowError
 
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
@@ -265,7 +265,7 @@ class RNS(NumberSystem):
     def overflow_of_length(
         self, length: int, negative: bool, index: int, at_least: bool = False
     ) -> RNSOverflowError:
-        """Overflow error of a result of at least `length` bits in two's complement, without the sign's."""
+        """Overflow error of a result of `length` bits in two's complement, not counting the sign."""
         needed, range_bits = length + int(self.signed), self.moduli.bits - 1
         return self.overflow_type(index, needed, range_bits, self.signed, negative, at_least)
 
@@ -329,7 +329,7 @@ class RNS(NumberSystem):
         return system if bound is None else system.with_exact_bound(bound)
 
     def first_contradiction(self, words: Any) -> tuple[int, str] | None:
-        """The first number beyond the bound."""
+        """Find the first number beyond the bound."""
         if self.bound is None:
             return None
         # By its name, as the table: it imports this module.
@@ -337,7 +337,7 @@ class RNS(NumberSystem):
         return None if excess is None else (excess.index, f"is {excess.text(self.bound)}")
 
     def summary(self) -> dict[str, str]:
-        """Moduli, source, range and what is known of magnitudes."""
+        """Moduli, source, range and known magnitudes."""
         source = {} if self.source is None else {"source": repr(self.source)}
         ends = "signed, -(M//2) to (M-1)//2" if self.signed else "unsigned, 0 to M-1"
         known = "unknown" if self.bound is None else f"at most {bits_text(self.bound.bit_length())}"
@@ -363,9 +363,9 @@ def check_length(bits: int) -> None:
 
 
 def least_system(low: int, high: int, signed: bool, count: int = 1) -> RNS:
-    """The system that grows, of the fewest moduli, at least `count`, that hold a range; signed if needed.
+    """Growing system of the fewest moduli, at least `count`, that hold a range; signed if requested.
 
-    A range that no set can hold is a LimitOverflowError.
+    LimitOverflowError for a range that no set can hold.
     """
     is_signed = signed or low < 0
     bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + is_signed

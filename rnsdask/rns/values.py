@@ -1,4 +1,4 @@
-"""Integers as other libraries hold them, and as text: turned into what number systems encode."""
+"""Conversion of integers from other libraries, and from text, to values that number systems encode."""
 
 from typing import Any
 
@@ -15,18 +15,19 @@ from rnsdask.rns.system import RNS, least_system
 _SPACES = b" \t\r\n"
 _TEXT_SPACES = _SPACES.decode("ascii")
 _BLOCK = 2**12
-"""Texts that are turned into integers together."""
+"""Texts that are converted to integers together."""
 _LONGEST_LINE = 2**11
-"""Characters of a text for which the kernels are quicker than GMP."""
+"""Most characters of a text for which the kernels are quicker than GMP."""
 _LIMB_BYTES = 4
 
 
 def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
 
-    They may also be text of integers, decimal or hexadecimal after ``0x``, in lists and in arrays of NumPy; a
-    Series, an Index or an array of pandas; an array of Arrow; a Series of decimals of polars. Missing values
-    and text that is no integer are a ValueError that names the position.
+    In addition to the types of :func:`.flat_values`, `values` may be text of integers, decimal or hexadecimal
+    after ``0x``, in lists and in arrays of NumPy; a Series, an Index or an array of pandas; an array of
+    Arrow; a Series of decimals of polars. A missing value, or text that is not an integer, is a ValueError
+    that names the position.
     """
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":
@@ -34,7 +35,7 @@ def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
     elif library == "pyarrow":
         values = _of_arrow(values)
     elif hasattr(getattr(values, "dtype", None), "scale") and hasattr(values, "to_arrow"):
-        values = _of_arrow(values.to_arrow())  # decimals, which NumPy has no type for
+        values = _of_arrow(values.to_arrow())  # decimals, for which NumPy has no type
     flat, shape = flat_values(values)
     if isinstance(flat, list) and not {str, bytes, np.str_, np.bytes_}.isdisjoint(map(type, flat)):
         flat = [
@@ -52,7 +53,7 @@ def _block_of_integers(values: list[Any], first: int, shape: tuple[int, ...]) ->
 
 
 def _integers_of_lines(texts: list[str]) -> list[int] | None:
-    """Texts as integers by the kernels, None if one is long, or no integer."""
+    """Convert texts to integers by the kernels; None if one is long, or not an integer."""
     lines = [text.strip(_TEXT_SPACES) for text in texts]
     longest = max(map(len, lines))
     if longest > _LONGEST_LINE:
@@ -60,7 +61,7 @@ def _integers_of_lines(texts: list[str]) -> list[int] | None:
     data = "\n".join(lines).encode("utf-8", "surrogatepass") + b"\n"
     limbs = np.empty((len(lines), longest // 8 + 1), dtype=np.uint32)  # 8 hexadecimal digits are a limb
     rows, end = cpu.parse_lines(data, 0, longest, 0, True, limbs)
-    # With an end of a line inside a text there are more lines than texts.
+    # A line end within a text would give more lines than texts.
     return cpu.limbs_to_ints(limbs, True) if (rows, end) == (len(lines), len(data)) else None
 
 
@@ -92,7 +93,7 @@ def _missing(position: int) -> ValueError:
 
 
 def _of_arrow(values: Any) -> Any:
-    """An array of Arrow, in chunks or not, as an array of NumPy or a list."""
+    """Convert an array of Arrow, chunked or not, to NumPy or a list."""
     if not hasattr(values, "null_count") or not hasattr(values, "type"):
         raise TypeError(f"values must be an array of Arrow, got a {type(values).__name__}; choose a column")
     if values.null_count:
@@ -106,7 +107,7 @@ def _of_arrow(values: Any) -> Any:
 
 
 def _decimals(part: Any) -> list[int]:
-    """Decimals of scale 0, which Arrow holds as little-endian integers in two's complement."""
+    """Convert decimals of scale 0, which Arrow holds as little-endian integers in two's complement."""
     width = part.type.bit_width // 8
     octets = np.frombuffer(part.buffers()[1], dtype=np.uint8, count=(part.offset + len(part)) * width)
     limbs = octets.view("<u4").reshape(-1, width // _LIMB_BYTES)[part.offset :]
@@ -127,9 +128,9 @@ def range_of_arrow(kind: Any) -> tuple[int, int] | None:
 
 
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
-    """The number system of a moduli set, with `signed` and `bound` if given; a system as it is.
+    """Return the number system of a moduli set, with `signed` and `bound` if given; a system as it is.
 
-    What is given must not contradict the system.
+    Given options must not contradict the system.
     """
     if not isinstance(moduli, NumberSystem):
         signed = given.get("signed")
@@ -141,7 +142,7 @@ def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
 
 
 def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) -> RNS:
-    """The system of the fewest moduli that hold integers as :func:`flat_integers` gives them, which grows.
+    """Growing system of the fewest moduli that hold integers from :func:`flat_integers`.
 
     Unless `signed` is given, the range is signed if one of them is negative.
     """
@@ -155,7 +156,7 @@ def system_that_holds(flat: Any, shape: tuple[int, ...], signed: bool | None) ->
 
 
 def system_of_range(lowest: int, highest: int, signed: bool | None) -> RNS:
-    """System of the fewest moduli that hold integers from a lowest to a highest one, which grows."""
+    """Growing system of the fewest moduli that hold integers from `lowest` to `highest`."""
     is_signed = lowest < 0 if signed is None else as_bool(signed, "signed")
-    # A number that an unsigned range lacks is refused by its place, as it is written.
+    # A negative number in an unsigned range is refused at its position later, when it is encoded.
     return least_system(lowest if is_signed else 0, highest if is_signed else max(highest, 0), is_signed)
