@@ -1,4 +1,4 @@
-"""Commands and their group: help in groups, words that begin with a minus, Ctrl-C, errors in one line."""
+"""Commands and their group: grouped help, words that begin with a minus, Ctrl-C, errors in one line."""
 
 import logging
 import os
@@ -33,7 +33,7 @@ PROCESSORS, CLUSTER, OTHER = "Processors", "Cluster", "Other"
 _ORDER = (_OWN, MODULI, RECORDS, OUTPUT, PROCESSORS, CLUSTER, OTHER)
 
 _WIDEST = 26
-"""Columns of the names of options; one that is longer has a line of its own."""
+"""Columns for the names of options; a longer name has a line of its own."""
 
 
 class Option(click.Option):
@@ -52,7 +52,7 @@ def options_of(group: str) -> Callable[..., Callable[[_Function], _Function]]:
 # ---- words that begin with a minus ------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"-+[^A-Za-z-]")
-"""First characters of integers, indices and shapes, but of no option."""
+"""First characters of integers, indices and shapes, which no option has."""
 
 
 def options_first(
@@ -60,8 +60,8 @@ def options_first(
 ) -> list[str]:
     """Order the words of a command: options with their values, ``--``, and its arguments.
 
-    So click takes no argument for an option. One is what has no minus, or follows ``--``, or what
-    `is_argument` says so of, unless it is an option of `params`.
+    So click takes no argument for an option. An argument is a word without a minus, after ``--``, or accepted
+    by `is_argument`, unless it is an option of `params`.
     """
     options = [param for param in params if isinstance(param, click.Option)]
     names = {name for option in options for name in (*option.opts, *option.secondary_opts)}
@@ -77,7 +77,7 @@ def options_first(
         else:
             given.extend((word, *(value := tuple(islice(words, int(word in taking))))))
             if word in taking and not value:
-                return list(args)  # it lacks its value, which is what click shall tell
+                return list(args)  # it lacks its value, which click reports
     return [*given, "--", *arguments]
 
 
@@ -89,31 +89,31 @@ def _is_option(word: str, names: set[str], taking: set[str], is_argument: Callab
 # ---- Ctrl-C -----------------------------------------------------------------------------------------------
 
 GRACE_SECONDS = 1.0
-"""Time after which the process ends although something is still being tidied up."""
+"""Seconds after which the process ends even if cleaning up is not finished."""
 
 STATUS = 130
 
-_SHOW_CURSOR = b"\x1b[?25h"  # a bar that could not end itself has hidden it
+_SHOW_CURSOR = b"\x1b[?25h"  # an interrupted bar has hidden it
 
 
 @contextmanager
 def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
     """End the process at Ctrl-C, with one line on standard error and status 130.
 
-    Python would wait for all threads, that is for the chunks that they compute; so a thread ends the process
-    by ``os._exit``. Files have a temporary name until they are whole, and workers notice that their client is
+    Python would wait for all threads, and so for their chunks; therefore a thread ends the process by
+    ``os._exit``. Files have a temporary name until they are whole, and workers notice that their client is
     gone. Outside the main thread, and where Ctrl-C is ignored, as in the background, nothing changes.
-    `way_on` returns the command that goes on; an empty text if there is none.
+    `way_on` returns the command that resumes the job, or an empty text.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    # The process that tidies up after this one and its workers would complain that it has to.
+    # The resource tracker, which cleans up after this process and its workers, would print warnings.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     watched, told = os.pipe()
     os.set_blocking(told, False)
-    # The system writes to the pipe, not Python, which would wait until the main thread leaves a library.
+    # The system writes to the pipe; Python would wait until the main thread leaves a library.
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     is_tidy = threading.Event()
 
@@ -142,10 +142,10 @@ def ending_soon(way_on: Callable[[], str]) -> Iterator[None]:
 
 
 def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) -> str:
-    """Write the command that resumes an interrupted one; empty if none does.
+    """Return the command that resumes an interrupted one; empty if it cannot be resumed.
 
-    `args` are those of the program, `params` the options of the command that they mean, and `drawn` is the
-    seed that was drawn for want of one.
+    `args` are the program's arguments, `params` the options of the command that they give, and `drawn` is the
+    seed that was drawn without ``--seed``.
     """
     from rnsdask.core.messages import redacted
 
@@ -165,17 +165,17 @@ def way_on(args: Sequence[str], params: Mapping[str, Any], drawn: int | None) ->
 
 
 def is_program(args: list[str]) -> bool:
-    """Return whether these are the arguments that this process was started with, not those of a call."""
+    """Whether these are the arguments that this process was started with, not those of a call."""
     return bool(args) and sys.argv[-len(args) :] == args
 
 
 # ---- commands ---------------------------------------------------------------------------------------------
 
 _PROGRAM = "rnsdask.program"
-"""Key in click's `meta` of the arguments, if this process was started with them."""
+"""Key in click's `meta` of the arguments that this process was started with."""
 
 DRAWN_SEED = "rnsdask.seed"
-"""Key in click's `meta` of the seed that a command has drawn for want of one."""
+"""Key in click's `meta` of the seed that a command has drawn without ``--seed``."""
 
 
 class WrongUsageError(CommandError):
@@ -197,7 +197,7 @@ def refuse(message: str) -> NoReturn:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Take a ValueError for wrong usage, where only what the user gave can cause one."""
+    """Turn a ValueError into wrong usage, where only the user's input can cause one."""
     try:
         yield
     except ValueError as error:
@@ -235,20 +235,20 @@ class Command(click.Command):
                 formatter.write_dl(rows, col_max=width)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, unless there is nowhere to print the answer."""
+        """Read the options, after a check that the answer can be printed."""
         check_output()
         is_argument = partial(self.is_argument, args)
         return super().parse_args(ctx, options_first(args, self.get_params(ctx), is_argument))
 
     def is_argument(self, _args: list[str], word: str) -> bool:
-        """Return whether one of the words, which begins with a minus, is no option."""
+        """Whether a word that begins with a minus is an argument."""
         return _NUMBER.match(word) is not None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         debug = ctx.params.pop("debug")
         if not debug:
-            logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
+            logging.disable(logging.CRITICAL)  # distributed logs tracebacks of errors shown as one line
         try:
             args = ctx.meta.get(_PROGRAM)
             command = partial(way_on, args or (), ctx.params)
@@ -317,7 +317,7 @@ class Group(click.Group):
         if is_program(args):
             ctx.meta[_PROGRAM] = list(args)
             prepare_streams()
-        if not args or args[0].startswith("-"):  # what follows prints, and ends
+        if not args or args[0].startswith("-"):  # --help and --version print, and end
             check_output()
         with _usage_errors_in_one_line():
             return super().parse_args(ctx, args)
@@ -331,7 +331,7 @@ class Group(click.Group):
 @contextmanager
 def _usage_errors_in_one_line() -> Iterator[None]:
     try:
-        with output_errors():  # of a help text: those of a job are told by its command
+        with output_errors():  # of a help text; commands report those of their jobs
             yield
     except click.exceptions.NoArgsIsHelpError:
         raise

@@ -1,4 +1,4 @@
-"""Commands that make a store of others, such as ``extend``, ``convert``, ``concat`` and ``slice``."""
+"""Commands that derive a store from others, such as ``extend``, ``convert``, ``concat`` and ``slice``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 _WORDS_OF_POWERS = 300
-"""Words of a number times those of an exponent with which a GPU computes for about a second for each GB."""
+"""Words of a number times words of an exponent for which a GPU computes about a second for each GB."""
 
 _NUMBERS_OF_ROOT = 12
-"""Numbers of the length of all keys together that the root of their tree takes, by estimate."""
+"""Estimated memory of a tree's root, in numbers as long as all keys together."""
 
 
 def derive(
@@ -50,7 +50,7 @@ def derive(
     of_fields: bool = False,
     **about: Any,
 ) -> None:
-    """Write an array made from the arrays of stores to a new store, and report it."""
+    """Derive an array from stores, write it to a new store, and report it."""
     check_store_path(path)
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
@@ -101,7 +101,7 @@ _NAMES = ("interval", "rns", "positional", "field")
 
 
 class _System(click.Choice[str]):
-    """One of the package's own systems, or another one, which has no parameters, by its name in stores."""
+    """Option type: one of the package's own systems, or another system without parameters, by its name."""
 
     def __init__(self) -> None:
         super().__init__(_NAMES)
@@ -117,7 +117,7 @@ class _System(click.Choice[str]):
 
 
 def _in_limbs(x: Any, bits: int | None = None, signed: bool | None = None) -> Any:
-    """Limbs of the numbers of an array, as many as hold its range unless some are asked for."""
+    """Convert an array to limbs, by default as many as hold its range."""
     lowest, highest = x.system.value_range
     is_signed = lowest < 0 if signed is None else signed
     longest = max(highest, ~lowest if lowest < 0 else 0).bit_length() + is_signed
@@ -125,7 +125,7 @@ def _in_limbs(x: Any, bits: int | None = None, signed: bool | None = None) -> An
 
 
 def _in_system(x: Any, system: "NumberSystem") -> Any:
-    """The numbers of an array in another system, which must hold them."""
+    """Convert an array to another system, which must hold its numbers."""
     from rnsdask.lazy.convert import words_in
 
     return system.array_type(words_in(x, system), system)
@@ -473,7 +473,7 @@ def _read_lengths(text: str, name: str) -> tuple[int, ...]:
 
 
 def _read_index(text: str) -> Any:
-    """The index that a text means: integers, slices, ``...`` and ``None``; nothing of it is run."""
+    """Parse an index of integers, slices, ``...`` and ``None``, without evaluating the text."""
     import ast
 
     with refusing():

@@ -26,11 +26,11 @@ _REDUCTIONS = {
 }
 
 _SINGLE = ""
-"""The name of the result of a single expression, as in `jobs/evaluation.py`."""
+"""Name of the result of a single expression, as in `jobs/evaluation.py`."""
 
 
 class _EvalCommand(Command):
-    """A command whose reductions are flags for one expression, and take the name of one of several."""
+    """Command whose reductions are flags for a single expression, and take a name with several."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""
@@ -41,14 +41,14 @@ class _EvalCommand(Command):
         return super().parse_args(ctx, args)
 
     def is_argument(self, args: list[str], word: str) -> bool:
-        """Return whether a word is an expression: it begins with a number, a function or a store's name."""
+        """Whether a word is an expression: it begins with a number, a function or a store's name."""
         first = re.match(r"-+(?P<name>\w+)(?P<call>\()?", word)
         is_known = first and (first["call"] or any(arg.startswith(f"{first['name']}=") for arg in args))
         return super().is_argument(args, word) or bool(is_known and not _has_names(args))
 
 
 def _has_names(args: Sequence[str]) -> bool:
-    """Return whether expressions are given by an option, with their names."""
+    """Whether expressions are given by an option, with names."""
     return any(arg.startswith(("-e", "--expression")) for arg in args)
 
 
@@ -70,7 +70,7 @@ def _read_pairs(texts: Sequence[str], kind: str) -> dict[str, str]:
 
 
 def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an option for each reduction; the command gets `wanted`, in their order, by names of results."""
+    """Add an option for each reduction; the command gets them, in order, as `wanted` by names of results."""
 
     def remember(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> None:
         wanted = ctx.meta.setdefault("wanted", {})
@@ -199,7 +199,7 @@ def eval_(
 
 
 def _read_words(words: tuple[str, ...], named: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The expressions by the names of their results, and the stores by theirs."""
+    """Read the expressions, by the names of their results, and the stores, by their names."""
     if not named and not words:
         refuse("Missing argument 'EXPRESSION'.")
     texts, stores = (named, words) if named else ({_SINGLE: words[0]}, words[1:])
@@ -209,7 +209,7 @@ def _read_words(words: tuple[str, ...], named: dict[str, str]) -> tuple[dict[str
 
 
 def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool) -> dict[str, "Paths"]:
-    """Places of each result and its mask."""
+    """Read the paths of each result and its mask."""
     from rnsdask.jobs.evaluation import Paths
 
     if not named and max(len(outputs), len(masks)) > 1:
@@ -247,7 +247,7 @@ def _check_options(
 
 
 def _tell_extension(prepared: "PreparedExpressions") -> None:
-    """Say how many moduli the results have, and what might make them fewer."""
+    """Print the number of moduli of the results, and how it might be reduced."""
     from rnsdask.core.messages import tell
 
     extension = prepared.extension
@@ -311,7 +311,7 @@ def _value_fields(name: str, result: Any) -> dict[str, Any]:
 
 
 def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
-    """Count the exact fallbacks of all reductions; None if there was no reduction of numbers."""
+    """Count the exact fallbacks of all reductions; None without reductions of numbers."""
     from rnsdask.jobs.evaluation_run import REDUCTION_OF
 
     # A maximum and its index come from the same reduction.

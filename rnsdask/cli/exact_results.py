@@ -213,9 +213,9 @@ def _compute(
     about: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Compute what a function gives of the arrays of stores; print it, or write it to new ones.
+    """Apply a function to the arrays of stores; print the results, or write them to new stores.
 
-    `about` is what else it depends on.
+    `about` is all else that the results depend on.
     """
     about_moduli = (bits, modulus_bits, moduli_file)
     wants_moduli = about_moduli != (None, None, None)
@@ -243,7 +243,7 @@ def _compute(
 
         def in_an_array(*arrays: Any) -> Any:
             found = function(*arrays)
-            is_one = found.ndim == 0  # and a store has at least one axis
+            is_one = found.ndim == 0  # but a store has at least one axis
             return function(arrays[0][None], *arrays[1:]) if is_one else found
 
         derive(operation, paths, output, in_an_array, mode=mode, **how, **(about or {}), **options)
@@ -268,7 +268,7 @@ def _compute_integers(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Compute results as Python ints; print them, or write each array of them to a new store."""
+    """Compute results as Python ints; print them, or write each array to a new store."""
     from rnsdask.cluster.failures import describe
     from rnsdask.jobs import exact_results as job
     from rnsdask.jobs.cost import measured
@@ -295,7 +295,7 @@ def _compute_integers(
         failure, done = "", []
         try:
             done = job.write_integers(values, moduli, outputs, client)
-        except Exception as error:  # so that the work is not lost, whatever it is
+        except Exception as error:  # of any type, so that the work is not lost
             failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)
     _tell(problem, values, dict(zip(targets, done, strict=True)), cost, progress, as_json)
@@ -311,7 +311,7 @@ def _tell(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Print results that are in no store, and what was read and written."""
+    """Print results that are not in stores, and totals of what was read and written."""
     if as_json:
         _print_json(problem, values, list(written), cost)
         return
@@ -321,14 +321,14 @@ def _tell(
         echo(f"{target}: {amount}; {work}")
     if not written:
         _print(problem, values)
-        if progress:  # on standard output are results alone
+        if progress:  # standard output holds only results
             echo(f"({work})", err=True)
 
 
 def _print_json(
     problem: "Problem", values: "list[NDArray[np.object_]]", targets: list[str], cost: "Cost"
 ) -> None:
-    """Print one JSON object: results as nested lists of texts, unless they are in stores."""
+    """Print a JSON object: results as nested lists of texts, unless they are in stores."""
     from rnsdask.jobs.exact_results import texts
 
     names: tuple[str, ...] = ("numerators", "denominators")
@@ -344,7 +344,7 @@ def _print_json(
 
 
 def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
-    """Print each result on a line, after its index; the only one after what it is."""
+    """Print each result on a line after its index, a single one after its kind."""
     from rnsdask.jobs.exact_results import fractions
 
     found = fractions(values)

@@ -1,6 +1,6 @@
-"""Examples of the help texts: what is typed, and the first lines of what is printed.
+"""Examples of the help texts: commands, and the first lines of their output.
 
-What follows "..." is left out.
+Text after "..." is left out.
 """
 
 _A = "# a.zarr holds 3 1 4 1 5 9"

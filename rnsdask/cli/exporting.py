@@ -1,4 +1,4 @@
-"""The command ``export``, which brings integers out of a store."""
+"""The command ``export``, which writes a store's integers to a file."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -139,7 +139,7 @@ def _check_forms(
 
 
 def _check_name(output: str, residues: bool, hexadecimal: bool, width: int | None) -> None:
-    """Refuse a name whose ending says that the file is something else than what is written."""
+    """Refuse a name whose suffix contradicts the form that is written."""
     from rnsdask.core.file_formats import ZARR, compression_of, format_of_name, renamed
 
     kind, text_form = format_of_name(output), _form_of(output)
@@ -160,7 +160,7 @@ def _check_name(output: str, residues: bool, hexadecimal: bool, width: int | Non
 
 
 def _form_of(output: str) -> "Form":
-    """The kind of file that a name tells, of those that integers are written to."""
+    """Kind of file of integers that a name's suffix gives."""
     from rnsdask.core.file_formats import CSV, NUMPY, PARQUET, format_of_name
 
     forms: dict[str | None, Form] = {CSV: "csv", NUMPY: "npy", PARQUET: "parquet"}
@@ -170,7 +170,7 @@ def _form_of(output: str) -> "Form":
 def _residue_writer(
     path: str, moduli_list: str | None, moduli_file: str | None, axis: int | None, overflow: str | None
 ) -> "tuple[Numbers, Callable[..., Transfer]]":
-    """The numbers of a store, and what writes their residues, under its own moduli without others."""
+    """Numbers of a store, and a writer of their residues, by default under its own moduli."""
     from rnsdask.core.axes import axis_index
     from rnsdask.jobs.exporting import Numbers, export_residues
     from rnsdask.store import open_info
@@ -186,7 +186,7 @@ def _residue_writer(
 
 @contextmanager
 def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """Open a new file or standard output, compressed as the name says."""
+    """Open a new file, compressed as its suffix says, or standard output."""
     from rnsdask.core.files import new_file
     from rnsdask.io.compression import compressing
 

@@ -1,4 +1,4 @@
-"""The command ``import``, which brings integers into a store."""
+"""The command ``import``, which writes integers to a new store."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -83,7 +83,7 @@ class _Text:
     strict: bool
 
     def check(self, *, of_others: bool) -> None:
-        """Refuse options that contradict one another, or an input that is no text."""
+        """Refuse options that contradict one another, or an input that is not text."""
         if self.strict and of_others:
             refuse("--strict is about text, not --binary or --residues")
         if (self.column is not None or self.hexadecimal) and of_others:
@@ -103,14 +103,14 @@ class _Text:
                 refuse(f"{option} is about text, and {name} is {kind}")
 
     def about(self) -> dict[str, Any]:
-        """Return what the integers of an input follow from."""
+        """Return the options that determine the integers of an input."""
         told = {"strict": self.strict, "column": self.column, "hexadecimal": self.hexadecimal}
         return told if self.header is None else {**told, "header": self.header}
 
 
 @dataclass(frozen=True)
 class _System:
-    """Options of the number system of integers, which all exclude residues but for a file of moduli."""
+    """Options of the number system of integers; all but a file of moduli exclude residues."""
 
     bits: int | None
     modulus_bits: int | None
@@ -120,7 +120,7 @@ class _System:
     positional: bool
 
     def read(self, signed: bool) -> "NumberSystem | None":
-        """The number system; None if it is to be found by the integers."""
+        """Make the number system; None if it depends on the integers."""
         fields = read_fields(self.primes, self.ntt_length, self.bits)
         of_moduli = self.modulus_bits, self.moduli_file
         if fields is not None:
@@ -143,7 +143,7 @@ class _Residues:
     axis: int | None
 
     def check(self, source: str, system: _System, records: dict[str, Any], shape: str | None) -> None:
-        """Refuse options that are not for residues; without --residues, those that are for them."""
+        """Refuse options that are not for residues; without --residues, options that are."""
         if not self.residues:
             if self.moduli_list is not None or self.axis is not None:
                 refuse("--moduli-list and --axis need --residues")
@@ -313,7 +313,7 @@ def _import_integers(
         size = given.size
         with fitting(job.work), metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = job.run(any_chunks=chunks == "auto", advance=meter.advance)
-    if not given.form.has_plain_bytes and source != "-":  # what was counted are the integers alone
+    if not given.form.has_plain_bytes and source != "-":  # only the integers' bytes were counted
         done = replace(done, bytes_read=local_path(source, "an input").stat().st_size)
     kind = "of limbs" if positional else "of residues"
     used: dict[str, Any] = {}
@@ -337,7 +337,7 @@ def _prepared(
     signed: bool,
     positional: bool,
 ) -> "Import":
-    """The import of an input, whose system, shape and chunks are checked."""
+    """Make the import of an input, with its system, shape and chunks checked."""
     from rnsdask.core.file_formats import MATRIX_MARKET
     from rnsdask.jobs.importing import Import, consecutive_chunks, system_for
 
@@ -359,7 +359,7 @@ def _prepared(
 
 
 def _form(text: _Text, records: dict[str, Any], signed: bool, begin: bytes, name: str) -> "InputForm":
-    """The form of an input with these first bytes, for which options of text may not be."""
+    """Form of an input with these first bytes; options of text are refused for other forms."""
     from rnsdask.jobs import input_forms as forms
 
     as_records = records["width"] is not None
@@ -390,7 +390,7 @@ class _Input:
         system: "NumberSystem | None",
         as_records: bool,
     ) -> "Iterator[_Input]":
-        """Open the input of a store at `path`; keep what a pipe gives in a file if it is to be read twice."""
+        """Open the input of a store at `path`; a pipe that is to be read twice is kept in a file."""
         from rnsdask.io.compression import decompressed, first_bytes
 
         with open_input(source) as (opened, name), ExitStack() as stack:
@@ -414,7 +414,7 @@ class _Input:
 
     @property
     def size(self) -> int | None:
-        """Bytes that are to be read, where that is known."""
+        """Number of bytes to be read, or None if unknown."""
         from rnsdask.io.integer_reading import remaining_bytes
 
         return remaining_bytes(self.stream) if self.form.has_plain_bytes else None
@@ -432,7 +432,7 @@ class _Input:
 
 @contextmanager
 def _kept(stream: "BufferedReader", path: str) -> "Iterator[Any]":
-    """Keep what a pipe gives in a file without a name, beside the store if that is on a local disk."""
+    """Copy a pipe's data to an unnamed file, next to the store if that is on a local disk."""
     place = read_place(path, "a store's path")
     folder = (
         gettempdir() if is_url(place) else str(next(p for p in Path(place).absolute().parents if p.is_dir()))
@@ -457,9 +457,9 @@ def _tell_imported(
     names: Sequence[str] = (),
     **fields: Any,
 ) -> None:
-    """Print that a store was made of an input.
+    """Print that a store was made from an input.
 
-    `kind` names the content of its bytes, and `names` are what the input's first line was taken for.
+    `kind` names the content of its bytes, and `names` are the columns' names in its first line, if skipped.
     """
     cost.record("import", done.count, done.bytes_read)
     if as_json:
@@ -476,7 +476,7 @@ def _tell_imported(
 
 
 _SHOWN_NAMES = 12
-"""Names of columns that fit into some lines of a terminal."""
+"""Most names of columns that are shown: they fit into a few lines of a terminal."""
 
 _READ = "import without --binary reads it"
 _WAYS = {
@@ -489,7 +489,7 @@ _OTHER_WAY = "write its integers as text, one a line"
 
 
 def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
-    """Return the kind of integers that an input has, by its first bytes or because it is read as records.
+    """Return the kind of an input of integers, by its first bytes or because it is read as records.
 
     InputError if import does not read its format, or not with the options given.
     """
@@ -508,7 +508,7 @@ def kind_of_input(begin: bytes, name: str, *, as_records: bool) -> str:
 
 
 def _check_records(begin: bytes, name: str) -> None:
-    """Raise InputError if a file that is to be read as records without a header is of another format."""
+    """Raise InputError if a file to be read as records without a header has another format."""
     if kind := format_of_begin(begin, of_records=True):
         way = _WAYS.get(kind, _OTHER_WAY)
         if kind in (f"data compressed by {by}" for by in COMPRESSED.values()):

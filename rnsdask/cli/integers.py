@@ -13,16 +13,16 @@ _SCIENTIFIC = re.compile(
 _POWER = re.compile(rf"(?P<sign>[+-]?)(?P<base>{_DIGITS})\*\*(?P<exponent>[0-9]{{1,7}})")
 
 _MOST_BITS = 2**20
-"""Longest integer that an exponent makes; as in expressions, so that no typing error fills the memory."""
+"""Most bits of an integer with an exponent, as in expressions, so that no typing error fills the memory."""
 
 _LONGEST_OPTION = 10**100
-"""Options have smaller magnitudes: counts, bits and seeds, so that a message can repeat them."""
+"""Bound of the magnitudes of options, such as counts, bits and seeds, so that a message can repeat them."""
 
 _FORMS = "an integer, such as 1000000, 1e6 or 2**20"
 
 
 def read_integer(text: str) -> int | None:
-    """Return the integer that a text is, also one with an exponent; None of other text, such as a path."""
+    """Parse an integer, also with an exponent; None for other text, such as a path."""
     if found := _PLAIN.fullmatch(text):
         return _plain(text, found["hex"])
     if found := _SCIENTIFIC.fullmatch(text):
@@ -46,7 +46,7 @@ def _plain(text: str, hexadecimal: str | None) -> int:
 
 
 def _times_power(value: int, base: int, exponent: int) -> int | None:
-    """The product of a value and a power; None if that is no integer, or a very long one."""
+    """Product of a value and a power; None if it is not an integer, or too long."""
     if exponent < 0 or value.bit_length() + base.bit_length() * exponent > 2 * _MOST_BITS:
         return None
     product = value * base**exponent

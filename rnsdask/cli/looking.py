@@ -64,7 +64,7 @@ def head(path: str, count: int, as_json: bool) -> None:
 
 
 def _first(shape: Sequence[int], count: int) -> tuple[slice, ...]:
-    """Slices of an array that begin with so many first numbers in C order, and have few others."""
+    """Slices of an array that hold its first `count` numbers in C order, and few others."""
     parts = []
     for axis in range(len(shape)):
         inner = math.prod(shape[axis + 1 :])
@@ -137,7 +137,7 @@ def hist(
 
     def function(array: Any, **_: Any) -> Any:
         counts, limits = histogram(array, wanted)
-        return [counts, limits] if edges is None else [counts]  # a cluster computes what is lazy
+        return [counts, limits] if edges is None else [counts]  # a cluster computes lazy results
 
     (counts, *limits), array, cost = compute_of("hist", path, function, connection, backend, progress)
     nbytes = array.nbytes if edges is not None else 2 * array.nbytes
@@ -168,7 +168,7 @@ def _edges(text: str) -> list[int]:
 
 
 def _grouped(lengths: dict[int, int]) -> dict[str, int]:
-    """Counts by length, several lengths in a row where there are many, each row of as many lengths."""
+    """Group counts by length, if there are many, into rows of equally many lengths."""
     low, high = min(lengths), max(lengths)
     width = -(-(high - low + 1) // _MOST_LENGTHS)
     rows = {}
@@ -180,7 +180,7 @@ def _grouped(lengths: dict[int, int]) -> dict[str, int]:
 
 
 def _decimal(value: Any) -> str:
-    """A fraction with at most two decimals, rounded to even."""
+    """Format a fraction with at most two decimals, rounded to even."""
     from rnsdask.core.integer_text import to_decimal
 
     hundredths = round(value * 100)

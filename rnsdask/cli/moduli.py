@@ -58,7 +58,7 @@ field_options = joined(
 
 
 def read_fields(primes: str | None, ntt_length: int | None, bits: int | None) -> "PrimeFields | None":
-    """Make the fields that the options name; None if they name none. `bits` are those of ``--bits``."""
+    """Make the fields that the options name, or None; `bits` is the value of ``--bits``."""
     if primes is None and ntt_length is None:
         return None
     if primes is not None and ntt_length is not None:

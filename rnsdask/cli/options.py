@@ -1,4 +1,4 @@
-"""Options that several commands share, and what is made of them."""
+"""Options that several commands share, and the values that they give."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ def joined(*options: _Decorator) -> _Decorator:
 
 
 def as_one(name: str, make: Callable[..., Any], *options: _Decorator) -> _Decorator:
-    """Give a command several options as one value, `name`, which `make` makes of them by their names."""
+    """Give a command several options as one value, `name`, which `make` creates from them."""
     taken = tuple(signature(make).parameters)
 
     def decorate(command: _Function) -> _Function:
@@ -71,7 +71,7 @@ def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 
 
 def _read_positive(text: str) -> int:
-    """Read a positive integer where a text may be 'all' too."""
+    """Read a positive integer, for options that also accept 'all'."""
     number = read_integer(text)
     if number is None or not 1 <= number <= _MOST:
         raise click.BadParameter(f"it must be an integer from 1 to {_MOST}, or 'all', got {text!r:.80}")
@@ -86,11 +86,11 @@ _LONGEST = 2**63 - 1
 """Longest chunk that arrays have."""
 
 _MOST = 10**9 - 1
-"""Most GPUs, and most digits shown: more is a typing error."""
+"""Most GPUs, and most digits shown; more is a typing error."""
 
 
 def _read_chunks(_ctx: click.Context, _param: click.Parameter, value: str) -> Any:
-    """Chunks as arrays take them: one integer or text, or a tuple of several."""
+    """Read chunks: one integer or text, or a tuple of several."""
     items = [item.strip() for item in value.split(",")]
     chunks = tuple(item if (read := read_integer(item)) is None else read for item in items)
     for item, length in zip(items, chunks, strict=True):
@@ -103,12 +103,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _LocalPath(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A path of this machine, as text: a Path drops ``./``, which tells that ``./s3:/x`` is none of a URL."""
+    """Local path, as text: a Path drops the ``./`` that distinguishes ``./s3:/x`` from a URL."""
 
     name = "path"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse a URL, what is neither a URL nor a path, and what is in a Zarr array."""
+        """Refuse a URL, text that is neither a URL nor a path, and a path within a Zarr array."""
         from rnsdask.core.places import read_local
         from rnsdask.store import check_file_outside_arrays
 
@@ -146,7 +146,7 @@ def check_store_path(path: str) -> None:
 
 
 def read_shape(text: str | None) -> tuple[int, ...] | None:
-    """The lengths that ``--shape`` gives, or None without it."""
+    """Read the lengths of ``--shape``; None without it."""
     if text is None:
         return None
     lengths = [read_integer(part.strip()) for part in text.split(",")]
@@ -200,7 +200,7 @@ binary_options = joined(
 
 
 def records_form(width: int | None, byteorder: str | None) -> dict[str, Any]:
-    """The form of records that the options ask for, as readers and writers take it."""
+    """Make the form of records that the options ask for."""
     if byteorder is not None and width is None:
         refuse("--byte-order needs --binary")
     return {"width": width, "byteorder": byteorder or "little"}
@@ -349,7 +349,7 @@ def with_log(command: _Function) -> _Function:
         with json_log(log, in_options, command=context.info_name, options=context.params):
             try:
                 return command(**rest)
-            except click.exceptions.Exit as end:  # a status that is an answer, as of compare
+            except click.exceptions.Exit as end:  # a status that is an answer, as from compare
                 status = end.exit_code
         return context.exit(status)
 
@@ -357,10 +357,9 @@ def with_log(command: _Function) -> _Function:
 
 
 def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
-    """Give a command the `connection` to its cluster, and the options that report on the job.
+    """Give a command the `connection` to its cluster, and the options of the job's reports.
 
-    The `connection` is a :data:`Connection`, a context manager. A `backend` that the user did not choose is
-    `auto`.
+    The `connection` is a :data:`Connection`. If the user did not choose a `backend`, it is `auto`.
     """
 
     @_scheduler_options
@@ -399,18 +398,18 @@ job_options = joined(with_cluster, progress_option, json_option)
 """Options of a job: `connection`, `progress` and `as_json`."""
 
 processor_job_options = joined(with_cluster, processor_options, progress_option, json_option)
-"""Options of a job that may run on GPUs: `backend` beside."""
+"""Options of a job that may run on GPUs: also `backend`."""
 
 host_job_options = joined(partial(with_cluster, auto="cpu"), processor_options, progress_option, json_option)
 """Options of a job that reads and writes more than it computes: on the host, unless ``--backend cuda``.
 
-There it takes no longer than to read and write, and a GPU's share would be copies both ways, and some 30
-small kernels to compile.
+There it takes no longer than reading and writing; a GPU would add copies both ways, and some 30 small kernels
+to compile.
 """
 
 
 Connection = Callable[["Work"], AbstractContextManager["Client | None"]]
-"""Connects to where a job shall run, and ends that; without a client, the threads of this process run it."""
+"""Context of a job: its client, or None to run it on the threads of this process."""
 
 
 @contextmanager
@@ -446,7 +445,7 @@ def _connection(
 
 
 def _chosen_gpus(work: "Work") -> int:
-    """Choose how many of this host's GPUs a job uses, and say so on standard error."""
+    """Choose the number of this host's GPUs for a job, and print it on standard error."""
     from rnsdask.cluster.connecting import check_gpu, gpu_count
     from rnsdask.core.messages import tell
 
@@ -478,7 +477,7 @@ residue_options = joined(
 
 
 def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -> "ModuliSet | WideModuli":
-    """Read the moduli of residues from a list or a file; they may exceed those of a moduli set."""
+    """Read the moduli of residues from a list or a file; they may be too large for a moduli set."""
     from rnsdask.core.integer_text import read_moduli
     from rnsdask.core.wide_moduli import moduli_of_residues
 

@@ -1,4 +1,4 @@
-"""Printing of commands: no control characters, no secrets, and errors that name the output."""
+"""Output of commands: no control characters, no secrets, and errors that name the output."""
 
 import json
 import os
@@ -37,16 +37,16 @@ class CommandError(click.ClickException):
 
 
 class ReaderGoneError(CommandError):
-    """Standard output is a pipe without a reader: quiet, with the status that shells give SIGPIPE."""
+    """Silent error for a pipe without a reader as standard output, with the status of SIGPIPE in shells."""
 
     exit_code = 141
 
     def show(self, file: Any = None) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 def echo(*lines: str, err: bool = False) -> None:
-    """Print lines on standard output, or on standard error, where they may be lost."""
+    """Print lines on standard output, or on standard error, whose own errors are ignored."""
     if err:
         for line in lines:
             tell(line)
@@ -56,10 +56,10 @@ def echo(*lines: str, err: bool = False) -> None:
 
 
 SHOWN_DIGITS = 60
-"""Digits of a number that a terminal shows whole."""
+"""Most digits of a number that a terminal shows in full."""
 
 _BRIEF_DIGITS = 15
-"""Digits of a number that is shown whole where two or more share a line of a terminal."""
+"""Most digits of a number that is shown in full where several share a line of a terminal."""
 
 _DIGITS = "rnsdask.digits"
 
@@ -67,17 +67,17 @@ _NUMBER = re.compile(r"([0-9]+)(\.[0-9]+)?")
 
 
 def remember_digits(ctx: click.Context, _param: click.Parameter, digits: int | str | None) -> None:
-    """Keep what ``--digits`` says for :func:`number_text`."""
+    """Remember ``--digits`` for :func:`number_text`."""
     if digits is None:
         digits = SHOWN_DIGITS if sys.stdout is not None and sys.stdout.isatty() else "all"
     ctx.meta[_DIGITS] = digits
 
 
 def number_text(text: str, *, brief: bool = False) -> str:
-    """A number, or a fraction, as the command shows it: of a long one the ends, and how many digits it has.
+    """Format a number or a fraction; a long one is shown as its ends and its count of digits.
 
-    ``--digits`` says what is long. Without it, all digits are there unless standard output is a terminal.
-    With `brief`, what stands beside others on a line is shorter.
+    ``--digits`` says what is long. Without it, all digits are shown unless standard output is a terminal.
+    With `brief`, for several numbers on a line, fewer digits are shown.
     """
     longest = click.get_current_context().meta.get(_DIGITS, "all")
     if longest == "all":
@@ -90,19 +90,19 @@ def number_text(text: str, *, brief: bool = False) -> str:
         count = len(digits[1])
         if count <= max(longest, 2 * kept):
             return digits[0]
-        ends = f"{digits[1][:kept]}{dots}{digits[1][-kept:]}"  # decimals tell nothing more
+        ends = f"{digits[1][:kept]}{dots}{digits[1][-kept:]}"  # decimals add nothing
         return f"{ends} ({count} digits)" if brief or "/" in text else f"{ends}, {count} digits"
 
     return _NUMBER.sub(abbreviated, text)
 
 
 def counted(count: int, things: str) -> str:
-    """Write how many things there are; `things` ends in the s that one does without."""
+    """Format a count of things; `things` is a plural whose final s is dropped for one."""
     return f"{count} {things.removesuffix('s') if count == 1 else things}"
 
 
 def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Lines of names, counts, and bars in their proportion, as wide as the terminal (80 without one)."""
+    """Lines of names, counts and proportional bars, as wide as the terminal (80 without one)."""
     width = shutil.get_terminal_size().columns
     name_width, count_width = max(map(len, names)), max(len(str(count)) for count in counts)
     room = max(width - name_width - count_width - 3, 10)
@@ -110,7 +110,7 @@ def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:
     block, end = ("█", "▌") if _has_unicode() else ("#", "")
     lines = []
     for name, count in zip(names, counts, strict=True):
-        halves = -(-2 * room * count // most)  # none is left out
+        halves = -(-2 * room * count // most)  # rounded up, so that every nonzero count shows
         bar = block * (halves // 2) + (end if halves % 2 else "")
         lines.append(
             f"{name:>{name_width}}  {count:>{count_width}} {bar or (count and block) or ''}".rstrip()
@@ -119,7 +119,7 @@ def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:
 
 
 def _has_unicode() -> bool:
-    """Return whether standard output takes any character."""
+    """Whether standard output takes any character."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     return bool(encoding.lower().replace("-", "").startswith("utf"))
 
@@ -138,7 +138,7 @@ def output_errors() -> Iterator[None]:
 
 
 def _forget_output() -> None:
-    """Let what is still in the buffer go nowhere, or Python would try again at its end, and complain."""
+    """Discard the buffered output, or Python would try again at its exit, and print an error."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -152,19 +152,19 @@ def check_output() -> None:
 
 
 class _Lenient:
-    """Standard error whose own errors, of a full disk or a terminal that is gone, end no job."""
+    """Standard error whose own errors, such as a full disk or a closed terminal, are ignored."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write what can be written."""
+        """Write text; ignore errors."""
         with suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush it."""
+        """Flush the stream; ignore errors."""
         with suppress(OSError):
             self._stream.flush()
 
@@ -175,7 +175,8 @@ class _Lenient:
 def prepare_streams() -> None:
     """Make the standard streams of this process safe to use.
 
-    Where one is closed, its number would be the next file's: what a library prints would go into a store.
+    The number of a closed stream would be given to the next file, and a library's output would go into a
+    store.
     """
     for descriptor in range(3):
         try:
@@ -190,7 +191,7 @@ def prepare_streams() -> None:
 
 @contextmanager
 def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
-    """Open a file, or standard input for ``-``; give the stream and its name in messages."""
+    """Open a file, or standard input for ``-``; yield the stream and its name in messages."""
     if path != "-":
         with naming_file(path), local_path(path, "an input").open("rb") as stream:
             yield stream, path
@@ -201,7 +202,7 @@ def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def cost_text(nbytes: int, cost: "Cost") -> str:
-    """Write the time of a job, and the rate at which it processed its bytes."""
+    """Format the time of a job, and its rate in bytes."""
     parts = [f"{cost.seconds:.3f} s", f"{size_text(nbytes / max(cost.seconds, 1e-9))}/s"]
     if cost.retries:
         parts.append("1 retry" if cost.retries == 1 else f"{cost.retries} retries")
@@ -209,17 +210,17 @@ def cost_text(nbytes: int, cost: "Cost") -> str:
 
 
 _INTEGERS = frozenset(["bound", "moduli", "product", "radix", "seed", "source", "value", "values"])
-"""Fields of integers of any size. What counts or measures, an index or a shape is a number of JSON."""
+"""Fields of integers of any size. Counts, measures, indices and shapes are JSON numbers."""
 
 
 def print_json(fields: dict[str, Any]) -> None:
-    """Print one JSON object on a line; integers of any size are texts, for most readers keep 53 bits."""
+    """Print a JSON object on a line; integers of any size are texts, because most readers keep 53 bits."""
     texts = {name: _text(value) if name in _INTEGERS else value for name, value in fields.items()}
     echo(json.dumps(redacted_fields(texts)))
 
 
 def _text(value: Any) -> Any:
-    """Write an integer, or each one of a list, in decimal; anything else stays."""
+    """Convert an integer, or each one of a list, to decimal text; return anything else as it is."""
     from rnsdask.core.integer_text import to_decimal
 
     if isinstance(value, list | tuple):
@@ -228,7 +229,7 @@ def _text(value: Any) -> Any:
 
 
 def is_done(operation: str, output: "Output", as_json: bool) -> bool:
-    """Return whether --resume finds the store of this very job complete, and print that line if so."""
+    """Whether --resume finds the store of this very job complete; if so, print that."""
     from rnsdask.store import Decision
 
     if output.decide() is not Decision.DONE:
@@ -238,7 +239,7 @@ def is_done(operation: str, output: "Output", as_json: bool) -> bool:
 
 
 def tell_done(operation: str, paths: dict[str, str], as_json: bool) -> None:
-    """Print that the job has completed stores before, given by their names in JSON."""
+    """Print that the job has already completed stores, given by their names in JSON."""
     if as_json:
         print_json({"op": operation, **paths, "already_complete": True})
         return
@@ -258,7 +259,7 @@ def tell_derived(
     read: str = "read",
     **fields: Any,
 ) -> None:
-    """Print that a store was made of others; `fields` are for JSON alone."""
+    """Print that a store was made from others; `fields` are only for JSON."""
     cost.record(operation, done.count, done.bytes_read)
     if as_json:
         named = {"store": sources[0]} if len(sources) == 1 else {"stores": list(sources)}

@@ -99,7 +99,7 @@ def random(
     if is_done("random", output, as_json):
         return
     options: dict[str, Any] = {"progress": progress}
-    if is_told:  # before a job that may be cut off, and goes on with the same seed only
+    if is_told:  # before the job, which can be resumed only with the same seed
         options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
     with connection(work) as client, memory_plan.fitting(work, client), measured() as cost:
         transfer = write_array(array, output, client, **options)
@@ -114,7 +114,7 @@ def random(
 
 
 def _lengths(count: int | None, shape: str | None) -> tuple[int, ...]:
-    """The lengths of the axes, from the one of two options that is given."""
+    """Lengths of the axes, from whichever of the two options is given."""
     if (count is None) == (shape is None):
         refuse("give either --count or --shape")
     lengths = read_shape(shape) or (count or 0,)
@@ -131,7 +131,7 @@ def _system(
     signed: bool,
     max_bits: int | None,
 ) -> "NumberSystem":
-    """The number system, with the bound of numbers of the bits that are told."""
+    """Make the number system, with the bound of numbers of the given bits."""
     system = integer_system(positional, bits, modulus_bits, moduli_file, signed)
     if positional:
         if max_bits is not None:
