@@ -53,7 +53,7 @@ def head(path: str, count: int, as_json: bool) -> None:
     from rnsdask.jobs.sources import OF_NUMBERS, Source
 
     array = Source.at(path, OF_NUMBERS).array()
-    values = array[_first(array.shape, count)].to_ints().ravel()[:count]
+    values = array[_first_slices(array.shape, count)].to_ints().ravel()[:count]
     indices = [list(map(int, np.unravel_index(i, array.shape))) for i in range(len(values))]
     texts = list(map(to_decimal, values))
     if as_json:
@@ -63,7 +63,7 @@ def head(path: str, count: int, as_json: bool) -> None:
         echo(f"{','.join(map(str, index))}\t{number_text(text)}")
 
 
-def _first(shape: Sequence[int], count: int) -> tuple[slice, ...]:
+def _first_slices(shape: Sequence[int], count: int) -> tuple[slice, ...]:
     """Slices of an array that hold its first `count` numbers in C order, and few others."""
     parts = []
     for axis in range(len(shape)):
@@ -103,7 +103,7 @@ def stats(path: str, connection: Connection, backend: str, progress: bool, as_js
     rows = {"count": str(summary.count), **texts, "mean": mean}
     echo(*(f"{name:<7}{number_text(text)}" for name, text in rows.items() if text is not None))
     if lengths:
-        named = _grouped(lengths)
+        named = _group(lengths)
         echo("", "bits", *bars(list(named), list(named.values())))
     if progress:
         echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})", err=True)
@@ -167,7 +167,7 @@ def _edges(text: str) -> list[int]:
     return edges
 
 
-def _grouped(lengths: dict[int, int]) -> dict[str, int]:
+def _group(lengths: dict[int, int]) -> dict[str, int]:
     """Group counts by length, if there are many, into rows of equally many lengths."""
     low, high = min(lengths), max(lengths)
     width = -(-(high - low + 1) // _MOST_LENGTHS)
