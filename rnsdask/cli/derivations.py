@@ -116,7 +116,7 @@ class _System(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
-def _in_limbs(x: Any, bits: int | None = None, signed: bool | None = None) -> Any:
+def _to_limbs(x: Any, bits: int | None = None, signed: bool | None = None) -> Any:
     """Convert an array to limbs, by default as many as hold its range."""
     lowest, highest = x.system.value_range
     is_signed = lowest < 0 if signed is None else signed
@@ -124,7 +124,7 @@ def _in_limbs(x: Any, bits: int | None = None, signed: bool | None = None) -> An
     return x.to_positional(longest if bits is None else bits, is_signed)
 
 
-def _in_system(x: Any, system: "NumberSystem") -> Any:
+def _to_system(x: Any, system: "NumberSystem") -> Any:
     """Convert an array to another system, which must hold its numbers."""
     from rnsdask.lazy.convert import words_in
 
@@ -195,15 +195,15 @@ def convert(
         if fields is not None:
             return FieldArray.from_rns(x, fields)
         if system not in _NAMES:
-            return _in_system(x, system_type(system).from_stored({}))
+            return _to_system(x, system_type(system).from_stored({}))
         made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
         if type(x) is made and (system != "positional" or (signed, bits) == (None, None)):
             already = f" already, which is what --to {system} makes"
             raise ValueError(Message("it is ", Kind.of(made, "a"), already))
         if system == "positional":
-            return _in_limbs(x, bits, signed)
+            return _to_limbs(x, bits, signed)
         if x.system.residue_moduli is None:
-            x = x if type(x) is PositionalArray else _in_limbs(x)
+            x = x if type(x) is PositionalArray else _to_limbs(x)
             if system == "interval":
                 return IntervalRNSArray.from_rns(x.to_rns())
             return x.to_rns(None if bits is None else ModuliSet.for_bits(bits), signed)

@@ -309,7 +309,7 @@ def _import_integers(
             if not output.resume:  # before the input is read a first time
                 output.check()
             found = given.range(progress)
-        job = _prepared(given, output, system, found, shape, chunks, signed, positional)
+        job = _prepare(given, output, system, found, shape, chunks, signed, positional)
         size = given.size
         with fitting(job.work, threads=1), metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = job.run(any_chunks=chunks == "auto", advance=meter.advance)
@@ -327,7 +327,7 @@ def _import_integers(
     _tell_imported(given.name, path, done, cost, as_json, kind, names, **used)
 
 
-def _prepared(
+def _prepare(
     given: "_Input",
     output: "Output",
     system: "NumberSystem | None",
@@ -401,7 +401,7 @@ class _Input:
             is_kept = form.needs_range(system) if begun is None else False
             is_kept |= form.kind == PARQUET and not stream.seekable()
             if is_kept:
-                stream = stack.enter_context(_kept(stream, path))
+                stream = stack.enter_context(_keep(stream, path))
 
             def again() -> Any:
                 if is_kept:
@@ -431,7 +431,7 @@ class _Input:
 
 
 @contextmanager
-def _kept(stream: "BufferedReader", path: str) -> "Iterator[Any]":
+def _keep(stream: "BufferedReader", path: str) -> "Iterator[Any]":
     """Copy a pipe's data to an unnamed file, next to the store if that is on a local disk."""
     place = read_place(path, "a store's path")
     folder = (

@@ -53,7 +53,7 @@ def head(path: str, count: int, as_json: bool) -> None:
     from rnsdask.core.integer_text import to_decimal
 
     found = store.open_info(path, store.all_systems)
-    values = store.read_corner(found, _first(found.shape, count)).ravel()[:count]
+    values = store.read_corner(found, _first_lengths(found.shape, count)).ravel()[:count]
     indices = [list(map(int, np.unravel_index(i, found.shape))) for i in range(len(values))]
     texts = list(map(to_decimal, values))
     if as_json:
@@ -63,7 +63,7 @@ def head(path: str, count: int, as_json: bool) -> None:
         echo(f"{','.join(map(str, index))}\t{number_text(text)}")
 
 
-def _first(shape: Sequence[int], count: int) -> tuple[int, ...]:
+def _first_lengths(shape: Sequence[int], count: int) -> tuple[int, ...]:
     """Lengths of a part of an array that holds its first `count` numbers in C order, and few others."""
     lengths = [1] * len(shape)
     for axis, length in enumerate(shape):
@@ -103,7 +103,7 @@ def stats(path: str, connection: Connection, backend: str, progress: bool, as_js
     rows = {"count": str(summary.count), **texts, "mean": mean}
     echo(*(f"{name:<7}{number_text(text)}" for name, text in rows.items() if text is not None))
     if lengths:
-        named = _grouped(lengths)
+        named = _group(lengths)
         echo("", "bits", *bars(list(named), list(named.values())))
     if progress:
         echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})", err=True)
@@ -167,7 +167,7 @@ def _edges(text: str) -> list[int]:
     return edges
 
 
-def _grouped(lengths: dict[int, int]) -> dict[str, int]:
+def _group(lengths: dict[int, int]) -> dict[str, int]:
     """Group counts by length, if there are many, into rows of equally many lengths."""
     low, high = min(lengths), max(lengths)
     width = -(-(high - low + 1) // _MOST_LENGTHS)

@@ -36,13 +36,13 @@ def cramer(values: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np
     numerators = np.empty((*batch, rows, width - rows), dtype=object)
     determinants = np.empty((*batch, 1, 1), dtype=object)
     for index in np.ndindex(*batch):
-        found, determinants[(*index, 0, 0)] = _eliminated(values[index].tolist())
+        found, determinants[(*index, 0, 0)] = _eliminate(values[index].tolist())
         if width > rows:
             numerators[index] = [row[rows:] for row in found]
     return numerators, determinants
 
 
-def _eliminated(matrix: list[list[int]]) -> tuple[list[list[gmpy2.mpz]], gmpy2.mpz]:
+def _eliminate(matrix: list[list[int]]) -> tuple[list[list[gmpy2.mpz]], gmpy2.mpz]:
     """Eliminate [A b]: [A' det(A) x] with an undefined A', and det(A), which alone is valid without b."""
     rows, before, sign = [list(map(gmpy2.mpz, row)) for row in matrix], gmpy2.mpz(1), 1
     length = len(rows)

@@ -40,13 +40,13 @@ def forms(words: Array, moduli: ModuliSet) -> Array:
         return packed
     found = elimination.echelon(words, moduli, columns)
     least, outer = min(rows, columns), words.shape[:-2]
-    reduced = _reduced(found, moduli, 0)
+    reduced = _reduced_rows(found, moduli, 0)
     packed[..., :least, :columns] = reduced.reshape(*outer, least, columns)
     packed[..., :least, columns] = found.pivots.astype(np.uint32).reshape(*outer, least)
     return packed
 
 
-def _reduced(found: elimination.Echelon, moduli: ModuliSet, start: int) -> Array:
+def _reduced_rows(found: elimination.Echelon, moduli: ModuliSet, start: int) -> Array:
     """Reduced rows (n, B, K, columns - start) of echelon forms with K places for pivots, from a column on.
 
     The rank may differ from matrix to matrix, and from prime to prime: rows without a pivot are 0.
@@ -85,7 +85,7 @@ def any_solutions(words: Array, columns: int, moduli: ModuliSet, place: Place) -
     # An extra row receives the values of all rows without a pivot, which are 0.
     placed = np.zeros_like(words, shape=(n, matrices, columns + 1, width - columns), order="C")
     i, b = (np.arange(length, like=words) for length in (n, matrices))
-    placed[i[:, None, None], b[:, None], at] = _reduced(found, moduli, columns)
+    placed[i[:, None, None], b[:, None], at] = _reduced_rows(found, moduli, columns)
     return placed[:, :, :columns].reshape(out.shape)
 
 
@@ -122,7 +122,7 @@ def form_of(matrix: Array, system: RNS) -> Form:
         prime = primes(start, 1)
         rows, pivots = elimination.pivots(modulo_primes(matrix, system, prime), prime)
         free = sorted(set(range(columns)) - set(pivots))
-        numerators, denominator = _solved(matrix, rows, pivots, free, system)
+        numerators, denominator = _solve_free(matrix, rows, pivots, free, system)
         before = np.array(free, dtype=np.int64) < np.array(pivots, dtype=np.int64)[:, None]
         if not numerators[before].any():
             others = sorted(set(range(matrix.shape[-2])) - set(rows))
@@ -131,7 +131,7 @@ def form_of(matrix: Array, system: RNS) -> Form:
         start += 1
 
 
-def _solved(
+def _solve_free(
     matrix: Array, rows: list[int], pivots: list[int], free: list[int], system: RNS
 ) -> tuple[NDArray[np.object_], int]:
     """Express free columns by the pivots' columns, in some rows: numerators (rank, free), a denominator."""
@@ -170,7 +170,7 @@ def _holds(
     return True
 
 
-def _packed(words: Array, system: RNS, shape: tuple[int, int], write: Any) -> NDArray[np.object_]:
+def _pack(words: Array, system: RNS, shape: tuple[int, int], write: Any) -> NDArray[np.object_]:
     """Array (1, *batch, *shape) of Python ints, zeros where `write` puts nothing from the matrix' form."""
     batch = words.shape[1:-2]
     packed = np.zeros((*batch, *shape), dtype=object)
@@ -190,7 +190,7 @@ def rational_forms(words: Array, *, system: RNS) -> NDArray[np.object_]:
         out[:rank, columns], out[rank:rows, columns] = form.pivots, -1
         out[rows, 0] = form.denominator
 
-    return _packed(words, system, (rows + 1, columns + 1), write)
+    return _pack(words, system, (rows + 1, columns + 1), write)
 
 
 def rational_nullspaces(words: Array, *, system: RNS, rank: int) -> NDArray[np.object_]:
@@ -203,7 +203,7 @@ def rational_nullspaces(words: Array, *, system: RNS, rank: int) -> NDArray[np.o
             out[column, k] = form.denominator // common
             out[form.pivots, k] = -form.numerators[:, k] // common
 
-    return _packed(words, system, (columns, columns - rank), write)
+    return _pack(words, system, (columns, columns - rank), write)
 
 
 def rational_solutions(words: Array, *, system: RNS, columns: int, place: Place) -> NDArray[np.object_]:
@@ -223,4 +223,4 @@ def rational_solutions(words: Array, *, system: RNS, columns: int, place: Place)
         out[form.pivots, :width] = numerators // common
         out[columns, 0] = form.denominator // common
 
-    return _packed(words, system, (columns + 1, max(width, 1)), write)
+    return _pack(words, system, (columns + 1, max(width, 1)), write)

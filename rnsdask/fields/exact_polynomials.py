@@ -56,7 +56,7 @@ def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
     if are_small(f, (f.shape[-1], g.shape[-1]), pairs):
         return _by_elimination(*(np.asarray(system.decode(x), dtype=object) for x in (f, g)))[None]
     image, joined, bound = _problem(f, g, system)
-    return _lifted(image, joined, system, bound)[None]
+    return _lift_images(image, joined, system, bound)[None]
 
 
 def are_small(words: Array, lengths: tuple[int, int], pairs: int) -> bool:
@@ -124,7 +124,7 @@ def integers_of(residues: list[Array], primes_of: Callable[[int, int], ModuliSet
     return joined
 
 
-def _lifted(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
+def _lift_images(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
     """Lift images modulo any number of primes, as :func:`.lift`."""
     return integers_of(images(image, words, system, 0, count_beyond(2 * bound + 1)), primes)
 
@@ -176,7 +176,7 @@ def discriminants(f: Array, system: RNS) -> NDArray[np.object_]:
         slopes = polynomials.derivatives(words, moduli)
         return polynomials.resultants(words, slopes, moduli, formal)[..., None]
 
-    found = _lifted(image, f, system, sylvester_bound(greatest, max(greatest - 1, 0), *squares))
+    found = _lift_images(image, f, system, sylvester_bound(greatest, max(greatest - 1, 0), *squares))
     place = np.broadcast_to(lower[None, ..., None], (len(f), *batch, 1)).astype(np.int64)
     leading: Any = np.asarray(system.decode(np.take_along_axis(f, place, axis=-1)), dtype=object)
     signs = np.where(np.array(degrees.tolist()).reshape(*batch, 1) % 4 >= 2, -1, 1).astype(object)

@@ -116,14 +116,14 @@ def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = Fa
     if bareiss.is_quicker(words, equations.rows, equations.columns):
         numerators, determinants = bareiss.cramer(equations.integers())
         _check_regular(determinants, place)
-        return _packed(numerators, determinants)
+        return _pack(numerators, determinants)
     if not of_identity:
-        lifted = _lifted(equations, place) if _is_lifted(equations) else _short(equations)
+        lifted = _solve_by_lifting(equations, place) if _is_lifted(equations) else _short(equations)
         if lifted is not None:
             return lifted
     found = equations.without_bad_primes()
     if found is not None:
-        return _packed(*found)
+        return _pack(*found)
     _check_regular(equations.determinants(), place)
     return equations.finished(equations.part(0, equations.prime_count)[None], place)
 
@@ -260,7 +260,7 @@ class Equations:
                 _check_regular(determinants, place)
             least = min(moduli.reshape(-1).tolist(), default=None)
             if least is None or least > 2 * greatest + 1:
-                return _packed(from_parts(part[0, ..., :-1, :])[..., : self.columns], determinants)
+                return _pack(from_parts(part[0, ..., :-1, :])[..., : self.columns], determinants)
             count = count_beyond((2 * greatest + 1) // least, start)
             part = join_parts(np.concatenate([part, self.part(start, count)[None]]))
             start += count
@@ -288,11 +288,11 @@ def _short(equations: Equations) -> NDArray[np.object_] | None:
         found = p_adic.short_solution(matrix[..., :rows], matrix[..., rows:], system, equations.magnitudes)
         if found is None:
             return None
-        packed[(0, *index)] = _packed(found[0], np.array([[found[1]]], dtype=object))[0]
+        packed[(0, *index)] = _pack(found[0], np.array([[found[1]]], dtype=object))[0]
     return packed
 
 
-def _lifted(equations: Equations, place: Place) -> NDArray[np.object_]:
+def _solve_by_lifting(equations: Equations, place: Place) -> NDArray[np.object_]:
     """Solve each [A b] by p-adic lifting."""
     words, system, rows = equations.words, equations.system, equations.rows
     *batch, _, _ = words.shape[1:]
@@ -301,7 +301,7 @@ def _lifted(equations: Equations, place: Place) -> NDArray[np.object_]:
         matrix = words[(slice(None), *index)]
         found = p_adic.solution(matrix[..., :rows], matrix[..., rows:], system, equations.magnitudes)
         if found is not None:
-            packed[(0, *index)] = _packed(found[0], np.array([[found[1]]], dtype=object))[0]
+            packed[(0, *index)] = _pack(found[0], np.array([[found[1]]], dtype=object))[0]
             continue
         here = _place_of(index, place)
         if has_null_vectors(matrix[..., :rows], system, only_one=True):
@@ -328,7 +328,7 @@ def _check_regular(determinants: NDArray[np.object_], place: Place) -> None:
             raise np.linalg.LinAlgError(f"{elimination.matrix_at(i, batch, place)} is singular")
 
 
-def _packed(numerators: Any, determinants: Any) -> NDArray[np.object_]:
+def _pack(numerators: Any, determinants: Any) -> NDArray[np.object_]:
     """Reduce numerators (*batch, N, K) and determinants (*batch, 1, 1) to lowest terms, and join them."""
     *batch, rows, columns = numerators.shape
     flat = numerators.reshape(math.prod(batch), rows * columns).tolist()

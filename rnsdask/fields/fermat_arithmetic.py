@@ -102,15 +102,15 @@ def powers(words: Array, exponents: Array, system: FermatField, locate: Locate =
 
 def sums_along(words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
     """Add elements along axes of the numbers, which keep length 1."""
-    return _folded("add", 0, words, system, axes)
+    return _fold("add", 0, words, system, axes)
 
 
 def products_along(words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
     """Multiply elements along axes of the numbers, which keep length 1; an empty product is 1."""
-    return _folded("multiply", 1, words, system, axes)
+    return _fold("multiply", 1, words, system, axes)
 
 
-def _folded(operation: str, empty: int, words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
+def _fold(operation: str, empty: int, words: Array, system: FermatField, axes: tuple[int, ...]) -> Array:
     shape = (len(words), *reduced_shape(words.shape[1:], axes))
     if words.size == 0:
         column = system.column(empty, len(shape) - 1)

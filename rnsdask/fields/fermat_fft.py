@@ -107,14 +107,14 @@ def transform(
         passes = transform_passes(field, length, inverse) if numbers.size else ()
         twist = _twist(field, length, inverse) if negacyclic and passes else None  # for one number it is 1
     if twist is not None and not inverse:
-        numbers = _twisted(numbers, twist, field)
+        numbers = _apply_twist(numbers, twist, field)
     out = _transform(numbers, passes) if passes else numbers.copy()
     if twist is not None and inverse:
-        out = _twisted(out, twist, field)
+        out = _apply_twist(out, twist, field)
     return np.moveaxis(out.reshape(moved.shape), -1, axis + 1)
 
 
-def _twisted(numbers: Array, twist: NDArray[np.generic], field: FermatConstants) -> Array:
+def _apply_twist(numbers: Array, twist: NDArray[np.generic], field: FermatConstants) -> Array:
     """Multiply runs of numbers by the numbers of a table."""
     out = np.empty_like(numbers, shape=numbers.shape, order="C")
     table = np.asarray(twist, like=numbers)[:, None]

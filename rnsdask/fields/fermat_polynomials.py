@@ -33,7 +33,7 @@ def resultants(f: Array, g: Array, system: FermatField) -> Array:
     found = np.zeros_like(x, shape=x.shape[:2], order="C")
     for pairs in _sequences(x, y, system):
         values = system.apply(rows.multiply, pairs.numerator, system.apply(rows.inverse, pairs.denominator))
-        found[:, np.asarray(pairs.where, like=x)] = _negated(values, system) if pairs.negative else values
+        found[:, np.asarray(pairs.where, like=x)] = _negate(values, system) if pairs.negative else values
     return found.reshape(len(x), *batch)
 
 
@@ -61,7 +61,7 @@ def discriminants(f: Array, system: FermatField) -> Array:
     inverses = system.apply(rows.inverse, np.where(leading.any(axis=0), leading, one))[..., 0]
     found = system.apply(rows.multiply, found, inverses)
     is_negative = np.asarray(degrees % 4 >= 2, like=x)
-    signed: Array = np.where(is_negative, _negated(found, system), found)
+    signed: Array = np.where(is_negative, _negate(found, system), found)
     return signed.reshape(f.shape[:-1])
 
 
@@ -80,12 +80,12 @@ def divided(f: Array, g: Array, system: FermatField, place: Place) -> Array:
         where = np.asarray((degrees == degree).nonzero()[0], like=x)
         operands = x[:, where], y[:, where, : degree + 1], degree, system
         is_long = min(degree, x.shape[-1] - degree) >= _LONG[backend_name(x)]
-        quotients[:, where], remainders[:, where] = (long_divided if is_long else _divided)(*operands)
+        quotients[:, where], remainders[:, where] = (long_divided if is_long else _divide_stack)(*operands)
     found = packed(quotients, remainders, y.shape[-1])
     return found.reshape(len(x), *batch, found.shape[-1])
 
 
-def _divided(x: Array, y: Array, degree: int, field: FermatField) -> tuple[Array, Array]:
+def _divide_stack(x: Array, y: Array, degree: int, field: FermatField) -> tuple[Array, Array]:
     """Quotients and remainders (k, B, A) by divisors of one degree, coefficient by coefficient."""
     quotients, rest = np.zeros_like(x, order="C"), x.copy(order="C")
     inverses = field.apply(rows.inverse, y[..., degree:])
@@ -100,7 +100,7 @@ def _divided(x: Array, y: Array, degree: int, field: FermatField) -> tuple[Array
     return quotients, rest
 
 
-def _negated(words: Array, field: FermatField) -> Array:
+def _negate(words: Array, field: FermatField) -> Array:
     negated: Array = field.apply(rows.subtract, np.zeros_like(words), words)
     return negated
 
@@ -168,7 +168,7 @@ class _Pairs:
         d = m - n + 1
         self.negative ^= bool(n & d & 1)
         if d > 2:
-            rest = _divided(f, g, n, self._field)[1][..., :n]
+            rest = _divide_stack(f, g, n, self._field)[1][..., :n]
             self.numerator = self._times(
                 self.numerator, self._field.apply(rows.power, top[..., 0], exponent=d)
             )

@@ -103,7 +103,7 @@ def _running_products(x: Array, moduli: ModuliSet) -> Array:
     return x
 
 
-def _after_one(x: Array) -> Array:
+def _prepend_one(x: Array) -> Array:
     return np.concatenate([np.ones_like(x, shape=(len(x), 1), order="C"), x], axis=-1)
 
 
@@ -152,10 +152,10 @@ class _Progression:
         """`points` (n, N + 1) have one more point, `factorials` are the products of q^k - 1 for k up to i."""
         self._moduli, self._count = moduli, factorials.shape[-1] - 1
         # q^C(i) for i up to N, and q^-C(i) for i below 2 N.
-        ahead = _running_products(_after_one(points[:, :-1]), moduli)
+        ahead = _running_products(_prepend_one(points[:, :-1]), moduli)
         inverse_ratios = arithmetic.inverse(points[:, 1:2], moduli)
         steps = _powers_of(inverse_ratios, 2 * self._count - 1, moduli)[..., 0]
-        back = _running_products(_after_one(steps), moduli)
+        back = _running_products(_prepend_one(steps), moduli)
         points = points[:, :-1]
         inverses = arithmetic.inverse(factorials, moduli)
         tables = (

@@ -206,7 +206,7 @@ def plan_for(*limbs: int) -> _Plan:
 
 
 def _multiply_polynomials(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
-    return _joined(_coefficients(x, y, plan, each), plan, each)
+    return _join_all(_coefficients(x, y, plan, each), plan, each)
 
 
 def _coefficients(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
@@ -224,7 +224,7 @@ def _coefficients(x: Words, y: Words, plan: _Plan, each: Map) -> Words:
     return residues[:, : min(plan.length, counts[0] + counts[-1] - 1)]
 
 
-def _joined(residues: Words, plan: _Plan, each: Map) -> Words:
+def _join_all(residues: Words, plan: _Plan, each: Map) -> Words:
     """Limbs of the sum of the coefficients at their places."""
     coefficients = residues.shape[1]
     # The last coefficient extends beyond its own place, and a carry may follow.

@@ -55,7 +55,7 @@ def solutions(
         part = np.zeros((*batch, rows, columns + 1), dtype=object)
         part[..., -1] = modulus
         for index in np.ndindex(*batch):
-            part[(*index, slice(None), slice(-1))], divisor = _solved(values[index], gmpy2.mpz(modulus))
+            part[(*index, slice(None), slice(-1))], divisor = _solve_one(values[index], gmpy2.mpz(modulus))
             common[index] *= int(divisor)
         parts.append(part)
     _check_invertible(common, math.prod(factors), place)
@@ -63,7 +63,7 @@ def solutions(
     return np.asarray(_AS_INT(values), dtype=object)
 
 
-def _solved(matrix: Ints, modulus: gmpy2.mpz) -> tuple[Ints, gmpy2.mpz]:
+def _solve_one(matrix: Ints, modulus: gmpy2.mpz) -> tuple[Ints, gmpy2.mpz]:
     """Solution (N, K) of one [A b], and the greatest common divisor of A's determinant and the modulus.
 
     Unless that is 1, the solution is undefined. A column without an invertible element gets one, if any

@@ -122,16 +122,16 @@ def _product(moduli: ModuliSet) -> Callable[[Array, Array], Array]:
 def interleaved(numbers: Array) -> Array:
     """Bring words from (*shape, k), contiguous by number, to (k, *shape), contiguous by row."""
     *shape, rows = numbers.shape
-    return _transposed(numbers.reshape(math.prod(shape), rows)).reshape(rows, *shape)
+    return _transpose(numbers.reshape(math.prod(shape), rows)).reshape(rows, *shape)
 
 
 def separated(words: Array) -> Array:
     """Bring words from (k, *shape) to (*shape, k): the inverse of :func:`interleaved`."""
     rows, *shape = words.shape
-    return _transposed(words.reshape(rows, math.prod(shape))).reshape(*shape, rows)
+    return _transpose(words.reshape(rows, math.prod(shape))).reshape(*shape, rows)
 
 
-def _transposed(matrix: Array) -> Array:
+def _transpose(matrix: Array) -> Array:
     matrix = np.asarray(matrix, order="C", like=matrix)
     out = np.empty_like(matrix, shape=matrix.shape[::-1], order="C")
     if out.size:

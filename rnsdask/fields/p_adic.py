@@ -177,7 +177,7 @@ class Expansion:
     def numbers(self) -> NDArray[np.object_]:
         """Solutions (N, K), from 0 to the modulus less 1."""
         digits = RNS(self.base).decode(self.words[: len(self.base)])
-        return _joined(digits, self.base.product)
+        return _join_digits(digits, self.base.product)
 
     def weighted(self, weights: Array) -> list[int]:
         """Sums (K,) of the solutions times weights (N,) below 2**8."""
@@ -187,11 +187,11 @@ class Expansion:
         terms = self.words.transpose(0, 1, 3, 2).reshape(len(self.moduli), count * columns, weights.size)
         factors = np.broadcast_to(weights[:, None], (len(self.moduli), weights.size, 1))
         digits = RNS(self.moduli).decode(multiply(terms, factors, self.moduli)).reshape(count, columns)
-        found: list[int] = (_joined(digits, self.base.product) % self.modulus).tolist()
+        found: list[int] = (_join_digits(digits, self.base.product) % self.modulus).tolist()
         return found
 
 
-def _joined(digits: NDArray[np.object_], base: int) -> NDArray[np.object_]:
+def _join_digits(digits: NDArray[np.object_], base: int) -> NDArray[np.object_]:
     """Join digits (k, *shape) to gmpy2 integers, two neighbours at a time."""
     digits, power = np.asarray(_AS_MPZ(digits), dtype=object), gmpy2.mpz(base)
     while len(digits) > 1:
@@ -330,10 +330,10 @@ def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
     fraction = rational(found.weighted(weights)[0], found.modulus, numerator, bound)
     assert found.modulus > limit
     assert fraction is not None
-    return _with_cofactor(words, system, inverse, fraction[1], bound)
+    return _find_determinant(words, system, inverse, fraction[1], bound)
 
 
-def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bound: int) -> int:
+def _find_determinant(words: Array, system: RNS, inverse: Inverse, divisor: int, bound: int) -> int:
     """Determinant from a known divisor."""
     most = 2 * (bound // divisor) + 1
     moduli, images, taken = list(inverse.moduli), inverse.determinants, inverse.taken
@@ -369,7 +369,7 @@ def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int
     numerator = length * magnitudes[1] * (math.isqrt(rows) + 1) * 2**_WEIGHT_BITS * rows
     reach = reach_of(rows, magnitudes)
     plan = Plan.of(2 * max(numerator, 1) * max(bound, reach), rows, columns, reach)
-    return _expanded(words, right, system, magnitudes, plan, (numerator, bound))
+    return _solve_by_expansion(words, right, system, magnitudes, plan, (numerator, bound))
 
 
 def short_solution(
@@ -378,10 +378,10 @@ def short_solution(
     """Solve as :func:`solution` does if numerators and denominator are short; else return None."""
     rows, columns = right.shape[1:]
     plan = Plan.of_short(rows, columns, reach_of(rows, magnitudes))
-    return _expanded(words, right, system, magnitudes, plan)
+    return _solve_by_expansion(words, right, system, magnitudes, plan)
 
 
-def _expanded(
+def _solve_by_expansion(
     words: Array,
     right: Array,
     system: RNS,
@@ -431,7 +431,7 @@ def _fractions(
             return None
     numbers = found.numbers()
     while True:
-        numerators = _around_zero(numbers * denominator % modulus, modulus)
+        numerators = _reduce_around_zero(numbers * denominator % modulus, modulus)
         greatest = max(map(abs, numerators.reshape(-1).tolist()), default=0)
         if factors[0] * greatest + factors[1] * denominator < modulus:
             return numerators, int(denominator)
@@ -449,6 +449,6 @@ def _common(image: int, denominator: int, modulus: int, limits: tuple[int, int])
     return 0 if fraction is None else denominator * fraction[1]
 
 
-def _around_zero(numbers: Any, modulus: int) -> Any:
+def _reduce_around_zero(numbers: Any, modulus: int) -> Any:
     """Reduce numbers modulo an integer to residues of least magnitude."""
     return np.where(numbers > modulus // 2, numbers - modulus, numbers)

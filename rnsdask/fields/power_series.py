@@ -109,8 +109,8 @@ def compositions(f: Array, g: Array, length: int, fields: FiniteFields) -> Array
     for k in range(size):
         table[..., k, :] = power
         power = window(power, g, fields, 0, length)
-    table = _with_batch(table, batch, 2)
-    grouped = _with_batch(to_length(f, groups * size), batch, 1)
+    table = _broadcast_batch(table, batch, 2)
+    grouped = _broadcast_batch(to_length(f, groups * size), batch, 1)
     values = fields.apply(rows.multiply_matrices, grouped.reshape(len(f), *batch, groups, size), table)
     total = values[..., -1, :]
     for k in range(groups - 2, -1, -1):
@@ -166,7 +166,7 @@ def to_length(f: Array, length: int) -> Array:
     return np.concatenate([f, zeros], axis=-1)
 
 
-def _with_batch(words: Array, batch: tuple[int, ...], axes: int) -> Array:
+def _broadcast_batch(words: Array, batch: tuple[int, ...], axes: int) -> Array:
     """Broadcast words (rows, *batch, ...) to a batch; their last `axes` axes are not part of it."""
     own = words.ndim - 1 - axes
     words = words[(slice(None), *(None,) * (len(batch) - own))]

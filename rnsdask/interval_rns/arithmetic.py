@@ -208,7 +208,7 @@ def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     (undecided,) = (order == UNDECIDED).nonzero()
     for part in batches(undecided, len(first)):
         # The interval of the difference holds 0, so both numbers have the same sign.
-        a, b = (_chosen(columns, part) for columns in (first, second))
+        a, b = (_choose(columns, part) for columns in (first, second))
         x_residues, y_residues = (layout.residues_of(columns, moduli) for columns in (a, b))
         signs = layout.is_negative(a if a.shape[1] >= b.shape[1] else b, moduli)
         signs = np.asarray(signs, like=order).astype(np.int8)
@@ -217,7 +217,7 @@ def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     return order.reshape(shape)
 
 
-def _chosen(columns: Array, indices: Array) -> Array:
+def _choose(columns: Array, indices: Array) -> Array:
     return columns if columns.shape[1] == 1 else columns[:, indices]
 
 

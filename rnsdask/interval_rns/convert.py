@@ -86,7 +86,7 @@ def limbs_of_columns(columns: Array, moduli: ModuliSet) -> Array:
     magnitudes = kernels_of(residues).residues_to_limbs(residues, reverse_constants(moduli, False))
     if (moduli.product - 1).bit_length() == LIMB_BITS * magnitudes.shape[1]:
         magnitudes = np.concatenate([magnitudes, np.zeros_like(magnitudes[:, :1])], axis=1)
-    return _negated(magnitudes, layout.is_negative(columns, moduli))
+    return _negate(magnitudes, layout.is_negative(columns, moduli))
 
 
 def columns_of_limbs(limbs: Array, moduli: ModuliSet, signed: bool, locate: Locate = int) -> Array:
@@ -95,7 +95,7 @@ def columns_of_limbs(limbs: Array, moduli: ModuliSet, signed: bool, locate: Loca
     ValueError for a magnitude of M or more, naming the first number's index.
     """
     negative = limbs[:, -1] >> 31 != 0 if signed else np.zeros_like(limbs[:, 0], dtype=np.bool_)
-    magnitudes = _negated(limbs, negative) if signed else limbs
+    magnitudes = _negate(limbs, negative) if signed else limbs
     kernels = kernels_of(limbs)
     constants = forward_constants(moduli, limbs.shape[1])
     outside = kernels.first_outside(magnitudes, constants)
@@ -108,7 +108,7 @@ def columns_of_limbs(limbs: Array, moduli: ModuliSet, signed: bool, locate: Loca
     return layout.evaluated(residues, moduli, negative)
 
 
-def _negated(limbs: Array, negative: Array) -> Array:
+def _negate(limbs: Array, negative: Array) -> Array:
     """Negate the marked numbers of limbs (N, L), modulo 2**(32 L)."""
     result = np.empty_like(limbs)
     carry = negative

@@ -68,7 +68,7 @@ def plain_lines(
         found = _Pieces(_Column(stream, name, column, [] if names is None else names, **how))
     elif not strict:
         found = _WithoutComments(stream)
-    return _Pieces(_with_prefix(_whole_lines(found, name))) if hexadecimal else found
+    return _Pieces(_add_prefix(_whole_lines(found, name))) if hexadecimal else found
 
 
 def could_be_names(fields: list[bytes], index: int | None) -> bool:
@@ -136,7 +136,7 @@ def _whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
         yield rest
 
 
-def _with_prefix(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _add_prefix(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         yield _HEXADECIMAL.sub(rb"\g<1>0x\g<2>", piece)
 

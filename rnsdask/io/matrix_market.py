@@ -398,7 +398,7 @@ class MatrixMarketReader:
         if sign := self._file.head.sign:
             other = entries.mirrored
             if sign < 0:
-                negated = [_negated(text) for text, is_other in zip(texts, other, strict=True) if is_other]
+                negated = [_negate(text) for text, is_other in zip(texts, other, strict=True) if is_other]
                 words = self._words_of(negated, done)
             else:
                 words = words[:, other]
@@ -467,7 +467,7 @@ def _is_beside(line: bytes) -> bool:
     return not text or text.startswith(b"%")
 
 
-def _negated(text: bytes) -> bytes:
+def _negate(text: bytes) -> bytes:
     return text[1:] if text.startswith(b"-") else b"-" + text.removeprefix(b"+")
 
 

@@ -173,8 +173,8 @@ def prepare(
     if overflow is None:
         overflow = "extend" if all_grow else "raise"
     if extend and not (all_grow and overflow == "extend"):
-        operands, extension = _extended(expressions, operands)
-    together = _aligned(operands)
+        operands, extension = _extend(expressions, operands)
+    together = _align(operands)
     values: dict[str, Any] = {name: operand.array for name, operand in together.items()}
     for name, expression in expressions.items():
         values[name] = evaluate(expression, values, overflow)
@@ -276,7 +276,7 @@ def storable(value: Any) -> Any:
 # ---- operands in common chunks -----------------------------------------------------------------------------
 
 
-def _aligned(operands: Mapping[str, Operand]) -> dict[str, Operand]:
+def _align(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     """Rechunk arrays whose shapes broadcast to common chunks: the shortest along each axis."""
     try:
         shape = np.broadcast_shapes(*(operand.array.shape for operand in operands.values()))
@@ -289,10 +289,10 @@ def _aligned(operands: Mapping[str, Operand]) -> dict[str, Operand]:
             place = axis - len(own)
             if length == shape[place] and length:
                 lengths[place] = int(min(chunk, lengths.get(place, chunk)))
-    return {name: _rechunked(operand, lengths) for name, operand in operands.items()}
+    return {name: _rechunk(operand, lengths) for name, operand in operands.items()}
 
 
-def _rechunked(operand: Operand, lengths: Mapping[int, int]) -> Operand:
+def _rechunk(operand: Operand, lengths: Mapping[int, int]) -> Operand:
     words = operand.words
     shape = words.shape[1:]
     own = zip(shape, range(-len(shape), 0), strict=True)
@@ -305,7 +305,7 @@ def _rechunked(operand: Operand, lengths: Mapping[int, int]) -> Operand:
 # ---- more moduli ------------------------------------------------------------------------------------------
 
 
-def _extended(
+def _extend(
     expressions: Mapping[str, Expression], operands: Mapping[str, Operand]
 ) -> tuple[dict[str, Operand], Extension]:
     """Bring all arrays of numbers to the fewest moduli that hold every result."""

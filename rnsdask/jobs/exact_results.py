@@ -144,7 +144,7 @@ def _work(
         factors = sum(sum(array.shape[-axes:]) for array in arrays)
         nbytes = factors * (2 + _greatest(arrays).bit_length() // 8)
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * nbytes
-        words += 2 * _lifted(operation, arrays, 8 * nbytes) if axes == 2 else 0
+        words += 2 * _count_lifting_primes(operation, arrays, 8 * nbytes) if axes == 2 else 0
     entries = words // _COPIES * math.prod(chunks)  # of images: 8-bit products, and stored factors
     workspace = min(INT8_BYTES * entries, INT8_GREATEST) + min(LU_BYTES * entries, LU_WORKSPACE)
     if axes == 3:  # matrices of polynomials, with several copies of their values
@@ -162,7 +162,7 @@ def _work(
     )
 
 
-def _lifted(operation: str, arrays: Sequence[Any], bits: int) -> int:
+def _count_lifting_primes(operation: str, arrays: Sequence[Any], bits: int) -> int:
     """Number of primes whose inverses are kept to lift solutions of `bits` bits."""
     matrices, *right = arrays
     rows = int(matrices.shape[-1])
@@ -198,7 +198,7 @@ def integers(
                 found = compute(list(problem.results), client, **how)
             else:
                 # Pieces that are kept are computed while the results are made.
-                with keeping(partial(_kept, checkpoint, problem, client, how)):
+                with keeping(partial(_compute_missing, checkpoint, problem, client, how)):
                     results = problem.make()
                 found = compute(list(results), client)
     except (np.linalg.LinAlgError, ValueError) as error:
@@ -210,7 +210,7 @@ def _as_ints(part: Any) -> NDArray[np.object_]:
     return part.to_ints() if isinstance(part, NumberArray) else np.asarray(to_backend(part, "cpu"), object)
 
 
-def _kept(
+def _compute_missing(
     folder: str | Path,
     problem: Problem,
     client: "Client | None",

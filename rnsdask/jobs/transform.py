@@ -70,16 +70,16 @@ class Transform:
         """
         if self.steps is None:
             return []
-        return [_between(path, self.job, k) for k in range(1, _STORES + 1)]
+        return [_path_between(path, self.job, k) for k in range(1, _STORES + 1)]
 
 
-def _between(path: str, job: str, k: int) -> str:
+def _path_between(path: str, job: str, k: int) -> str:
     return f"{path.rstrip('/')}.{job[:12]}-{k}.partial"
 
 
 def _left_behind(path: str) -> list[str]:
     """Stores between the passes of any job with this output, as far as they can be listed."""
-    folder = store.locate(_between(path, "", 1)).parent
+    folder = store.locate(_path_between(path, "", 1)).parent
     names: set[str] = set()
     if folder is not None:
         with suppress(StoreError):  # listing may be forbidden
@@ -116,18 +116,18 @@ def block_length(array: FieldArray, axis: int) -> int:
     if array.words.numblocks[axis + 1] == 1:
         return length
     least = 1 << -(-(length.bit_length() - 1) // 2)
-    room = default_chunk(array.system.words32 * _beside(array, axis))
+    room = default_chunk(array.system.words32 * _count_lines(array, axis))
     return min(length, max(least, room))
 
 
-def _beside(array: FieldArray, axis: int) -> int:
+def _count_lines(array: FieldArray, axis: int) -> int:
     """Number of lines along the axis that cross a chunk."""
     return max(1, math.prod(int(c) for k, c in enumerate(array.words.chunksize[1:]) if k != axis))
 
 
 def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     """Describe the job by its longest chunk, and the most tasks of a pass."""
-    words, lines, chunk = array.system.words32, _beside(array, axis), array.words.chunksize[axis + 1]
+    words, lines, chunk = array.system.words32, _count_lines(array, axis), array.words.chunksize[axis + 1]
     length = array.shape[axis]
     tasks = math.prod(array.words.numblocks[1:])
     if block < length:
@@ -163,7 +163,7 @@ def write_transform(
     with nullcontext() if resumed else removing_failed(writer.discard, clear):
         if not resumed:  # the output belongs to this job now, so other jobs' stores are obsolete
             clear()
-        words: Any = _in_passes(transform, path, client, progress) if transform.steps else result.words
+        words: Any = _run_passes(transform, path, client, progress) if transform.steps else result.words
         kept, damaged = check_written([(writer, words)], client) if resumed else (set(), set())
         missing = [index for index in writer.indices() if index not in kept]
         # All chunks of a line together, as they are computed.
@@ -180,7 +180,7 @@ def _remove_left_behind(transform: Transform, path: str) -> None:
         store.remove(store.locate(place))
 
 
-def _in_passes(transform: Transform, path: str, client: "Client | None", progress: bool) -> da.Array:
+def _run_passes(transform: Transform, path: str, client: "Client | None", progress: bool) -> da.Array:
     """Run all passes but the last one, and return its input: the words that the previous pass has written.
 
     Passes that an interrupted job has finished are skipped.

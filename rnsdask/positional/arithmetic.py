@@ -82,7 +82,7 @@ def _results(
     bits, signed = system.bits, system.signed
     if OPERATIONS[name].is_sum:
         return _sum(blocks, [s.signed for s in systems], name == "subtract", bits, signed)
-    factors = [_with_sign(x, s, signed) for x, s in zip(blocks, systems, strict=True)]
+    factors = [_to_twos_complement(x, s, signed) for x, s in zip(blocks, systems, strict=True)]
     if name in ("multiply", "fma"):
         function: Any = _CHECKED[name] if checked else _WRAPPING[name]
         found = function(*factors, bits, signed)
@@ -100,7 +100,7 @@ def _results(
     return words.reshape(len(words), *exact.shape[1:]), outside.reshape(exact.shape[1:])
 
 
-def _with_sign(x: Array, given: Positional, signed: bool) -> Array:
+def _to_twos_complement(x: Array, given: Positional, signed: bool) -> Array:
     """Limbs of an operand, in two's complement if `signed`, which may take one more limb."""
     if given.signed == signed or given.bits % 32:
         return x
@@ -219,7 +219,7 @@ def divided(
     of range an RNSOverflowError; both name the index of the first.
     """
     signed = any(s.signed for s in systems)
-    numbers, divisors = (_with_sign(z, s, signed) for z, s in zip((x, y), systems, strict=True))
+    numbers, divisors = (_to_twos_complement(z, s, signed) for z, s in zip((x, y), systems, strict=True))
     found = dict(zip(("quotient", "remainder"), divmod_(numbers, divisors, signed, locate), strict=True))
     results = []
     for part in parts:
@@ -282,7 +282,7 @@ def factors_along(factors: Array, system: Positional, axes: tuple[int, ...]) -> 
     one = np.zeros_like(factors, shape=(len(factors), *reduced_shape(factors.shape[1:], axes)), order="C")
     one[0] = 1
     if len(factors) == system.rows:
-        one = _wrapped(one, system)
+        one = _wrap(one, system)
     return one
 
 
@@ -311,7 +311,7 @@ def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) 
     negative = flags & np.uint32(NEGATIVE) != 0
     outside, words = flags & np.uint32(BEYOND) != 0, magnitudes
     if system.signed:
-        words = choose(negative[None], _opposite(magnitudes, system), _wrapped(magnitudes, system))
+        words = choose(negative[None], _opposite(magnitudes, system), _wrap(magnitudes, system))
         # A wrapped number below 2**bits in magnitude has the right sign just when it is in range.
         outside |= (words[-1] >> np.uint32(31) != 0) != negative
     outside &= flags & np.uint32(ZERO) == 0
@@ -319,7 +319,7 @@ def finish(factors: Array, system: Positional, mode: str, locate: Locate = int) 
     return with_overflow(words, outside, mode, error)
 
 
-def _wrapped(words: Array, system: Positional) -> Array:
+def _wrap(words: Array, system: Positional) -> Array:
     """Reduce limbs (k, *shape) of any numbers modulo 2**bits."""
     top = trimmed(words[-1], system.top_bits, system.signed)
     return np.concatenate([words[:-1], top[None]])

@@ -58,7 +58,7 @@ def right_shift(x: Array, counts: Array | int, system: Positional, locate: Locat
     processor.
     """
     (numbers, by), shape = matrices(x, _column(counts, x.ndim))
-    bits = _checked(by, system, locate)
+    bits = _check_counts(by, system, locate)
     out = kernels_of(numbers).positional_shift(numbers, -bits, system.top_bits, system.signed)
     return out.reshape(system.rows, *shape)
 
@@ -66,7 +66,7 @@ def right_shift(x: Array, counts: Array | int, system: Positional, locate: Locat
 def left_shift(x: Array, counts: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
     """Multiply by powers of two, with counts as in :func:`right_shift`, and overflow as in :func:`apply`."""
     (numbers, by), shape = matrices(x, _column(counts, x.ndim))
-    bits = _checked(by, system, locate)
+    bits = _check_counts(by, system, locate)
     kernels = kernels_of(numbers)
     out = kernels.positional_shift(numbers, bits, system.top_bits, system.signed)
     if mode != "wrap":
@@ -94,7 +94,7 @@ def _column(counts: Array | int, ndim: int) -> Array:
     return np.full((1,) * ndim, min(counts, LONGEST_SHIFT), dtype=np.int64)
 
 
-def _checked(counts: Array, system: Positional, locate: Locate) -> Array:
+def _check_counts(counts: Array, system: Positional, locate: Locate) -> Array:
     """Convert counts (1, N) to int64 (N,), limited to those that shift everything out."""
     flat = counts[0]
     if flat.dtype.kind == "i" and bool((flat < 0).any()):

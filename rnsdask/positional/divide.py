@@ -25,7 +25,7 @@ def divmod_(x: Array, y: Array, signed: bool, locate: Locate = int) -> tuple[Arr
     kernels = kernels_of(operands.like)
     results = kernels.positional_divmod(wide(a, operands.count), b, signed)
     lengths = (len(x) + signed, len(y))  # the kernel may return more limbs, or fewer that suffice
-    q, r = (_in_limbs(z, limbs, signed) for z, limbs in zip(results, lengths, strict=True))
+    q, r = (_resize(z, limbs, signed) for z, limbs in zip(results, lengths, strict=True))
     return operands.shaped(q), operands.shaped(r)
 
 
@@ -67,7 +67,7 @@ def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
     return operands.shaped(out)
 
 
-def _in_limbs(matrix: Array, limbs: int, signed: bool) -> Array:
+def _resize(matrix: Array, limbs: int, signed: bool) -> Array:
     """Cut or extend a matrix to a number of limbs; new limbs are copies of the sign, or 0."""
     if len(matrix) >= limbs:
         return matrix[:limbs]

@@ -54,7 +54,7 @@ def power_modulo_even(
     by_odd = power_modulo_odd(x, exponents, bits, odd)
     low = int(limb.max()) + 1
     width = LIMB_BITS * low
-    p = _low_power(_low(x, low), *_reduced(exponents, bits, low), low)
+    p = _low_power(_low(x, low), *_reduce_exponents(exponents, bits, low), low)
     difference = _minus(p, _low(by_odd, low), width)
     quotient = multiply(difference, _inverse_modulo_power_of_two(_low(odd, low), width), width, False)
     t = quotient & _mask(limb, bit, low)
@@ -127,7 +127,7 @@ def _mask(limb: Array, bit: Array, limbs: int) -> Array:
     return np.where(rows < limb, np.uint32(0xFFFFFFFF), np.where(rows == limb, partial, np.uint32(0)))
 
 
-def _reduced(exponents: Array, bits: int, limbs: int) -> tuple[Array, int]:
+def _reduce_exponents(exponents: Array, bits: int, limbs: int) -> tuple[Array, int]:
     """Reduce exponents to fewer bits that give the same powers modulo 2**(32 limbs); return both.
 
     Powers of odd numbers repeat after 2**(32 limbs - 2). Powers of even numbers are 0 from the exponent 32
@@ -227,7 +227,7 @@ def mod_subtract(x: Array, y: Array, m: Array, signed: bool, locate: Locate = in
 
 def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
     """``x y`` modulo m: by Montgomery's multiplication for one short odd modulus, else by a remainder."""
-    operands, (a, b), modulus = _prepared((x, y), m, signed, locate)
+    operands, (a, b), modulus = _prepare((x, y), m, signed, locate)
     if x is y:
         b = a
     return operands.shaped(modulus.multiply(a, b, operands.count))
@@ -248,10 +248,10 @@ def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: L
         words = exponent
         shape = np.broadcast_shapes(*(z.shape[1:] for z in (x, words, m)))
         _check_not_negative(np.broadcast_to(words, (len(words), *shape)), signed, "exponent", locate)
-    operands, (a, e), modulus = _prepared((x, words), m, signed, locate, reduced=1)
+    operands, (a, e), modulus = _prepare((x, words), m, signed, locate, reduced=1)
     if operands.count == 0:
         return operands.shaped(operands.empty(len(modulus)))
-    e, bits = _trimmed(e)
+    e, bits = _trim_exponents(e)
     if kernels_of(operands.like).by_integers("mod_power", len(modulus), operands.count):
         return operands.shaped(_power_of_integers(a, e, modulus.matrix, operands.count))
     power = partial(_power_modulo_odd, count=operands.count)
@@ -287,12 +287,12 @@ def mod_power_by_integer(x: Array, m: Array, exponent: int, signed: bool, locate
 
 def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
     """Inverses of x modulo m; ZeroDivisionError if a factor is common, naming the first number's index."""
-    operands, (a,), modulus = _prepared((x,), m, signed, locate)
+    operands, (a,), modulus = _prepare((x,), m, signed, locate)
     count = operands.count
     if modulus.value is not None and a.shape[1] > _FEW:
         try:
             together = invert_together(
-                _lengthened(a, len(modulus)),
+                _lengthen(a, len(modulus)),
                 lambda p, q: modulus.multiply(p, q, p.shape[1]),
                 lambda few: _invert_each(few, wide(modulus.matrix, few.shape[1]), int),
                 _FEW,
@@ -303,13 +303,13 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
     a, moduli = wide(a, count), wide(modulus.matrix, count)
     kernels = kernels_of(operands.like)
     if count and not kernels.by_integers("mod_inverse", len(modulus), count):
-        each = inverse_modulo_any(_lengthened(a, len(modulus)), moduli, kernels.positional_inverse)
+        each = inverse_modulo_any(_lengthen(a, len(modulus)), moduli, kernels.positional_inverse)
         if each is not None:
             return operands.shaped(each)
     return operands.shaped(_invert_each(a, moduli, locate))
 
 
-def _prepared(
+def _prepare(
     numbers: tuple[Array, ...], m: Array, signed: bool, locate: Locate, reduced: int | None = None
 ) -> tuple[Operands, list[Array], _Moduli]:
     """Matrices of numbers, and the moduli; the first `reduced` operands, or all, are ready for kernels.
@@ -338,7 +338,7 @@ def _check_not_negative(words: Array, signed: bool, what: str, locate: Locate) -
         raise NumberError(f"the {what} at flat index {index} is negative")
 
 
-def _lengthened(matrix: Array, limbs: int) -> Array:
+def _lengthen(matrix: Array, limbs: int) -> Array:
     """Pad a matrix with zeros above, up to `limbs`."""
     out = np.zeros_like(matrix, shape=(limbs, matrix.shape[1]), order="C")
     out[: len(matrix)] = matrix
@@ -352,7 +352,7 @@ def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: b
     is_plain = not signed and max(len(x), len(y)) <= len(m) and out.size > 0
     if is_plain and add(*operands.matrices):  # success implies that no modulus is 0
         return operands.shaped(out)
-    _, (a, b), modulus = _prepared((x, y), m, signed, locate)
+    _, (a, b), modulus = _prepare((x, y), m, signed, locate)
     if out.size and (is_plain or not add(a, b, modulus.matrix)):
         one = from_integers([gmpy2.mpz(1)], 1, out)
         count = max(z.shape[1] for z in (a, b, modulus.matrix))
@@ -361,7 +361,7 @@ def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: b
     return operands.shaped(out)
 
 
-def _trimmed(exponents: Array) -> tuple[Array, int]:
+def _trim_exponents(exponents: Array) -> tuple[Array, int]:
     """Exponents without the upper limbs that are 0 in all, and their greatest number of bits."""
     used = (exponents != 0).any(axis=1).nonzero()[0]
     top = int(used[-1]) if len(used) else 0

@@ -90,7 +90,7 @@ def _block_product(x: Array, y: Array, plan: _Plan) -> Array:
     products = np.empty_like(a)
     kernels.cyclic_products(a, b, plan.forward, plan.inverse, products)
     coefficients = kernels.residues_to_limbs(products, plan.to_limbs)
-    return _carried(coefficients, plan)[: len(x) + len(y)]
+    return _carry(coefficients, plan)[: len(x) + len(y)]
 
 
 def _residues(numbers: Array, plan: _Plan) -> Array:
@@ -109,7 +109,7 @@ def _residues(numbers: Array, plan: _Plan) -> Array:
     return padded.reshape(primes, -1)
 
 
-def _carried(coefficients: Array, plan: _Plan) -> Array:
+def _carry(coefficients: Array, plan: _Plan) -> Array:
     """Sum coefficients (N * length, L), each 2**(32 digit_limbs) times the weight of the last, to (k, N).
 
     The numbers fit their places: what is beyond them is 0.
@@ -121,33 +121,33 @@ def _carried(coefficients: Array, plan: _Plan) -> Array:
         # All numbers, one after another, on one axis.
         line = np.zeros_like(coefficients, shape=(count * places + coefficients.shape[1],), order="C")
         kernels.overlap_add(coefficients, digit, line)
-        return _turned(line[: count * places].reshape(count, places))
+        return _transpose(line[: count * places].reshape(count, places))
     sums = np.zeros_like(coefficients, shape=(count, length, digit), dtype=np.uint64, order="C")
     grid = coefficients.reshape(count, length, -1)
     for i in range(-(-grid.shape[2] // digit)):
         piece = grid[:, : length - i, i * digit : (i + 1) * digit]
         sums[:, i:, : piece.shape[2]] += piece
-    return _passed_on(sums.reshape(count, places))
+    return _pass_on_carries(sums.reshape(count, places))
 
 
-def _passed_on(sums: Array) -> Array:
+def _pass_on_carries(sums: Array) -> Array:
     """Pass on the carries of sums of limbs (N, k), uint64: numbers (k, N)."""
     for _ in range(CARRY_ROUNDS):
         carries = sums >> np.uint64(LIMB_BITS)
         sums &= np.uint64(2**LIMB_BITS - 1)
         if not bool(carries.any()):
-            return _turned(sums.astype(np.uint32))
+            return _transpose(sums.astype(np.uint32))
         sums[:, 1:] += carries[:, :-1]
     # Carries propagate through limbs of ones: from limb to limb, each number separately.
-    low = _turned(sums.astype(np.uint32))  # modulo 2**32
+    low = _transpose(sums.astype(np.uint32))  # modulo 2**32
     carries = np.zeros_like(low)
-    carries[1:] = _turned((sums >> np.uint64(LIMB_BITS)).astype(np.uint32))[:-1]
+    carries[1:] = _transpose((sums >> np.uint64(LIMB_BITS)).astype(np.uint32))[:-1]
     total = np.empty_like(low)
     kernels_of(low).positional_add((low, carries), (False, False), False, LIMB_BITS, False, total)
     return total
 
 
-def _turned(matrix: Array) -> Array:
+def _transpose(matrix: Array) -> Array:
     out = np.empty_like(matrix, shape=matrix.shape[::-1], order="C")
     kernels_of(matrix).transpose(matrix, out)
     return out

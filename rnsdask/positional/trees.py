@@ -65,7 +65,7 @@ class Tree:
     def root(self, cofactors: bool) -> Root:
         """Return the root, for a larger tree with this branch, with or without the sum of cofactors."""
         numbers = self._cofactors() if cofactors else self._levels[-1][:1]
-        return Root(self._levels[-1], numbers, _needed(self._levels, self._limbs))
+        return Root(self._levels[-1], numbers, _needed_limbs(self._levels, self._limbs))
 
     def remainders(self, value: int) -> Array:
         """Return one integer modulo each number: words (k, *shape)."""
@@ -77,7 +77,7 @@ class Tree:
 
     def leaves(self, fraction: Array, *, divisors: bool) -> Array:
         """Return remainders by each number, or their common divisors with it, from the root's fraction."""
-        found = _scaled(_descend(self._levels, fraction, self._limbs), self._numbers)
+        found = _scale(_descend(self._levels, fraction, self._limbs), self._numbers)
         if divisors:
             found = divide.gcd(found, self._numbers, False)
         out = np.zeros_like(self._words, order="C")
@@ -90,24 +90,24 @@ class Tree:
         return _cofactors(self._levels, ones)
 
     def _fraction(self, value: Any) -> Array:
-        return _fraction(value, self._levels[-1], _needed(self._levels, self._limbs))
+        return _fraction(value, self._levels[-1], _needed_limbs(self._levels, self._limbs))
 
 
 def fractions(roots: list[Root], value: int | None = None) -> list[Array]:
     """Return the fractions of the branches of a tree, for a value or for the sum of all cofactors."""
-    levels = _levels(_side_by_side([one.product for one in roots]))
+    levels = _levels(_join_columns([one.product for one in roots]))
     limbs = max(one.limbs for one in roots)
     numerator = (
-        _cofactors(levels, _side_by_side([one.cofactors for one in roots])) if value is None else value
+        _cofactors(levels, _join_columns([one.cofactors for one in roots])) if value is None else value
     )
-    fraction = _fraction(numerator, levels[-1], _needed(levels, limbs))
+    fraction = _fraction(numerator, levels[-1], _needed_limbs(levels, limbs))
     found = _descend(levels, fraction, limbs)
     return [found[:, i : i + 1] for i in range(len(roots))]
 
 
 def product_of(roots: list[Root]) -> int:
     """Return the product of all numbers of some trees."""
-    return int(to_integers(_levels(_side_by_side([one.product for one in roots]))[-1], False)[0])
+    return int(to_integers(_levels(_join_columns([one.product for one in roots]))[-1], False)[0])
 
 
 def _positive(words: Array, system: Positional, locate: Locate) -> Array:
@@ -124,16 +124,16 @@ def _positive(words: Array, system: Positional, locate: Locate) -> Array:
         raise NumberError(
             f"the number at flat index {locate(index)} is {what}: a tree takes positive numbers"
         )
-    return _trimmed(matrix)
+    return _trim(matrix)
 
 
-def _trimmed(numbers: Array) -> Array:
+def _trim(numbers: Array) -> Array:
     used = (numbers != 0).any(axis=1)
     (places,) = used.nonzero()
     return numbers[: int(places[-1]) + 1 if places.size else 1]
 
 
-def _side_by_side(columns: list[Array]) -> Array:
+def _join_columns(columns: list[Array]) -> Array:
     limbs = max(map(len, columns))
     out = np.zeros_like(columns[0], shape=(limbs, len(columns)), order="C")
     for i, column in enumerate(columns):
@@ -146,11 +146,11 @@ def _levels(numbers: Array) -> list[Array]:
     levels = [numbers]
     while (count := levels[-1].shape[1]) > 1:
         below, pairs = levels[-1], count // 2
-        products = _multiplied(below[:, :pairs], below[:, count - pairs :])
+        products = _multiply(below[:, :pairs], below[:, count - pairs :])
         above = np.zeros_like(products, shape=(len(products), count - pairs), order="C")
         above[:, :pairs] = products
         above[: len(below), pairs:] = below[:, pairs : count - pairs]
-        levels.append(_trimmed(above))
+        levels.append(_trim(above))
     return levels
 
 
@@ -160,17 +160,17 @@ def _cofactors(levels: list[Array], sums: Array) -> Array:
         count = below.shape[1]
         pairs = count // 2
         first, last = slice(0, pairs), slice(count - pairs, count)
-        a = _multiplied(sums[:, first], below[:, last])
-        b = _multiplied(sums[:, last], below[:, first])
+        a = _multiply(sums[:, first], below[:, last])
+        b = _multiply(sums[:, last], below[:, first])
         added = add(a, b, len(a) + 1)
         above = np.zeros_like(added, shape=(len(added), count - pairs), order="C")
         above[:, :pairs] = added
         above[: len(sums), pairs:] = sums[:, pairs : count - pairs]
-        sums = _trimmed(above)
+        sums = _trim(above)
     return sums
 
 
-def _needed(levels: list[Array], limbs: int) -> int:
+def _needed_limbs(levels: list[Array], limbs: int) -> int:
     """Limbs of the root's fraction that leave each leaf a fraction of `limbs` limbs."""
     return limbs + sum(map(len, levels[:-1]))
 
@@ -191,21 +191,21 @@ def _descend(levels: list[Array], fraction: Array, limbs: int) -> Array:
     A fraction that is wrong by e units of the last place gives a child's that is wrong by at most e + 1,
     because it loses as many limbs as the product that it is multiplied by has.
     """
-    fractions = fraction[len(fraction) - _needed(levels, limbs) :]
+    fractions = fraction[len(fraction) - _needed_limbs(levels, limbs) :]
     for level, below in reversed(list(enumerate(levels[:-1]))):
         width, count = len(below), below.shape[1]
-        pairs, kept = count // 2, _needed(levels[: level + 1], limbs)
+        pairs, kept = count // 2, _needed_limbs(levels[: level + 1], limbs)
         out = np.empty_like(below, shape=(kept, count), order="C")
         first, last = slice(0, pairs), slice(count - pairs, count)
         above = fractions[:, :pairs]
-        out[:, first] = _multiplied(above, below[:, last], kept)
-        out[:, last] = _multiplied(above, below[:, first], kept)
+        out[:, first] = _multiply(above, below[:, last], kept)
+        out[:, last] = _multiply(above, below[:, first], kept)
         out[:, pairs : count - pairs] = fractions[width:, pairs:]
         fractions = out
     return fractions
 
 
-def _scaled(fractions: Array, numbers: Array) -> Array:
+def _scale(fractions: Array, numbers: Array) -> Array:
     """Remainders of fractions that are wrong by less than ``_MOST_ERROR`` units.
 
     These units are added, so that all fractions are too great by less than twice as many, and the floor of
@@ -214,10 +214,10 @@ def _scaled(fractions: Array, numbers: Array) -> Array:
     limbs = len(fractions)
     error = np.zeros_like(fractions, shape=(limbs, 1), order="C")
     error[0] = _MOST_ERROR
-    return _multiplied(add(fractions, error, limbs), numbers)[limbs:]
+    return _multiply(add(fractions, error, limbs), numbers)[limbs:]
 
 
-def _multiplied(x: Array, y: Array, middle: int = 0) -> Array:
+def _multiply(x: Array, y: Array, middle: int = 0) -> Array:
     """Products of matrices (k, N) and (l, N): all limbs, or the `middle` limbs from place l to k.
 
     Middle limbs may be too great by one unit.

@@ -124,7 +124,9 @@ def _apply_checked(
         window = deciding_window(operation.name, system, ranges)
     if window is None and not operation.is_sum:  # keys decide nothing for products
         kernels.apply(operation.name, operands, moduli, out)
-        return _decided(partial(_overflows, operation, system=system, ranges=ranges), None, operands, out)
+        return _decide_in_parts(
+            partial(_overflows, operation, system=system, ranges=ranges), None, operands, out
+        )
     if window is None:
         check = sum_check(moduli, system.signed, operation.name == "subtract")
         states = kernels.apply_checked(operation.name, operands, moduli, check, out)
@@ -133,10 +135,10 @@ def _apply_checked(
     if states is None:
         return None
     decide = partial(_overflows_beside_keys, operation, system=system, ranges=ranges)
-    return _decided(decide, states, operands, out)
+    return _decide_in_parts(decide, states, operands, out)
 
 
-def _decided(
+def _decide_in_parts(
     decide: Callable[[Sequence[Array], Array], Array],
     states: Array | None,
     operands: Sequence[Array],

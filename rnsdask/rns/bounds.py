@@ -212,7 +212,7 @@ def find_those_beyond(matrix: Array, left_open: Array | None, system: RNS) -> Ar
     step, found = _piece_length(matrix), [left_open[:0]]
     for start in range(0, left_open.size, step):
         piece = left_open[start : start + step]
-        piece, numbers = _without_small(piece, numbers_at(matrix, piece), system)
+        piece, numbers = _drop_small(piece, numbers_at(matrix, piece), system)
         beyond = _few_exceed(numbers, system) if numbers.shape[1] <= _FEW else _exceeds(numbers, system)
         found.append(piece[np.asarray(beyond, like=piece)])
     return np.concatenate(found) if len(found) > 1 else found[0]
@@ -225,7 +225,7 @@ def _find_by_extension(matrix: Array, system: RNS) -> Array:
     return np.concatenate([start + _exceeds(piece, system).nonzero()[0] for start, piece in pieces])
 
 
-def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, Array]:
+def _drop_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, Array]:
     """Keep the numbers, at some indices, that proofs of lesser bounds leave open too.
 
     Unsigned numbers far below the bound stay open in its proof, because they seem near M - 1.
@@ -342,11 +342,11 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
             return None
         if bound == system.known_magnitude:
             break
-        bound = _raised_for_block(bound, matrix[:, start : start + step], system)
+        bound = _raise_for_block(bound, matrix[:, start : start + step], system)
     return bound
 
 
-def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
+def _raise_for_block(bound: int, block: Array, system: RNS) -> int:
     """Raise the bound until it also holds for a block of numbers (n, N)."""
     left_open = find_open(block, system.with_bound(bound))
     # A proof that leaves many open shows that the sample missed the long numbers: one of these is added.
@@ -361,14 +361,14 @@ def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
         left_open = find_open(block, system.with_bound(bound))
     beyond = find_those_beyond(block, left_open, system.with_bound(bound))
     for indices in batches(beyond, system.rows):
-        bound = _measured(bound, kernels_of(block).gather(block, indices), system)
+        bound = _raise_for_numbers(bound, kernels_of(block).gather(block, indices), system)
     return bound
 
 
-def _measured(bound: int, residues: Array, system: RNS) -> int:
+def _raise_for_numbers(bound: int, residues: Array, system: RNS) -> int:
     """Raise the bound until it also holds for some numbers (n, k)."""
     while residues.shape[1]:
-        bound = _raised(bound, residues, system)
+        bound = _raise_for_greatest(bound, residues, system)
         if bound == system.known_magnitude:
             break
         # Any left are longer than the apparent greatest number, because of the error of magnitudes.
@@ -377,7 +377,7 @@ def _measured(bound: int, residues: Array, system: RNS) -> int:
     return bound
 
 
-def _raised(bound: int, residues: Array, system: RNS) -> int:
+def _raise_for_greatest(bound: int, residues: Array, system: RNS) -> int:
     """Raise the bound to hold for the number with the apparent greatest magnitude."""
     mantissas, exponents = magnitudes(residues, system)
     fractions, shifts = np.frexp(abs(mantissas))

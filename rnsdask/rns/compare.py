@@ -58,7 +58,7 @@ def _decide(
 ) -> None:
     """Decide numbers in place as :func:`.by_limbs` does, but many of them by finer keys."""
     if chosen.size >= MANY and second.shape[1] == 1:
-        chosen = _beside_a_barrier(order, chosen, first, second, constants)
+        chosen = _decide_by_barrier(order, chosen, first, second, constants)
     a, b = (x if x.shape[1] == 1 else numbers_at(x, chosen) for x in (first, second))
     narrow = narrowed(system, a, b)
     if narrow is None:
@@ -67,7 +67,7 @@ def _decide(
         order[chosen] = compare(a, b, narrow)
 
 
-def _beside_a_barrier(
+def _decide_by_barrier(
     order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
 ) -> Array:
     """Decide in place the numbers across a barrier from a single number; return the rest.

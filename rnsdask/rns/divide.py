@@ -123,7 +123,7 @@ def divide_by_integer(
     # Remainders by a divisor of a modulus are known.
     if division is not None and tuple(parts) == ("quotient",) and all(m % divisor for m in moduli):
         quotients = np.empty_like(matrix, order="C")
-        if _written_at_once(matrix, divisor, system, quotients, division):
+        if _write_at_once(matrix, divisor, system, quotients, division):
             return division.completed(quotients, system).reshape(n, *residues.shape[1:])
     results = {"remainder": _remainders(matrix, divisor, system)}
     if division is not None:
@@ -139,7 +139,7 @@ def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
         small = small_remainder(matrix, system, divisor).reshape(-1, 1)
         kernels_of(small).limbs_to_residues(small, forward_constants(system.moduli, 1), result)
         return result
-    if _written_at_once(matrix, divisor, system, result):
+    if _write_at_once(matrix, divisor, system, result):
         return result
     width = -(-divisor.bit_length() // LIMB_BITS)
     back = forward_constants(system.moduli, width)
@@ -149,7 +149,7 @@ def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
     return result
 
 
-def _written_at_once(
+def _write_at_once(
     matrix: Array, divisor: int, system: RNS, result: Array, division: "_ExactDivision | None" = None
 ) -> bool:
     """Write remainders, or exact quotients except modulo factors shared with the divisor, by one kernel.

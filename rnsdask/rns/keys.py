@@ -38,13 +38,13 @@ def keyed(residues: Array, system: RNS, *others: Array) -> Keyed:
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = residues[: len(constants.moduli)]
-    keys = _evaluated(used, constants)
+    keys = _evaluate(used, constants)
     if _are_crowded(keys, constants):
         others = tuple(block[: len(used)] for block in others)
         narrow = narrowed(RNS(constants.moduli, system.signed, system.bound), used, *others)
         if narrow is not None:
             return keyed(used, narrow, *others)
-    return Keyed(used, constants, _unambiguous(keys, used, constants))
+    return Keyed(used, constants, _decide_ambiguous(keys, used, constants))
 
 
 def _are_crowded(keys: Array, constants: KeyConstants) -> bool:
@@ -64,10 +64,10 @@ def number_keys(residues: Array, constants: KeyConstants) -> Array:
     ``U_a + slack < U_b`` proves that number a is less than number b. Equal numbers have equal keys. Residues
     are the rows of ``constants.moduli``.
     """
-    return _unambiguous(_evaluated(residues, constants), residues, constants)
+    return _decide_ambiguous(_evaluate(residues, constants), residues, constants)
 
 
-def _evaluated(residues: Array, constants: KeyConstants) -> Array:
+def _evaluate(residues: Array, constants: KeyConstants) -> Array:
     """Evaluate keys; any below ``constants.ambiguous_below`` may have passed 2**64."""
     evaluation = fixed_point_constants(constants.moduli, KEY_BITS, constants.scale)
     words, _ = kernels_of(residues).fixed_point(residues, evaluation)
@@ -78,7 +78,7 @@ def _evaluated(residues: Array, constants: KeyConstants) -> Array:
     return keys
 
 
-def _unambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array:
+def _decide_ambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array:
     """Replace, in place, keys that passed 2**64 by the greatest."""
     # There are seldom any, and a search for their places takes a GPU four kernels.
     if constants.ambiguous_below and keys.size and int(keys.min()) < constants.ambiguous_below:

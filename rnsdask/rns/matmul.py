@@ -47,7 +47,7 @@ class Product:
 
 
 @lru_cache(_CACHED_SETS)
-def _with_further(moduli: ModuliSet, count: int) -> ModuliSet:
+def _add_moduli(moduli: ModuliSet, count: int) -> ModuliSet:
     """The set and the `count` greatest moduli that are coprime to all others; a prefix of longer sets."""
     further: list[int] = []
     product, candidate = moduli.product, MODULUS_MAX
@@ -60,8 +60,8 @@ def _with_further(moduli: ModuliSet, count: int) -> ModuliSet:
 
 
 @lru_cache(_CACHED_SETS)
-def _further(moduli: ModuliSet, count: int) -> ModuliSet:
-    return ModuliSet(_with_further(moduli, count).moduli[len(moduli) :])
+def _find_moduli(moduli: ModuliSet, count: int) -> ModuliSet:
+    return ModuliSet(_add_moduli(moduli, count).moduli[len(moduli) :])
 
 
 def enlarged(system: RNS, reach: int) -> RNS:
@@ -73,7 +73,7 @@ def enlarged(system: RNS, reach: int) -> RNS:
     count = max(0, reach.bit_length() - system.moduli.bits) // 32
     while True:
         signed = system.signed or count > 0
-        moduli = _with_further(system.moduli, count)
+        moduli = _add_moduli(system.moduli, count)
         if moduli.value_range(signed)[1] >= reach:
             return RNS(moduli, signed)
         count += 1
@@ -226,7 +226,7 @@ def overflows(product: Product, system: RNS) -> Array:
     if count == 0:
         return np.zeros_like(inner[0], dtype=np.bool_)
     # A result that fits is the number with these residues in the range, so its other residues agree as well.
-    expected = base_extend(inner, system.with_bound(None), _further(system.moduli, count))
+    expected = base_extend(inner, system.with_bound(None), _find_moduli(system.moduli, count))
     return (expected != product.residues[n:]).any(axis=0)
 
 

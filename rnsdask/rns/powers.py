@@ -190,7 +190,7 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
     """Mask (*shape) of the numbers below the first or above the second of two values."""
     if fitting[0] > fitting[1]:
         return np.ones_like(residues[0], dtype=np.bool_)
-    system = _measured(residues, fitting, system)
+    system = _measure(residues, fitting, system)
     low, high = system.known_range
     mask = np.zeros_like(residues[0], dtype=np.bool_)
     for value, side, is_possible in zip(fitting, (-1, 1), (low < fitting[0], high > fitting[1]), strict=True):
@@ -201,7 +201,7 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
     return mask
 
 
-def _measured(residues: Array, fitting: tuple[int, int], system: RNS) -> RNS:
+def _measure(residues: Array, fitting: tuple[int, int], system: RNS) -> RNS:
     """The system, with a measured bound if a sample shows that it may make comparisons unnecessary."""
     lowest, highest = system.known_range
     fits = fitting[0] <= lowest and highest <= fitting[1]
@@ -318,7 +318,7 @@ def power_modulo(residues: Array, exponent: int, modulus: int, system: RNS, loca
     else:
         result = by_division(matrix, exponent, size, system)
     if modulus < 0:
-        result = _made_negative(result, size, system)
+        result = _make_negative(result, size, system)
     return result.reshape(residues.shape)
 
 
@@ -389,7 +389,7 @@ def by_division(matrix: Array, exponent: int, modulus: int, system: RNS) -> Arra
     return result[: system.rows]
 
 
-def _made_negative(result: Array, size: int, system: RNS) -> Array:
+def _make_negative(result: Array, size: int, system: RNS) -> Array:
     """Convert results from 0 to size - 1 to a negative modulus: nonzero ones become less by `size`."""
     out = np.empty_like(result, order="C")
     kernels_of(out).apply("subtract", (result, column_of(size, system.moduli)), system.moduli, out)

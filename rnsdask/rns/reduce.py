@@ -179,12 +179,12 @@ def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     shift, scale = count * constants.offset, constants.scale
     rows = [((a << scale) + shift) % m for a, m in zip(sums.rows, moduli, strict=True)]
     remainder = exact.value_of_checked(rows, moduli)
-    keys = sums.keys + (_wrapped(residues, sums, constants) << KEY_BITS)
+    keys = sums.keys + (_count_wrapped(residues, sums, constants) << KEY_BITS)
     wraps = (keys * product - (remainder << KEY_BITS)) // (product << KEY_BITS)
     return (wraps * product + remainder - shift) >> scale  # exact: these low bits are 0
 
 
-def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
+def _count_wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     """Count the numbers so near M that their key, an upper bound, passed 2**64; 0 for scaled keys."""
     if not sums.ambiguous:
         return 0

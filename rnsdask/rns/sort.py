@@ -266,7 +266,7 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
     if count == 0:
         return Selection((), ())
     keys = complemented(by.keys, minimum)
-    threshold = _reached(keys, count)
+    threshold = _find_threshold(keys, count)
     slack = np.uint64(by.slack)
     (candidates,) = (keys >= np.maximum(threshold, slack) - slack).nonzero()
     chosen = kernels_of(words).gather(as_matrix(words), candidates)
@@ -277,7 +277,7 @@ def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offse
     return Selection(tuple(values), tuple((candidates[best] + offset).tolist()))
 
 
-def _reached(keys: Array, count: int) -> Any:
+def _find_threshold(keys: Array, count: int) -> Any:
     """Key that `count` keys reach and few others do, found from the greatest keys of groups.
 
     These belong to `count` different groups. Sorting all keys would take longer than all else.

@@ -31,11 +31,11 @@ def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
     """
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":
-        values = _of_pandas(values)
+        values = _convert_pandas(values)
     elif library == "pyarrow":
-        values = _of_arrow(values)
+        values = _convert_arrow(values)
     elif hasattr(getattr(values, "dtype", None), "scale") and hasattr(values, "to_arrow"):
-        values = _of_arrow(values.to_arrow())  # decimals, for which NumPy has no type
+        values = _convert_arrow(values.to_arrow())  # decimals, for which NumPy has no type
     flat, shape = flat_values(values)
     if isinstance(flat, list) and not {str, bytes, np.str_, np.bytes_}.isdisjoint(map(type, flat)):
         flat = [
@@ -49,7 +49,7 @@ def _block_of_integers(values: list[Any], first: int, shape: tuple[int, ...]) ->
     integers = _integers_of_lines(values) if set(map(type, values)) == {str} else None
     if integers is not None:
         return integers
-    return [_parsed(v, first + i, shape) if isinstance(v, str | bytes) else v for i, v in enumerate(values)]
+    return [_parse(v, first + i, shape) if isinstance(v, str | bytes) else v for i, v in enumerate(values)]
 
 
 def _integers_of_lines(texts: list[str]) -> list[int] | None:
@@ -65,7 +65,7 @@ def _integers_of_lines(texts: list[str]) -> list[int] | None:
     return cpu.limbs_to_ints(limbs, True) if (rows, end) == (len(lines), len(data)) else None
 
 
-def _parsed(text: str | bytes, position: int, shape: tuple[int, ...]) -> int:
+def _parse(text: str | bytes, position: int, shape: tuple[int, ...]) -> int:
     line = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     value = parse_integer(line.strip(_SPACES))
     if value is None:
@@ -74,7 +74,7 @@ def _parsed(text: str | bytes, position: int, shape: tuple[int, ...]) -> int:
     return int(value)
 
 
-def _of_pandas(values: Any) -> Any:
+def _convert_pandas(values: Any) -> Any:
     kind = type(values).__name__
     if not hasattr(values, "isna") or not hasattr(values, "dtype") or kind == "MultiIndex":
         raise TypeError(
@@ -82,22 +82,22 @@ def _of_pandas(values: Any) -> Any:
         )
     missing = np.asarray(values.isna())
     if missing.any():
-        raise _missing(int(missing.argmax()))
+        raise _missing_error(int(missing.argmax()))
     if hasattr(values.dtype, "pyarrow_dtype"):
-        return _of_arrow(getattr(values, "array", values).__arrow_array__())
+        return _convert_arrow(getattr(values, "array", values).__arrow_array__())
     return values.to_numpy()
 
 
-def _missing(position: int) -> ValueError:
+def _missing_error(position: int) -> ValueError:
     return ValueError(f"value at position {position} is missing; fill or drop missing values first")
 
 
-def _of_arrow(values: Any) -> Any:
+def _convert_arrow(values: Any) -> Any:
     """Convert an array of Arrow, chunked or not, to NumPy or a list."""
     if not hasattr(values, "null_count") or not hasattr(values, "type"):
         raise TypeError(f"values must be an array of Arrow, got a {type(values).__name__}; choose a column")
     if values.null_count:
-        raise _missing(int(np.flatnonzero(np.asarray(values.is_null()))[0]))
+        raise _missing_error(int(np.flatnonzero(np.asarray(values.is_null()))[0]))
     if range_of_arrow(values.type) is None:
         return values.to_pylist()
     if hasattr(values.type, "precision"):

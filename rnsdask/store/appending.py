@@ -40,7 +40,7 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
     """
     location = info.location.check_writable()
     info.check_appendable()
-    shape = _longer(info, axis, length)
+    shape = _longer_shape(info, axis, length)
     try:
         _check_content(info)
     except CorruptChunkError:
@@ -57,7 +57,7 @@ def append(info: StoreInfo, system: NumberSystem, axis: int, length: int) -> Sto
         )
     finally:  # also if it is gone
         target.check_extended()
-    lasting = list(_lasting(info, axis))
+    lasting = list(_whole_chunks(info, axis))
     if info.has_chunk_files:
         files = math.prod(chunk_grid(shape, info.chunks)) - len(lasting)
         check_room({location: files * chunk_file_size(info.file_shape)})
@@ -74,11 +74,11 @@ class _RemoteAppender(StoreWriter):
 
     def __init__(self, info: StoreInfo, target: Target, lasting: Sequence[tuple[int, ...]]) -> None:
         super().__init__(info, target)
-        self._lasting = frozenset(lasting)
+        self._whole_chunks = frozenset(lasting)
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
-        return [index for index in super().missing_chunks() if index not in self._lasting]
+        return [index for index in super().missing_chunks() if index not in self._whole_chunks]
 
     def _content(self) -> str:
         """Copy the new chunks to the old array; return the hash of the checksums of all chunks.
@@ -87,7 +87,7 @@ class _RemoteAppender(StoreWriter):
         """
         location, info = self.target.location, self.info
         self.target.check_extended()
-        new = [info.chunk_key(index) for index in info.indices() if index not in self._lasting]
+        new = [info.chunk_key(index) for index in info.indices() if index not in self._whole_chunks]
         with ThreadPoolExecutor(REQUESTS) as pool:
             list(pool.map(lambda key: location.copy(f"{STAGED}/{key}", key, f"{location.path}: {key}"), new))
         return content_of(location, map(info.chunk_key, info.indices()))
@@ -118,14 +118,14 @@ def _check_content(info: StoreInfo) -> None:
         )
 
 
-def _longer(info: StoreInfo, axis: int, length: int) -> tuple[int, ...]:
+def _longer_shape(info: StoreInfo, axis: int, length: int) -> tuple[int, ...]:
     """Return the shape of a store with more numbers along an axis, or raise ValueError."""
     shape = tuple(old + length * (k == axis) for k, old in enumerate(info.shape))
     check_lengths((info.system.rows, *shape), info.chunk_shape, info.system.word_dtype.itemsize)
     return shape
 
 
-def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
+def _whole_chunks(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
     """Indices of the chunks that are whole along an axis."""
     grid = list(info.grid)
     grid[axis] = info.shape[axis] // info.chunks[axis]

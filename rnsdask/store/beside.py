@@ -28,7 +28,7 @@ _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 def former(location: Location) -> Path:
     """Return where the old array is between its rename out of the place and the new array's into it."""
-    return _hidden(location, "former")
+    return _hidden_path(location, "former")
 
 
 def is_replaced(location: Location) -> bool:
@@ -47,7 +47,7 @@ def locked(location: Location) -> Iterator[list[Path]]:
     """
     removed: list[Path] = []
     try:
-        with _holding(location):
+        with _hold(location):
             yield removed
     finally:
         for folder in removed:
@@ -55,11 +55,11 @@ def locked(location: Location) -> Iterator[list[Path]]:
 
 
 @contextmanager
-def _holding(location: Location) -> Iterator[None]:
+def _hold(location: Location) -> Iterator[None]:
     if not location.is_local or not Path(location.canonical).parent.is_dir():
         yield
         return
-    file = _hidden(location, "lock")
+    file = _hidden_path(location, "lock")
     try:
         descriptor = _acquire(location, file)
     except OSError as error:
@@ -72,7 +72,7 @@ def _holding(location: Location) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _hidden(location: Location, suffix: str) -> Path:
+def _hidden_path(location: Location, suffix: str) -> Path:
     place = Path(location.canonical)
     return place.with_name(f".{place.name}.{suffix}")
 

@@ -71,18 +71,18 @@ def _local_folders_above(path: str) -> list[str]:
     """All folders above a path: as it is written, and above the target of each link in it."""
     # After a link, .. is another folder than the text suggests.
     written = Path(os.path.realpath(path) if ".." in Path(path).parts else path)
-    names = _linked(written)  # the place itself is not among them
+    names = _follow_links(written)  # the place itself is not among them
     left, found = [folder for name in names for folder in name.parents], set[Path]()
     while left:
         folder = left.pop()
         if folder not in found:
             found.add(folder)
-            for target in _linked(folder)[1:]:
+            for target in _follow_links(folder)[1:]:
                 left += [target, *target.parents]
     return sorted(map(str, found))
 
 
-def _linked(path: Path) -> list[Path]:
+def _follow_links(path: Path) -> list[Path]:
     """A path, and the chain of targets if it is a link."""
     found = [path]
     while path.is_symlink():

@@ -104,10 +104,10 @@ def open_plain(path: StorePath) -> PlainInfo:
 def read_plain_chunk(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
     """Read a chunk in the byte order of this machine, as `read_chunk` does for a store."""
     with belonging(info.location, info.version):
-        return _decoded(info, index)
+        return _decode(info, index)
 
 
-def _decoded(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
+def _decode(info: PlainInfo, index: Sequence[int]) -> NDArray[Any]:
     slices, name = chunk_slices(index, info.shape, info.chunks), info.chunk_name(index)
     values = decode_chunk(info.location, info.metadata, info.chunk_key(index), name, slices)
     if values.dtype == np.bool_ and (values.view(np.uint8) > 1).any():
@@ -221,7 +221,7 @@ class PlainWriter(ArrayWriter):
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read and check a written chunk, with a leading axis of length 1."""
-        values = _decoded(self.info, index)[None]
+        values = _decode(self.info, index)[None]
         self.target.check()
         return values
 

@@ -32,7 +32,7 @@ class Version:
         """Return the version of a document that has just been read; FileNotFoundError if it is gone."""
         moment = location.version(METADATA_KEY)
         whole = _hash(metadata + repr(moment).encode())
-        return cls(_hash(metadata), None if tells_content else _told(location, moment), whole)
+        return cls(_hash(metadata), None if tells_content else _marks_of(location, moment), whole)
 
     def is_of(self, metadata: bytes) -> bool:
         """Whether the document has this content."""
@@ -48,7 +48,7 @@ class Version:
             metadata = location.read_metadata()
             unchanged = self.is_of(metadata)
             if unchanged and self.moment is not None:
-                unchanged = _told(location, location.version(METADATA_KEY)) == self.moment
+                unchanged = _marks_of(location, location.version(METADATA_KEY)) == self.moment
         except FileNotFoundError:
             raise ChangedStoreError(f"{location.path}: it was removed since it was opened") from None
         if not unchanged:
@@ -61,6 +61,6 @@ def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _told(location: Location, moment: tuple[Any, ...]) -> tuple[Any, ...]:
+def _marks_of(location: Location, moment: tuple[Any, ...]) -> tuple[Any, ...]:
     # Not the inode: some network file systems number files differently on each machine.
     return moment[:2] if location.is_local else moment
