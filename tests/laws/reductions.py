@@ -136,7 +136,9 @@ def reductions_along_axes_are_folds(case: Case) -> None:
     if len(axes) > 1 or not x.values.size:
         return
     case.claim(x.array.gcd(**how), abs(np.gcd.reduce(x.values, **how)), "gcd")
-    case.claim(x.array.lcm(**how, **options), np.frompyfunc(math.lcm, 2, 1).reduce(x.values, **how), "lcm")
+    case.claim(
+        x.array.lcm(**how, **options), abs(np.frompyfunc(math.lcm, 2, 1).reduce(x.values, **how)), "lcm"
+    )
     for name, best in (("argmax", np.max), ("argmin", np.min)):
         places = np.argmax(x.values == best(x.values, axis=axis, keepdims=True), **how)
         case.claim(getattr(x.array, name)(**how, **options), places, name)
