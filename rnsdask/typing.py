@@ -4,9 +4,9 @@ The class of an array of numbers is its type. No type shows whether an array is 
 which processor it is on:
 
 - :class:`PlainArray` and :class:`Integer` have the methods of arrays and integers in memory, and of lazy
-ones, such as ``compute``.
+  ones, such as ``compute``.
 - A result is typed as an array if axes may be left. If not, as for ``x.max(axis=0)`` of an array of one axis,
-it is the number itself, as in NumPy.
+  it is the number itself, as in NumPy.
 """
 
 from __future__ import annotations

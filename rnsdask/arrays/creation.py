@@ -256,7 +256,9 @@ def from_residues(
         Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is
         wrong, or if the array is written to.
 
-    Returns ------- RNSArray, or FieldArray for PrimeFields
+    Returns
+    -------
+    RNSArray, or FieldArray for PrimeFields
 
     Raises
     ------

@@ -113,7 +113,9 @@ class Storage(NumberCollection):
             With False nothing is computed: the result is a Dask Delayed that writes the chunks and then marks
             the store as complete. Until then the store is incomplete.
 
-        Returns ------- None, or a Dask Delayed with ``compute=False``
+        Returns
+        -------
+        None, or a Dask Delayed with ``compute=False``
 
         Raises
         ------

@@ -110,7 +110,9 @@ def read_parquet(
     signed : bool, optional
         Whether the range is symmetric around 0; by default as in the system or the type.
 
-    Returns ------- RNSArray, or IntervalRNSArray for an IntervalRNS
+    Returns
+    -------
+    RNSArray, or IntervalRNSArray for an IntervalRNS
         One axis, with a chunk for each row group that has rows.
 
     Raises

@@ -15,7 +15,7 @@ says so.
 Three options mean the same everywhere:
 
 - ``mode``, for rows whose exact results may be out of range: ``"raise"``, ``"wrap"``, or ``"flag"``, which
-adds a row to the result, 1 where a number is out of range;
+  adds a row to the result, 1 where a number is out of range;
 - ``locate``, which turns a flat index in the chunk into the one to report;
 - ``ranges``, the least and greatest number known for each operand.
 

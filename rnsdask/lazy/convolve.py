@@ -86,8 +86,8 @@ def convolve(
         broadcast. A list or plain array of integers is converted to the other operand's system. An integer,
         maybe lazy, counts as an array of length 1.
     mode : {"full", "same", "valid", "cyclic", "negacyclic"}
-        For A and B numbers along the axis, with A >= B: all A + B - 1 results; the middle A of them; or the A
-        - B + 1 that use all B numbers of the shorter operand (these three as ``numpy.convolve``). For
+        For A and B numbers along the axis, with A >= B: all A + B - 1 results; the middle A of them; or the
+        A - B + 1 that use all B numbers of the shorter operand (these three as ``numpy.convolve``). For
         operands of one length N: result k plus or minus result k + N.
     axis : int
         The axis, of the shape that the operands broadcast to.
@@ -110,9 +110,10 @@ def convolve(
         If the operands do not fit one another, one is empty along the axis, or `mode` or `overflow` is
         unknown; AxisError, a ValueError, if the axis is out of range.
 
-    Notes ----- On Dask, the longer operand may have several chunks along the axis; if the shorter one has B
-    numbers, it becomes one chunk, and each chunk of the longer one is extended by the last B - 1 numbers of
-    its predecessor. If B exceeds a chunk of the longer operand, or the mode is cyclic, the axis becomes one
+    Notes
+    -----
+    On Dask, the longer operand may have several chunks along the axis; if the shorter one has B numbers, it
+    becomes one chunk, and each chunk of the longer one is extended by the last B - 1 numbers of its predecessor. If B exceeds a chunk of the longer operand, or the mode is cyclic, the axis becomes one
     chunk of both, or for elements of a Fermat field is transformed in chunks of a power of two. Other axes
     may have any chunks.
     """

@@ -87,9 +87,11 @@ def inverse_series(
     TypeError, ValueError
         If `f` is not such an array, has no coefficients, or `length` is less than 1.
 
-    Notes ----- Inverses of series with integer coefficients up to A have coefficients up to (1 + A)**(length
-    - 1); this determines the number of primes used. If you know a better bound, `PrimeFields` of fewer primes
-    and ``lift(signed=True)`` are faster.
+    Notes
+    -----
+    Inverses of series with integer coefficients up to A have coefficients up to ``(1 + A)**(length - 1)``;
+    this determines the number of primes used. If you know a better bound, `PrimeFields` of fewer primes and
+    ``lift(signed=True)`` are faster.
     """
     return _of_series(rows.inverse_series, f, length)
 

@@ -180,8 +180,10 @@ def batch_gcd(x: N) -> N:
     ValueError
         If a number is 0 or negative; it names the flat index. For a Dask array when it is computed.
 
-    Notes ----- D. Bernstein, "How to find smooth parts of integers" (2004). The sum of all products that omit
-    one number, taken modulo a number, is the product of the others: this number divides all other terms.
+    Notes
+    -----
+    D. Bernstein, "How to find smooth parts of integers" (2004). The sum of all products that omit one number,
+    taken modulo a number, is the product of the others: this number divides all other terms.
 
     Examples
     --------

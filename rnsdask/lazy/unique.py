@@ -53,7 +53,9 @@ def unique(
     return_counts : bool
         Also return the count of each one.
 
-    Returns ------- RNSArray or IntervalRNSArray, or a tuple of it and the additional arrays
+    Returns
+    -------
+    RNSArray or IntervalRNSArray, or a tuple of it and the additional arrays
         Additional arrays are of int64, the inverse in the shape of `x`. All are lazy if `x` is; all but the
         inverse then have an unknown length, until ``compute_chunk_sizes()``.
 

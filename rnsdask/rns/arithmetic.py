@@ -5,10 +5,10 @@ each for the numbers that the previous one leaves open (docs/exact-operations.md
 
 0. Bounds of the factors of a product, measured in one pass over each factor of unknown size.
 1. 64-bit keys, evaluated in the pass that computes the result: of both operands of a sum or a difference, or
-of one operand that decides alone because ranges of the others are known. If they leave many numbers open, as
-for small numbers, bounds of these. 2. X/M of each operand X as a double with an exponent: they give t/M with
-a small relative error. 3. The same of the result r modulo M: (t - r)/M is an integer, and 0 just when t is in
-range. If t/M is too
+   of one operand that decides alone because ranges of the others are known. If they leave many numbers open,
+   as for small numbers, bounds of these.
+2. X/M of each operand X as a double with an exponent: they give t/M with a small relative error.
+3. The same of the result r modulo M: (t - r)/M is an integer, and 0 just when t is in range. If t/M is too
    large for its error (in a difference of two huge products), t as a Python integer.
 """
 
