@@ -113,9 +113,10 @@ def convolve(
     Notes
     -----
     On Dask, the longer operand may have several chunks along the axis; if the shorter one has B numbers, it
-    becomes one chunk, and each chunk of the longer one is extended by the last B - 1 numbers of its predecessor. If B exceeds a chunk of the longer operand, or the mode is cyclic, the axis becomes one
-    chunk of both, or for elements of a Fermat field is transformed in chunks of a power of two. Other axes
-    may have any chunks.
+    becomes one chunk, and each chunk of the longer one is extended by the last B - 1 numbers of its
+    predecessor. If B exceeds a chunk of the longer operand, or the mode is cyclic, the axis becomes one chunk
+    of both, or for elements of a Fermat field is transformed in chunks of a power of two. Other axes may have
+    any chunks.
     """
     if mode not in MODES:
         raise ValueError(must("mode", f"be one of {', '.join(MODES)}, got {brief(mode)}"))

@@ -122,7 +122,8 @@ def result_system(*operands: Numbers | NumberSystem | SupportsIndex) -> NumberSy
         extend it (docs/growing.md).
 
         - If all systems grow, it has the fewest moduli that hold the known ranges of their numbers and the
-          integers, at least as many as the longest set. It is signed if a system is or an integer is negative.
+          integers, at least as many as the longest set. It is signed if a system is or an integer is
+          negative.
         - If one does not grow, it is the result: operands that grow are converted to its moduli, and a number
           that does not fit is an RNSOverflowError.
         - If several do not grow, they must have the same moduli. If some are signed, a signed one is the
