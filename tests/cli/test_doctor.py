@@ -76,7 +76,8 @@ def test_other_commands_import_nothing_of_it() -> None:
 
 def test_extras_are_those_of_the_package() -> None:
     provided = set(metadata("rnsdask").get_all("Provides-Extra") or [])
-    assert set(installation.EXTRAS) == provided - {"cu12", "cu13", "test", "bench", "docs", "dev"}
+    of_gpus, of_developers = {"cu12", "cu13", "ucx12", "ucx13"}, {"test", "bench", "docs", "dev"}
+    assert set(installation.EXTRAS) == provided - of_gpus - of_developers
     assert installation.unmet(installation.requirements()) == []
     assert {needed.name for needed in installation.requirements("parquet")} == {"pyarrow"}
 

@@ -596,12 +596,12 @@ def slow(*_args, **_options):
 store.read_chunk = slow
 reading.chunk_problems = slow
 
-def local_cluster(_gpus, _threads):
+def local_cluster(_gpus, _threads, _protocol):
     from distributed import LocalCluster
     quiet = {{"silence_logs": 50, "dashboard_address": ":0"}}
     return LocalCluster(n_workers=1, threads_per_worker=1, preload=__file__, **quiet)
 
-connecting._gpu_cluster = local_cluster
+connecting.gpu_cluster = local_cluster
 
 if __name__ == "__main__":
     from rnsdask.cli import main
