@@ -2,10 +2,10 @@
 
     python kernels/build_cubins.py OUTPUT    what CMake runs in a build: cubins and their list, in OUTPUT
 
-RNSDASK_CUDA_ARCHITECTURES says for which GPUs: "80;90", "all" for those of `cubins.ARCHITECTURES`, "none" or
-empty for no GPU. Without it they are compiled for all where NVRTC is found, and not elsewhere. NVRTC is that
-of a wheel (nvidia-cuda-nvrtc-cu12), or of a CUDA toolkit. What was compiled before, of the same text, is kept
-in OUTPUT's sibling ``kept``. It imports the standard library only, and of the package what does so too.
+RNSDASK_CUDA_ARCHITECTURES says for which GPUs: "80;90", or "all" for those of `cubins.ARCHITECTURES`. Without
+it, or with "none", none is compiled: an architecture takes four minutes of a processor. NVRTC is that of a
+wheel (nvidia-cuda-nvrtc-cu12), or of a CUDA toolkit. What was compiled before, of the same text, is kept in
+OUTPUT's sibling ``kept``. It imports the standard library only, and of the package what does so too.
 """
 
 # ruff: noqa: E402  (paths and packages come first)
@@ -41,10 +41,8 @@ Task = tuple[str, Defines, int]
 """A source, options, and an architecture."""
 
 
-def wanted_architectures(text: str | None) -> tuple[int, ...] | None:
-    """Return the architectures that the variable names; None if it is not set. ValueError if it is wrong."""
-    if text is None:
-        return None
+def wanted_architectures(text: str) -> tuple[int, ...]:
+    """Return the architectures that the variable names. ValueError if it is wrong."""
     if text.strip().lower() in ("", "none"):
         return ()
     if text.strip().lower() == "all":
@@ -117,39 +115,30 @@ def main(output: Path) -> int:
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     try:
-        wanted = wanted_architectures(os.environ.get(VARIABLE))
+        wanted = wanted_architectures(os.environ.get(VARIABLE, ""))
     except ValueError as error:
         return fail(str(error))
-    if wanted == ():
-        return skip(f"{VARIABLE} asks for none")
+    if not wanted:
+        print(f"CUDA kernels will be compiled at first use, for {VARIABLE} names no GPUs")
+        return 0
     library = find_library()
-    if library is None and wanted is not None:
+    if library is None:
         return fail(
             f"{VARIABLE} asks for kernels, and there is no NVRTC: install a wheel ({' or '.join(WHEELS)}) "
             "or name a CUDA toolkit in CUDA_HOME"
         )
-    if library is None:
-        return skip("there is no NVRTC")
     try:
         compiler = NVRTC(library)
-        architectures = cubins.ARCHITECTURES if wanted is None else wanted
-        known = [one for one in architectures if one in compiler.architectures]
-        if wanted is not None and (unknown := set(wanted) - set(known)):
+        if unknown := set(wanted).difference(compiler.architectures):
             version = ".".join(map(str, compiler.version))
             names = ", ".join(f"sm_{one}" for one in sorted(unknown))
             return fail(f"{VARIABLE}: NVRTC {version} does not compile for {names}")
-        manifest = build(output, output.parent / "kept", compiler, known)
+        manifest = build(output, output.parent / "kept", compiler, wanted)
     except (CompilationError, OSError) as error:
         return fail(f"the CUDA kernels do not compile, by {library}: {error}")
     total = sum(size for entry in manifest.entries.values() for size in entry.sizes.values())
     names = ", ".join(f"sm_{one}" for one in manifest.architectures)
     print(f"compiled {len(manifest.entries)} CUDA modules for {names}: {total / 1e6:.1f} MB")
-    return 0
-
-
-def skip(reason: str) -> int:
-    """Say why nothing is compiled, and return the exit status."""
-    print(f"CUDA kernels will be compiled at first use, for {reason}")
     return 0
 
 

@@ -64,8 +64,7 @@ import tomllib
 print(*tomllib.loads(pathlib.Path("pyproject.toml").read_text())["build-system"]["requires"], sep="\n")
 PY
     "$python" -m pip install --quiet --disable-pip-version-check cmake ninja -r "$venv/build-requirements.txt"
-    RNSDASK_CUDA_ARCHITECTURES="${RNSDASK_CUDA_ARCHITECTURES-none}" \
-        "$python" -m pip install --quiet --disable-pip-version-check --no-build-isolation "$target"
+    "$python" -m pip install --quiet --disable-pip-version-check --no-build-isolation "$target"
 }
 
 cd "$repository" || exit 1
