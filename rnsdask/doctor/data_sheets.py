@@ -35,7 +35,7 @@ SHEETS = {
     r"H100": Sheet(3.35e12, 1979e12, _PCIE_5),
     r"A100.*80GB": Sheet(1.93e12, 624e12, _PCIE_4),
     r"A100": Sheet(1.55e12, 624e12, _PCIE_4),
-    r"A10\b|A10G": Sheet(0.6e12, 250e12, _PCIE_4),
+    r"A10\b": Sheet(0.6e12, 250e12, _PCIE_4),
     r"L40S": Sheet(0.864e12, 733e12, _PCIE_4),
     r"L40": Sheet(0.864e12, 362e12, _PCIE_4),
     r"L4\b": Sheet(0.3e12, 242e12, _PCIE_4),
