@@ -180,13 +180,6 @@ def naming_gpu_memory(what: str = "") -> Iterator[None]:
     raise GPUMemoryError(f"{what}: {message}" if what else message)
 
 
-def device_memory(count: int) -> Any:
-    """Uninitialised memory for `count` residues on this process's GPU, which may be filled on any stream."""
-    from rnsdask.backend.cuda import memory
-
-    return memory.memory_to_fill(count)
-
-
 def empty_on_gpu(count: int) -> Any:
     """Uninitialised memory for `count` words on this process's GPU, to be filled on the current stream."""
     import cupy

@@ -46,14 +46,6 @@ def copy_to_gpu(array: NDArray[Any]) -> Array:
     return moved
 
 
-def memory_to_fill(count: int) -> Array:
-    """Uninitialised memory of the current GPU for `count` residues, which may be filled on any stream."""
-    words = cupy.empty(count, dtype=np.uint32)
-    # CuPy lends memory again while kernels that read it may still be queued on the stream.
-    cupy.cuda.get_current_stream().synchronize()
-    return words
-
-
 def table_on_gpu(table: NDArray[Any]) -> Array:
     """Copy a table that kernels of any stream may read, as one thread's caches serve other threads.
 
