@@ -63,7 +63,9 @@ import tomllib
 
 print(*tomllib.loads(pathlib.Path("pyproject.toml").read_text())["build-system"]["requires"], sep="\n")
 PY
-    "$python" -m pip install --quiet --disable-pip-version-check cmake ninja -r "$venv/build-requirements.txt"
+    # setuptools and wheel: for packages among the extras' dependencies that come as source alone.
+    "$python" -m pip install --quiet --disable-pip-version-check \
+        cmake ninja setuptools wheel -r "$venv/build-requirements.txt"
     "$python" -m pip install --quiet --disable-pip-version-check --no-build-isolation "$target"
 }
 
