@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any, Literal, ParamSpec, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.rational_matrices import clear_denominators, is_rational, read
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
@@ -27,9 +31,9 @@ from rnsdask.lazy.matmul import identity_like, matmul
 from rnsdask.lazy.planning import explain
 from rnsdask.lazy.widening import apply_to_arrays, arrays_alike
 from rnsdask.rns.system import RNS, check_length
-from rnsdask.typing import Integer, Integers, Overflow, PlainArray
+from rnsdask.typing import Integer, Integers, Overflow, PlainArray, Rational, RationalMatrix
 
-__all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "rref", "solve"]
+__all__ = ["charpoly", "det", "inv", "lu", "matrix_power", "nullspace", "rank", "read", "rref", "solve"]
 
 A = TypeVar("A", bound=NumberArray)
 
@@ -48,15 +52,24 @@ def det(
 ) -> Integer | PlainArray[np.object_]: ...
 @overload
 def det(x: IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS) -> RNSArray: ...
+@overload
 def det(
-    x: FieldArray | IntegerArray, *, variables: SupportsIndex = 0, moduli: ModuliSet | RNS | None = None
-) -> Integer | FieldArray | PlainArray[np.object_] | RNSArray:
+    x: RationalMatrix, *, variables: Literal[0] = 0, moduli: None = None
+) -> Rational | PlainArray[np.object_]: ...
+def det(
+    x: FieldArray | IntegerArray | RationalMatrix,
+    *,
+    variables: SupportsIndex = 0,
+    moduli: ModuliSet | RNS | None = None,
+) -> Integer | Rational | FieldArray | PlainArray[np.object_] | RNSArray:
     """Compute determinants of square matrices, exactly, as ``numpy.linalg.det``.
 
     Parameters
     ----------
-    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
-        One matrix, or a stack of them. A matrix without rows has the determinant 1.
+    x : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., N, N)
+        One matrix, or a stack of them. A matrix without rows has the determinant 1. Fractions are
+        :class:`.Fractions`, or an object array or nested lists of ``fractions.Fraction`` and ints (also of
+        gmpy2, FLINT or SymPy); lazy ones are computed.
     variables : {0, 1}
         With 1, elements are polynomials in one variable: `x` has the shape (..., N, N, D), with ascending
         coefficients along the last axis.
@@ -69,7 +82,7 @@ def det(
     int, FieldArray or object array, shape (...)
         For one matrix an integer; for a FieldArray it is from 0 to M - 1, with the determinants modulo the
         primes as residues. For a stack a FieldArray, or for integers a NumPy array of Python ints. Lazy if
-        `x` is.
+        `x` is. For fractions Fractions in their place.
     FieldArray or object array, shape (..., N (D - 1) + 1)
         For matrices of polynomials: the coefficients of their determinants, ascending.
 
@@ -87,19 +100,25 @@ def det(
     count = as_integer(variables, "variables")
     if count not in (0, 1):
         raise ValueError(must("variables", f"be 0 or 1, got {abbreviate(count)}"))
+    if is_rational(x):
+        for name, value in (("variables=1", count), ("moduli", moduli)):
+            _refuse_with_fractions("det", name, value)
+        (scaled,), multipliers = clear_denominators("det", x)
+        found = np.asarray(det(scaled), dtype=object)
+        return _divided(found, np.asarray(np.multiply.reduce(multipliers, axis=-1), dtype=object))
     return _apply(rows.det, x, variables=count, moduli=_as_system("det", moduli))
 
 
 @overload
 def rank(x: FieldArray) -> PlainArray[np.int64]: ...
 @overload
-def rank(x: IntegerArray) -> Integer | PlainArray[np.int64]: ...
-def rank(x: FieldArray | IntegerArray) -> Integer | PlainArray[np.int64]:
+def rank(x: IntegerArray | RationalMatrix) -> Integer | PlainArray[np.int64]: ...
+def rank(x: FieldArray | IntegerArray | RationalMatrix) -> Integer | PlainArray[np.int64]:
     """Compute ranks of matrices.
 
     Parameters
     ----------
-    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
+    x : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., R, C)
         One matrix, or a stack of them.
 
     Returns
@@ -114,7 +133,7 @@ def rank(x: FieldArray | IntegerArray) -> Integer | PlainArray[np.int64]:
     TypeError, ValueError
         As :func:`det`; the matrices need not be square.
     """
-    return _apply(rows.rank, x)
+    return _apply(rows.rank, _as_integers("rank", x))
 
 
 @overload
@@ -141,6 +160,15 @@ def solve(
 ) -> tuple[RNSArray, RNSArray]: ...
 @overload
 def solve(
+    a: RationalMatrix,
+    b: IntegerArray | Integers | RationalMatrix,
+    *,
+    unique: bool = True,
+    modulo: None = None,
+    moduli: None = None,
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+@overload
+def solve(
     a: IntegerArray,
     b: IntegerArray | Integers,
     *,
@@ -158,8 +186,8 @@ def solve(
     moduli: ModuliSet | RNS,
 ) -> RNSArray: ...
 def solve(
-    a: FieldArray | IntegerArray,
-    b: FieldArray | IntegerArray | Integers,
+    a: FieldArray | IntegerArray | RationalMatrix,
+    b: FieldArray | IntegerArray | Integers | RationalMatrix,
     *,
     unique: bool = True,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
@@ -175,9 +203,9 @@ def solve(
 
     Parameters
     ----------
-    a : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
-        Square, unless `unique` is false.
-    b : array of the same fields, or moduli set and range, shape (R,) or (..., R, K)
+    a : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., R, C)
+        Square, unless `unique` is false. Fractions are as in :func:`det`.
+    b : array of the same fields, or moduli set and range, or of fractions, shape (R,) or (..., R, K)
         One vector, or matrices, in any chunks. Leading axes broadcast.
     unique : bool
         Whether matrices must be square and regular, so that the solution is unique. If false, they may have
@@ -223,6 +251,9 @@ def solve(
     """
     if modulo is not None and not unique:
         raise TypeError("solve takes modulo= for square matrices only, without unique=False")
+    if is_rational(a) or is_rational(b):
+        _refuse_with_fractions("solve", "modulo", modulo)
+        (a, b), _ = clear_denominators("solve", a, b)
     how: dict[str, Any] = {"modulo": _as_factors(modulo), "moduli": _as_system("solve", moduli)}
     return _apply(rows.solve, a, b, unique=bool(unique), **how)
 
@@ -237,6 +268,10 @@ def inv(
 def inv(x: IntegerArray, *, modulo: None = None, moduli: ModuliSet | RNS) -> tuple[RNSArray, RNSArray]: ...
 @overload
 def inv(
+    x: RationalMatrix, *, modulo: None = None, moduli: None = None
+) -> tuple[PlainArray[np.object_], PlainArray[np.object_]]: ...
+@overload
+def inv(
     x: IntegerArray, *, modulo: SupportsIndex | Iterable[SupportsIndex], moduli: None = None
 ) -> PlainArray[np.object_]: ...
 @overload
@@ -244,7 +279,7 @@ def inv(
     x: IntegerArray, *, modulo: SupportsIndex | Iterable[SupportsIndex], moduli: ModuliSet | RNS
 ) -> RNSArray: ...
 def inv(
-    x: FieldArray | IntegerArray,
+    x: FieldArray | IntegerArray | RationalMatrix,
     *,
     modulo: SupportsIndex | Iterable[SupportsIndex] | None = None,
     moduli: ModuliSet | RNS | None = None,
@@ -259,8 +294,8 @@ def inv(
 
     Parameters
     ----------
-    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
-        One matrix, or a stack of them.
+    x : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., N, N)
+        One matrix, or a stack of them. Fractions are as in :func:`det`.
     modulo, moduli
         As in :func:`solve`.
 
@@ -284,7 +319,34 @@ def inv(
     >>> rd.linalg.inv(rd.from_ints([[2, 1], [7, 3]], chunks=None), modulo=100).tolist()
     [[97, 1], [7, 98]]
     """
+    if is_rational(x):
+        _refuse_with_fractions("inv", "modulo", modulo)
+        (x,), multipliers = clear_denominators("inv", x)
+        if x.ndim > 1 and x.shape[-2] == x.shape[-1]:
+            multiplied = multipliers[..., None] * np.eye(x.shape[-1], dtype=object)
+            return solve(x, from_ints(multiplied, chunks=None), moduli=moduli)
     return _apply(rows.inv, x, modulo=_as_factors(modulo), moduli=_as_system("inv", moduli))
+
+
+def _as_integers(name: str, x: Any) -> Any:
+    """Multiply rows of a matrix of fractions by their denominators; other operands stay as they are."""
+    return clear_denominators(name, x)[0][0] if is_rational(x) else x
+
+
+def _refuse_with_fractions(name: str, option: str, value: object) -> None:
+    """Raise TypeError for an option that was given and that matrices of fractions do not have."""
+    if value:
+        raise TypeError(
+            f"{name} of fractions takes no {option}; rd.from_ints of rows without denominators does"
+        )
+
+
+def _divided(above: NDArray[np.object_], below: NDArray[np.object_]) -> Any:
+    """Fractions of integers over integers of one shape; without axes a single Fraction."""
+    found = np.empty(above.shape, dtype=object)
+    for index in np.ndindex(above.shape):
+        found[index] = Fraction(above[index], below[index])
+    return found if found.ndim else found.item()
 
 
 def _as_factors(modulo: SupportsIndex | Iterable[SupportsIndex] | None) -> tuple[int, ...] | None:
@@ -315,13 +377,13 @@ def _as_factors(modulo: SupportsIndex | Iterable[SupportsIndex] | None) -> tuple
 @overload
 def rref(x: FieldArray) -> RREF: ...
 @overload
-def rref(x: IntegerArray) -> RationalRREF: ...
-def rref(x: FieldArray | IntegerArray) -> RREF | RationalRREF:
+def rref(x: IntegerArray | RationalMatrix) -> RationalRREF: ...
+def rref(x: FieldArray | IntegerArray | RationalMatrix) -> RREF | RationalRREF:
     """Bring matrices to reduced row echelon form, exactly: pivots are 1, the rest of their columns 0.
 
     Parameters
     ----------
-    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
+    x : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., R, C)
         One matrix, or a stack of them, of any rank and shape.
 
     Returns
@@ -354,24 +416,24 @@ def rref(x: FieldArray | IntegerArray) -> RREF | RationalRREF:
     >>> rd.linalg.rref(rd.from_ints(a, chunks=None)).pivots.tolist()
     [0, 2]
     """
-    form: Any = _apply(rows.rref, x)
+    form: Any = _apply(rows.rref, _as_integers("rref", x))
     return form
 
 
 @overload
 def nullspace(x: FieldArray, *, moduli: None = None) -> FieldArray: ...
 @overload
-def nullspace(x: IntegerArray, *, moduli: None = None) -> PlainArray[np.object_]: ...
+def nullspace(x: IntegerArray | RationalMatrix, *, moduli: None = None) -> PlainArray[np.object_]: ...
 @overload
-def nullspace(x: IntegerArray, *, moduli: ModuliSet | RNS) -> RNSArray: ...
+def nullspace(x: IntegerArray | RationalMatrix, *, moduli: ModuliSet | RNS) -> RNSArray: ...
 def nullspace(
-    x: FieldArray | IntegerArray, *, moduli: ModuliSet | RNS | None = None
+    x: FieldArray | IntegerArray | RationalMatrix, *, moduli: ModuliSet | RNS | None = None
 ) -> FieldArray | PlainArray[np.object_] | RNSArray:
     """Bases of the solutions of ``A @ v == 0``, in each field or over the rationals, as matrices' columns.
 
     Parameters
     ----------
-    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
+    x : FieldArray, RNSArray, IntervalRNSArray or matrix of fractions, shape (..., R, C)
         One matrix, or a stack of them. All must have the same rank, in each field (:func:`rank`).
     moduli : ModuliSet or RNS, optional
         As in :func:`det`.
@@ -397,7 +459,7 @@ def nullspace(
     >>> rd.linalg.nullspace(rd.from_ints([[2, 3, 4]], chunks=None)).T.tolist()
     [[-3, 2, 0], [-2, 0, 1]]
     """
-    return _apply(rows.nullspace, x, moduli=_as_system("nullspace", moduli))
+    return _apply(rows.nullspace, _as_integers("nullspace", x), moduli=_as_system("nullspace", moduli))
 
 
 @overload

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 if TYPE_CHECKING:
     import dask.array as da
 
+    from rnsdask.arrays.reconstruction import Fractions
     from rnsdask.core.reductions import ReductionResult
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Overflow",
     "PlainArray",
     "Rational",
+    "RationalMatrix",
     "Reduced",
     "Shape",
     "SplitEvery",
@@ -56,6 +58,9 @@ Flag: TypeAlias = Literal["flag"]
 
 Integers: TypeAlias = "SupportsIndex | Sequence[Any] | NDArray[Any] | da.Array | PlainArray[Any]"
 """Integer operands of arrays of numbers: one, lazy or not, nested lists, or a NumPy, CuPy or Dask array."""
+
+RationalMatrix: TypeAlias = "Fractions | NDArray[np.object_] | Sequence[Any]"
+"""Matrices of fractions: numerators over denominators, or an object array or nested lists of Fractions."""
 
 Condition: TypeAlias = "NDArray[np.bool_] | np.bool_ | da.Array | PlainArray[np.bool_]"
 """A Boolean array, such as a comparison of arrays of numbers."""

@@ -27,19 +27,21 @@ from rnsdask.typing import PlainArray
 
 
 class Fractions(NamedTuple):
-    """Fractions found by :func:`.rational_reconstruct`.
+    """Fractions, as :func:`.rational_reconstruct` finds them and functions of :mod:`.linalg` take them.
 
     Attributes
     ----------
     numerators, denominators : object arrays of int
-        In lowest terms, with positive denominators. Lazy if the residues are.
+        In lowest terms, with positive denominators, from :func:`.rational_reconstruct`. Lazy if the residues
+        are.
     confirmed_by : int or None
-        Number of further moduli that agree; None if bounds prove the fractions to be unique.
+        Number of further moduli that agree; None if bounds prove the fractions to be unique, or they are
+        given.
     """
 
     numerators: PlainArray[np.object_]
     denominators: PlainArray[np.object_]
-    confirmed_by: int | None
+    confirmed_by: int | None = None
 
     @property
     def certainty(self) -> str:
