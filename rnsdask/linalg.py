@@ -345,7 +345,7 @@ def _divided(above: NDArray[np.object_], below: NDArray[np.object_]) -> Any:
     """Fractions of integers over integers of one shape; without axes a single Fraction."""
     found = np.empty(above.shape, dtype=object)
     for index in np.ndindex(above.shape):
-        found[index] = Fraction(above[index], below[index])
+        found[index] = Fraction(int(above[index]), int(below[index]))
     return found if found.ndim else found.item()
 
 

@@ -111,7 +111,7 @@ def _parts_of(name: str, x: Any) -> tuple[NDArray[np.object_], NDArray[np.object
     if isinstance(x, NumberArray) and not isinstance(x, IntegerArray):
         raise TypeError(
             f"{name} of fractions takes arrays of integers beside them, got {with_article(type(x))}; in "
-            "fields fractions are quotients: rd.from_ints(numerators, fields) / rd.from_ints(denominators, fields)"
+            "fields fractions are rd.from_ints(numerators, fields) / rd.from_ints(denominators, fields)"
         )
     in_memory = x.compute() if hasattr(x, "compute") else x
     items = x.to_ints() if isinstance(x, NumberArray) else np.array(in_memory, dtype=object)
@@ -179,7 +179,7 @@ def _entries_of_json(text: str, name: str) -> Iterator[_Entry]:
         pairs = json.loads(text, object_pairs_hook=list, parse_int=str)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: it is no JSON: {error}") from None
-    seen = set()
+    seen: set[tuple[int, int]] = set()
     for key, value in pairs:
         found = _POSITION.fullmatch(key)
         if found is None:
@@ -213,14 +213,15 @@ def _entry(position: tuple[int, int], value: object, seen: set[tuple[int, int]],
 
 
 def _matrix(entries: Mapping[tuple[int, int], Fraction], name: str) -> Fractions:
-    shape = tuple(max((position[k] for position in entries), default=-1) + 1 for k in range(2))
-    need = _ITEM_BYTES * shape[0] * shape[1]
+    rows, columns = (max((position[k] for position in entries), default=-1) + 1 for k in range(2))
+    need = _ITEM_BYTES * rows * columns
     if need > (limit := process_limit()):
         raise JobError(
-            f"{name}: a matrix of shape {shape} takes {need / 1e9:.3g} GB, and this process may use "
-            f"{limit / 1e9:.3g} GB; rd.sparse.from_entries makes sparse matrices of integers"
+            f"{name}: a matrix of shape {(rows, columns)} takes {need / 1e9:.3g} GB, and this process may "
+            f"use {limit / 1e9:.3g} GB; rd.sparse.from_entries makes sparse matrices of integers"
         )
-    above, below = np.zeros(shape, object), np.ones(shape, object)
+    above: Any = np.zeros((rows, columns), object)
+    below: Any = np.ones((rows, columns), object)
     for position, value in entries.items():
         above[position], below[position] = value.numerator, value.denominator
     return Fractions(above, below)
