@@ -46,6 +46,7 @@ TINY = {
     "domino_tilings": 6,
     "self_avoiding_paths": 4,
     "feynman_integrals": 4,
+    "amplitude_ansatz": 2,
     "paillier_sums": 10,
     "determinants": 6,
 }

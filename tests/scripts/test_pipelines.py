@@ -291,6 +291,7 @@ def test_ramanujan_tau(size: int, tmp_path: Path) -> None:
         ("self_avoiding_paths", 3),
         ("curve_intersections", 3),
         ("feynman_integrals", 3),
+        ("amplitude_ansatz", 2),
     ],
 )
 def test_pictures(name: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -583,3 +584,51 @@ def test_on_a_gpu(
         run(f"{name}.py", tmp_path / folder, *TINY[name], *more, monkeypatch=monkeypatch)
         printed.append(capsys.readouterr().out.replace(str(tmp_path / folder), "folder"))
     assert printed[0] == printed[1]
+
+
+# ---- an amplitude ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ansatz() -> dict[str, Any]:
+    return runpy.run_path(str(PIPELINES / "amplitude_ansatz.py"))
+
+
+def test_tableaux_are_counted_by_kostka(ansatz: dict[str, Any]) -> None:
+    """Kostka numbers of small shapes (Macdonald, "Symmetric Functions and Hall Polynomials", I.6)."""
+    for shape, content, count in (
+        ((2, 1), (1, 1, 1), 2),
+        ((2, 2), (1, 1, 1, 1), 2),
+        ((3, 2), (1, 1, 1, 1, 1), 5),
+        ((3, 1), (2, 1, 1), 2),
+        ((2, 2), (3, 1), 0),
+        ((4, 2), (2, 2, 2), 3),
+    ):
+        assert len(list(ansatz["tableaux"](shape, content))) == count
+
+
+def test_spinors_of_momenta_whose_sum_is_0(ansatz: dict[str, Any]) -> None:
+    point = ansatz["Point"](rd.PrimeFields([2**31 - 1, 65521]), 5, [1], False)
+    for i in (1, 4, 6):
+        for j in (2, 5):
+            assert (point.between(i, tuple(range(1, 7)), j) == 0).all()
+    assert (point.invariant(1, 2, 3) == point.invariant(4, 5, 6)).all()
+    assert (ansatz["amplitude"](point) == ansatz["other_amplitude"](point)).all()
+
+
+def test_amplitude_ansatz(ansatz: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each gluon has its weight in each monomial, and a changed coefficient is found."""
+    terms = ansatz["monomials"]()
+    assert len({tuple(term) for term in terms}) == 1326  # as linac's tests have
+    for term in terms:
+        names = [ansatz["BRACKETS"][k] for k in term]
+        for gluon, weight in zip("123456", ansatz["WEIGHTS"], strict=True):
+            signs = [1 if name[0] == "<" else -1 for name in names if gluon in name]
+            assert sum(signs) == weight
+    found = ansatz["find_coefficients"](tmp_path, 2)
+    assert "1326 coefficients, 327 not 0, confirmed by 1 more prime" in capsys.readouterr().out
+    assert "Feynman diagrams at 100 points" in ansatz["check"](found, tmp_path / "numerator.txt")
+    assert len((tmp_path / "numerator.txt").read_text().splitlines()) == 327
+    with pytest.raises(SystemExit, match="not that of Feynman diagrams"):
+        ansatz["check"]([(found[0][0] + 1, 1), *found[1:]], tmp_path / "wrong.txt")
+    assert not (tmp_path / "wrong.txt").exists()
