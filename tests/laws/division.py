@@ -27,6 +27,8 @@ from laws.case import (
 @law
 def division(case: Case) -> None:
     """x == q d + r with r from 0 to d, by arrays and by integers."""
+    if not case.limits.holds(1):  # signed numbers of 1 bit, 0 and -1, divide none
+        return
     x, a = case.draw()
     drawn = case.numbers()
     quotients_fit = mapped(lambda v, d: d != 0 and case.limits.holds(v // d), a, drawn, dtype=bool)
