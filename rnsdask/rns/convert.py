@@ -31,6 +31,9 @@ _GPU_BLOCK_BYTES = 8 * 2**20
 # Numbers that kernels take together: blocks hold at least as many.
 _TOGETHER, _LONG_BLOCK_BYTES = 64, 2**20
 
+# Limbs of a range from which on numbers are measured before they are converted.
+_FEW_LIMBS = 8
+
 # Types whose values are integers; values of other types are checked one by one.
 _INTEGER_TYPES = {int, gmpy2.mpz}
 
@@ -76,7 +79,7 @@ def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = Fa
     """
     flat, shape = flat_values(values)
     allowed = _moduli_range(moduli, signed)
-    limb_count = moduli.limb_count(signed)
+    limb_count = _limbs_needed(flat, moduli.limb_count(signed), bool(signed))
     constants = forward_constants(moduli, limb_count, bool(signed))
     residues = np.empty((len(moduli), len(flat)), dtype=np.uint32)
     kernels = kernels_of(residues)
@@ -88,6 +91,23 @@ def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = Fa
             raise allowed.error(int(flat[position]), place_of(position, shape))
         kernels.limbs_to_residues(limbs, constants, residues[:, block])
     return residues.reshape(len(moduli), *shape)
+
+
+def _limbs_needed(flat: Any, most: int, signed: bool) -> int:
+    """Limbs that integers from :func:`flat_values` need, rounded up to a power of two, of at most `most`.
+
+    Each limb is multiplied for each modulus, also one that is 0.
+    """
+    if most <= _FEW_LIMBS or not len(flat):
+        return most
+    if isinstance(flat, np.ndarray):
+        bits = 8 * flat.dtype.itemsize
+    else:
+        greatest = cpu.greatest_magnitude(flat)
+        if greatest is None:  # other types, which are looked at one by one
+            return most
+        bits = greatest.bit_length()
+    return min(most, 1 << (-(-(bits + signed) // LIMB_BITS) - 1).bit_length())
 
 
 def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -> NDArray[np.object_]:

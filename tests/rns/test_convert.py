@@ -414,6 +414,38 @@ def test_ints_out_of_range_are_refused(as_array: Callable[[list[int]], Any], sig
             convert.ints_to_residues(as_array(values), MS_357, signed)
 
 
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("kind", [list, np.int64, np.uint64, np.int8, object])
+def test_short_values_under_many_moduli(kind: Any, signed: bool) -> None:
+    """Values are measured first: around the ends of one limb, two, four and so on, alone and with others."""
+    moduli = ModuliSet.for_bits(32 * 23 - 5)
+    lowest, highest = moduli.value_range(signed)
+    ends = [
+        sign * (1 << 32 * k - half) + d
+        for k in (1, 2, 3, 4, 5, 8, 9, 16, 17)
+        for half in (0, 1)
+        for sign in (1, -1)
+        for d in (-1, 0, 1)
+    ]
+    values = [v for v in (0, lowest, highest, highest - 1, *ends) if lowest <= v <= highest]
+    if isinstance(kind, type) and issubclass(kind, np.integer):
+        info = np.iinfo(kind)
+        values = [v for v in (*values, info.min, info.max) if max(lowest, info.min) <= v <= info.max]
+    for part in (values, values[::-1], *([v] for v in values)):
+        given = part if kind is list else np.array(part, dtype=kind)
+        found = convert.ints_to_residues(given, moduli, signed)
+        assert found.tolist() == [[v % m for v in part] for m in moduli]
+
+
+@pytest.mark.parametrize("wrong", [-1, 1 << 40])
+def test_short_values_out_of_range_under_many_moduli(wrong: int) -> None:
+    moduli = ModuliSet.for_bits(32 * 23)
+    wrong = wrong if wrong < 0 else moduli.product
+    for values in ([3, wrong, 5], np.array([3, wrong, 5], dtype=np.int64 if wrong < 0 else object)):
+        with pytest.raises(ValueError, match="at position 1 "):
+            convert.ints_to_residues(values, moduli)
+
+
 def test_long_values_are_shortened_in_messages() -> None:
     with pytest.raises(ValueError, match=r"bits\) at position 0 is outside") as error:
         convert.ints_to_residues([10**100_000], MODULI_SETS["moduli512"])
