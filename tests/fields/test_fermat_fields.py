@@ -592,7 +592,7 @@ def test_linear_algebra_of_a_fermat_field_is_what_the_documents_say() -> None:
     field = rd.FermatField.named("F233")
     values = [[1, 2], [-3, 5]]
     for x in (rd.from_ints(values, field), rd.from_ints(values, field).compute()):
-        for name in rd.linalg.__all__:
+        for name in set(rd.linalg.__all__) - {"read"}:
             function = getattr(rd.linalg, name)
             if name == "matrix_power":
                 third = np.linalg.matrix_power(np.array(values, dtype=object), 3) % field.modulus
