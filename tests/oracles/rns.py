@@ -37,12 +37,13 @@ def encode(values: Any, moduli: Iterable[int], signed: bool = False) -> np.ndarr
     if len(moduli) < LONG or not numbers.size:
         return encoded(numbers, moduli)
     known, flat = _known(moduli), list(map(int, numbers.ravel().tolist()))
-    new = [value for value in dict.fromkeys(flat) if value not in known]
+    columns = {value: known.get(value) for value in flat}  # other threads may clear what is known
+    new = [value for value, column in columns.items() if column is None]
+    columns.update(zip(new, encoded(objects(new), moduli).T, strict=True))
     if len(known) + len(new) > MOST_KNOWN:
         known.clear()
-        new = list(dict.fromkeys(flat))
-    known.update(zip(new, encoded(objects(new), moduli).T, strict=True))
-    return np.stack([known[value] for value in flat], axis=1).reshape(len(moduli), *numbers.shape)
+    known.update((value, columns[value]) for value in new)
+    return np.stack([columns[value] for value in flat], axis=1).reshape(len(moduli), *numbers.shape)
 
 
 LONG = 64  # moduli, of which residues are kept for the next test of the same edge values
