@@ -37,7 +37,9 @@ def encode(values: Any, moduli: Iterable[int], signed: bool = False) -> np.ndarr
     if len(moduli) < LONG or not numbers.size:
         return encoded(numbers, moduli)
     known, flat = _known(moduli), list(map(int, numbers.ravel().tolist()))
-    columns = {value: known.get(value) for value in flat}  # other threads may clear what is known
+    columns: dict[int, Any] = {
+        value: known.get(value) for value in flat
+    }  # other threads may clear what is known
     new = [value for value, column in columns.items() if column is None]
     columns.update(zip(new, encoded(objects(new), moduli).T, strict=True))
     if len(known) + len(new) > MOST_KNOWN:
