@@ -5,17 +5,22 @@ The names below are imported when first used, so that a command pays only for wh
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from inspect import isfunction
 from typing import Any
 
 import lazy_loader
 
-from rnsdask.core.public import publish
+from rnsdask.core.public import publish, unknown_name
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
+    if not (
+        name in __all__ or name.startswith("_") or find_spec(f"{__name__}.{name}")
+    ):  # as `import` asks for
+        raise unknown_name("rnsdask", name, __all__, _meaning(name))
     value = _load(name)
     if "dask.array" not in sys.modules:
         return value
@@ -23,6 +28,17 @@ def __getattr__(name: str) -> Any:
 
     globals()[name] = explain(value)
     return globals()[name]
+
+
+def _meaning(name: str) -> str | None:
+    """Return where a name is that the package itself lacks, or None."""
+    package: Any = sys.modules[__name__]
+    for owner in (package.linalg, package.poly, package.sparse):
+        if name in owner.__all__:
+            return f"rd.{owner.__name__.rpartition('.')[2]}.{name} is meant"
+    if hasattr(package.RNSArray, name):
+        return f"arrays have it: x.{name}"
+    return {"load": "rd.open_zarr opens a store", "save": "x.to_zarr writes a store"}.get(name)
 
 
 def _find_function(name: str, module: str) -> Callable[..., Any] | None:

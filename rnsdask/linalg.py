@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, Literal, ParamSpec, SupportsIndex, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from rnsdask.core import rows
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import errstate, overflow_mode
+from rnsdask.core.public import unknown_name
 from rnsdask.core.rows import Row
 from rnsdask.core.ways import Message, must
 from rnsdask.lazy.elementwise import entry_of, has
@@ -625,6 +626,27 @@ def _checked_power(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int,
             "between that wrap say nothing about results; to_rns() makes an RNSArray"
         )
     return exponent, mode
+
+
+_FLINTS = "python-flint has it: flint.fmpz_mat(x.to_ints().tolist()).{}()"
+_ELSEWHERE = {
+    **{"smith_form": _FLINTS.format("snf"), "snf": _FLINTS.format("snf")},
+    **{"hermite_form": _FLINTS.format("hnf"), "hnf": _FLINTS.format("hnf"), "lll": _FLINTS.format("lll")},
+    **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh"), "eigenvalues are the zeros of charpoly(x)"),
+    **dict.fromkeys(("lstsq", "pinv"), "solve(x.T @ x, x.T @ b) gives least squares, exactly"),
+    **dict.fromkeys(("cholesky", "norm", "qr", "svd"), "its results are not rational"),
+    **{"matrix_rank": "rank is meant", "null_space": "nullspace is meant", "matmul": "rd.matmul is meant"},
+}
+"""Names that other packages have in theirs."""
+
+if not TYPE_CHECKING:  # to which each name would be one
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_name("rd.linalg", name, __all__, _ELSEWHERE.get(name))
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 globals().update((name, explain(globals()[name])) for name in __all__)

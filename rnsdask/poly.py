@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.integer_array import IntegerArray
 from rnsdask.core import rows
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.public import unknown_name
 from rnsdask.core.ways import must
 from rnsdask.lazy.convolve import convolve
 from rnsdask.lazy.fields import check_elements
@@ -373,6 +374,16 @@ def discriminant(f: FieldArray | IntegerArray) -> Integer | FieldArray | PlainAr
         As in :func:`resultant`.
     """
     return apply_to_arrays("discriminant", rows.discriminant, *polynomials_alike("discriminant", f))
+
+
+if not TYPE_CHECKING:  # to which each name would be one
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_name("rd.poly", name, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 globals().update((name, explain(globals()[name])) for name in __all__)

@@ -182,7 +182,13 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
     "Ways in and out": (
         "[inputs.md](inputs.md) has all of them.",
         [
-            Row("np.array np.asarray", "rd.from_ints", "The words are residues under a moduli set."),
+            Row(
+                "np.array np.asarray",
+                "rd.array rd.asarray rd.from_ints",
+                "Of integers of any length; the words are residues under a moduli set.",
+            ),
+            Row("np.zeros np.ones np.full np.eye np.identity", "rd.zeros rd.ones rd.full rd.eye rd.identity"),
+            Row("np.arange np.linspace", "rd.arange rd.linspace", "Integers alone."),
             Row("np.frombuffer", "rd.from_bytes rd.from_limbs rd.from_residues"),
             Row("np.zeros_like np.ones_like np.full_like", "rd.zeros_like rd.ones_like rd.full_like"),
             Row("np.random.Generator.integers", "rd.random"),

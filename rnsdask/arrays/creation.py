@@ -1,4 +1,4 @@
-"""Ways to make an array of numbers: from integers, residues, limbs, bytes, stores, at random, by filling."""
+"""Ways to make an array of numbers: from integers, residues, limbs, bytes, stores, and at random."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays.field_array import FieldArray
@@ -20,7 +20,7 @@ from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_
 from rnsdask.arrays.storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
-from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.errors import abbreviate, brief, with_article
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -28,7 +28,6 @@ from rnsdask.core.ways import must
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
-from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.foreign import (
@@ -40,19 +39,11 @@ from rnsdask.lazy.foreign import (
 )
 from rnsdask.lazy.inputs import convert_any, is_on_disk, make_readable
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import (
-    N,
-    Numbers,
-    ends_of,
-    find_lengths,
-    is_lazy_integer,
-    lazy_column,
-)
 from rnsdask.positional.system import Positional
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import as_system, flat_integers, system_of_range, system_that_holds
-from rnsdask.typing import PlainArray, Shape, SystemOf
+from rnsdask.typing import Shape, SystemOf
 
 Chunks = layout.Chunks
 
@@ -158,6 +149,74 @@ def from_ints(
     array = system.array_type(words, system.with_bound(bound))
     found = array if chunks is None else array.rechunk(chunks)
     return found
+
+
+@overload
+def asarray(x: A, moduli: None = None, *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+@overload
+def asarray(x: Any, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+@overload
+def asarray(
+    x: Any,
+    moduli: ModuliSet | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    chunks: Chunks | None = "auto",
+) -> RNSArray: ...
+def asarray(
+    x: Any,
+    moduli: ModuliSet | SystemOf[A] | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    chunks: Chunks | None = "auto",
+) -> RNSArray | A:
+    """Return an array of numbers as it is, and make one of all else by :func:`from_ints`.
+
+    Raises
+    ------
+    TypeError
+        As :func:`from_ints`, or if `x` is an array of numbers and `moduli` or `bits` are given.
+    ValueError
+        As :func:`from_ints`.
+    """
+    if not isinstance(x, NumberArray):
+        options: Any = {"moduli": moduli, "bits": bits, "chunks": chunks}
+        made: RNSArray | A = from_ints(x, **options)
+        return made
+    if moduli is not None or bits is not None:
+        what = "moduli" if bits is None else "bits"
+        raise TypeError(
+            f"{what}= is for integers, and {with_article(type(x))} has its own system; "
+            "x.extend() and conversions as x.to_positional() make others"
+        )
+    given: Any = x
+    found: RNSArray | A = given if chunks is None or chunks == "auto" else given.rechunk(chunks)
+    return found
+
+
+@overload
+def array(x: A, moduli: None = None, *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+@overload
+def array(x: Any, moduli: SystemOf[A], *, bits: None = None, chunks: Chunks | None = "auto") -> A: ...
+@overload
+def array(
+    x: Any,
+    moduli: ModuliSet | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    chunks: Chunks | None = "auto",
+) -> RNSArray: ...
+def array(
+    x: Any,
+    moduli: ModuliSet | SystemOf[A] | None = None,
+    *,
+    bits: SupportsIndex | None = None,
+    chunks: Chunks | None = "auto",
+) -> RNSArray | A:
+    """Make an array of numbers, as :func:`asarray`: arrays of numbers are never changed, nor copied."""
+    options: Any = {"moduli": moduli, "bits": bits, "chunks": chunks}
+    made: RNSArray | A = asarray(x, **options)
+    return made
 
 
 def _from_lazy_ints(
@@ -625,81 +684,3 @@ def open_words(info: store.StoreInfo, **options: Any) -> StoredArray:
     """Open a complete store by its metadata, with options of :func:`open_zarr`."""
     array: StoredArray = info.system.array_type(read_words(info, **options), info.system)
     return array
-
-
-@overload
-def full_like(x: N, fill_value: SupportsIndex, dtype: None = None) -> N: ...
-@overload
-def full_like(
-    x: Numbers, fill_value: SupportsIndex, dtype: type[Kind] | np.dtype[Kind]
-) -> PlainArray[Kind]: ...
-@overload
-def full_like(x: Numbers, fill_value: SupportsIndex, dtype: DTypeLike) -> PlainArray[np.generic]: ...
-def full_like(x: N, fill_value: SupportsIndex, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
-    """Make an array of one number in the shape of another array, as ``numpy.full_like``.
-
-    Parameters
-    ----------
-    x : RNSArray or IntervalRNSArray
-        The array; its numbers are not read. Unknown lengths are computed.
-    fill_value : int
-        The number, in the array's range; it may be lazy, such as ``y.max()`` of a lazy array.
-    dtype : optional
-        Another type than object makes a plain array of it, with the same chunks.
-
-    Returns
-    -------
-    RNSArray or IntervalRNSArray
-        Of the same system, on the same processor, lazy with the same chunks if `x` or the number is. Its
-        bound is the number's magnitude, or None for a lazy number. In memory it is a view, which takes no
-        memory.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not an array of numbers, or the number is not an integer.
-    ValueError
-        If the number is out of range; for a lazy number when the array is computed.
-    """
-    if not isinstance(x, NumberArray):
-        raise TypeError(f"full_like takes an array of numbers, got {type(x).__name__}")
-    find_lengths(x)
-    if dtype is not None and np.dtype(dtype).kind != "O":
-        like: Any = x.words
-        plain: Any = np.full_like(like[0], fill_value, dtype=dtype)
-        filled: PlainArray[np.generic] = plain
-        return filled
-    system: Any = x.system
-    value = fill_value if is_lazy_integer(fill_value) else as_integer(fill_value, "fill_value")
-    if ends := ends_of(value):
-        system = system.for_range(min(ends), max(ends))
-    bound = None
-    if is_lazy_integer(value):
-        words = shapes.fill(x.words, lazy_column(value, system, x.ndim))
-    else:
-        words, bound = shapes.fill(x.words, system.column(value, x.ndim)), abs(value)
-    return type(x)(words, system.with_bound(bound))
-
-
-@overload
-def zeros_like(x: N, dtype: None = None) -> N: ...
-@overload
-def zeros_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kind]: ...
-@overload
-def zeros_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
-def zeros_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
-    """Make an array of zeros in the shape of another array, as :func:`full_like`."""
-    found: N | PlainArray[Any] = full_like(x, 0, dtype)
-    return found
-
-
-@overload
-def ones_like(x: N, dtype: None = None) -> N: ...
-@overload
-def ones_like(x: Numbers, dtype: type[Kind] | np.dtype[Kind]) -> PlainArray[Kind]: ...
-@overload
-def ones_like(x: Numbers, dtype: DTypeLike) -> PlainArray[np.generic]: ...
-def ones_like(x: N, dtype: DTypeLike | None = None) -> N | PlainArray[np.generic]:
-    """Make an array of ones in the shape of another array, as :func:`full_like`."""
-    found: N | PlainArray[Any] = full_like(x, 1, dtype)
-    return found

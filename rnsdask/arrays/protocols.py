@@ -70,7 +70,11 @@ _OF_ROWS = {name: row.name for row in rows.ROWS.values() if row not in _BY_ROWS 
 _SCANS = {name.partition(".")[0]: method for name, method in _OF_ROWS.items() if "." in name}
 """Methods that correspond to ``ufunc.reduce`` and ``ufunc.accumulate``."""
 
+_MAKERS = {"arange", "array", "asarray", "eye", "full", "identity", "ones", "zeros"}
+"""Functions of no array of numbers, but like one, of which they learn no more than its kind."""
+
 _INSTEAD = {
+    **dict.fromkeys(_MAKERS, "rd.zeros(shape, x.system), rd.asarray and so on make arrays of a system"),
     **dict.fromkeys(("log", "log10", "log1p"), "np.log2(x) gives logarithms to the base 2, as float64"),
     **dict.fromkeys(("histogram2d", "histogramdd"), "rd.histogram counts the numbers of one array"),
     "histogram_bin_edges": "rd.histogram gives edges and counts",
@@ -216,7 +220,7 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     if name in _NUMPYS_OWN | _NUMPYS_SPLITS:  # as for subclasses of NumPy's arrays
         return np.empty(0).__array_function__(function, (), args, kwargs)
     name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
-    found = _SPECIAL.get(name) or public_function(name, function.__module__)
+    found = None if name in _MAKERS else _SPECIAL.get(name) or public_function(name, function.__module__)
     if found is None and args and is_number_array(args[0]):
         method = getattr(type(args[0]), name, None)
         found = method if callable(method) else None
