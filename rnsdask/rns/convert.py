@@ -101,13 +101,14 @@ def _limbs_needed(flat: Any, most: int, signed: bool) -> int:
     if most <= _FEW_LIMBS or not len(flat):
         return most
     if isinstance(flat, np.ndarray):
-        bits = 8 * flat.dtype.itemsize
+        bits = 8 * int(flat.dtype.itemsize)
     else:
         greatest = cpu.greatest_magnitude(flat)
         if greatest is None:  # other types, which are looked at one by one
             return most
-        bits = greatest.bit_length()
-    return min(most, 1 << (-(-(bits + signed) // LIMB_BITS) - 1).bit_length())
+        bits = int(greatest).bit_length()
+    needed: int = max(1, -(-(bits + signed) // LIMB_BITS))
+    return min(most, 1 << (needed - 1).bit_length())
 
 
 def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -> NDArray[np.object_]:
