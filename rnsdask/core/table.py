@@ -21,27 +21,40 @@ class Entry:
     ----------
     row : Row
         What the function takes and returns.
-    function : callable
+    source : callable or str
         ``f(*blocks, system=..., **options)``. Instead of the system it may take attributes of it, by the
-        names in :data:`OF_SYSTEMS`. For a row of whole arrays ``f(*arrays, **options)``.
+        names in :data:`OF_SYSTEMS`. For a row of whole arrays ``f(*arrays, **options)``, by its name such as
+        ``rnsdask.lazy.elimination:det``: these modules import ``dask.array``, which tasks on chunks do not
+        need and which takes longer than a small job.
     check : callable, optional
         Called with the system and the options before anything is computed, to raise errors known by then.
     plan : callable, optional
         ``plan(system, ranges, mode, **options)`` for systems that know bounds: the mode that chunks need, and
         a bound of the results or None. It replaces ``row.result``.
-    waiting : callable, optional
-        For a row of whole arrays, called as the function: the most numbers that one process holds at once
-        because they wait for others.
+    waiting : str, optional
+        For a row of whole arrays, the name of a function that is called as the other one: the most numbers
+        that one process holds at once because they wait for others.
     moves : bool
         Whether chunks in host memory move to a GPU for it, unless the user chose a processor.
     """
 
     row: Row[..., Any]
-    function: Callable[..., Any]
+    source: Callable[..., Any] | str
     check: Callable[..., None] | None = None
     plan: Callable[..., tuple[str, int | None]] | None = None
-    waiting: Callable[..., int] | None = None
+    waiting: str | None = None
     moves: bool = True
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The function, imported if `source` is its name."""
+        found: Callable[..., Any] = resolve_name(self.source) if isinstance(self.source, str) else self.source
+        return found
+
+    @property
+    def count_waiting(self) -> Callable[..., int] | None:
+        """The function that `waiting` names."""
+        return None if self.waiting is None else resolve_name(self.waiting)
 
     @cached_property
     def call(self) -> Callable[..., Any]:

@@ -136,8 +136,8 @@ def convolve(
 def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> int:
     """Most numbers of a convolution that one process holds at once because they wait for others."""
     entry = entry_of(rows.convolve, a, b)
-    is_known = isinstance(entry, Entry) and entry.waiting is not None
-    return entry.waiting(a, b, mode=mode, axis=axis) if is_known else 0
+    count = entry.count_waiting if isinstance(entry, Entry) else None
+    return 0 if count is None else count(a, b, mode=mode, axis=axis)
 
 
 def _as_array(operand: Operand, like: Numbers) -> Any:

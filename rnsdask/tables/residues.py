@@ -5,9 +5,6 @@ from functools import partial
 from rnsdask.core import generic, rows
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.table import Entry, table
-from rnsdask.lazy import exact_elimination, exact_polynomials, integer_polynomials
-from rnsdask.lazy.convolve import convolve_residues
-from rnsdask.lazy.matmul import product_of_residues
 from rnsdask.rns import (
     arithmetic,
     axis,
@@ -58,26 +55,26 @@ TABLE = generic.EVERYWHERE | table(
     Entry(rows.cummin, partial(scan.scan_extrema, minimum=True)),
     Entry(rows.ordering, sort.ordering),
     Entry(rows.multiply_matrices, matmul.multiply),
-    Entry(rows.matmul, product_of_residues),
-    Entry(rows.convolve, convolve_residues),
-    Entry(rows.det, exact_elimination.det),
-    Entry(rows.rank, exact_elimination.rank),
-    Entry(rows.charpoly, exact_elimination.charpoly),
-    Entry(rows.solve, exact_elimination.solve),
-    Entry(rows.inv, exact_elimination.inv),
-    Entry(rows.rref, exact_elimination.rref),
-    Entry(rows.nullspace, exact_elimination.nullspace),
-    Entry(rows.poly_divmod, integer_polynomials.divide),
-    Entry(rows.poly_gcd, integer_polynomials.common_divisor),
-    Entry(rows.evaluate, integer_polynomials.evaluate),
-    Entry(rows.interpolate, integer_polynomials.interpolate),
-    Entry(rows.compose, integer_polynomials.compose),
-    Entry(rows.power_mod, integer_polynomials.power_mod),
-    Entry(rows.power_series, integer_polynomials.powers),
-    Entry(rows.inverse_series, integer_polynomials.inverse_series),
-    Entry(rows.log_series, integer_polynomials.log_series),
-    Entry(rows.exp_series, integer_polynomials.exp_series),
-    Entry(rows.resultant, exact_polynomials.resultant),
-    Entry(rows.discriminant, exact_polynomials.discriminant),
+    Entry(rows.matmul, "rnsdask.lazy.matmul:product_of_residues"),
+    Entry(rows.convolve, "rnsdask.lazy.convolve:convolve_residues"),
+    Entry(rows.det, "rnsdask.lazy.exact_elimination:det"),
+    Entry(rows.rank, "rnsdask.lazy.exact_elimination:rank"),
+    Entry(rows.charpoly, "rnsdask.lazy.exact_elimination:charpoly"),
+    Entry(rows.solve, "rnsdask.lazy.exact_elimination:solve"),
+    Entry(rows.inv, "rnsdask.lazy.exact_elimination:inv"),
+    Entry(rows.rref, "rnsdask.lazy.exact_elimination:rref"),
+    Entry(rows.nullspace, "rnsdask.lazy.exact_elimination:nullspace"),
+    Entry(rows.poly_divmod, "rnsdask.lazy.integer_polynomials:divide"),
+    Entry(rows.poly_gcd, "rnsdask.lazy.integer_polynomials:common_divisor"),
+    Entry(rows.evaluate, "rnsdask.lazy.integer_polynomials:evaluate"),
+    Entry(rows.interpolate, "rnsdask.lazy.integer_polynomials:interpolate"),
+    Entry(rows.compose, "rnsdask.lazy.integer_polynomials:compose"),
+    Entry(rows.power_mod, "rnsdask.lazy.integer_polynomials:power_mod"),
+    Entry(rows.power_series, "rnsdask.lazy.integer_polynomials:powers"),
+    Entry(rows.inverse_series, "rnsdask.lazy.integer_polynomials:inverse_series"),
+    Entry(rows.log_series, "rnsdask.lazy.integer_polynomials:log_series"),
+    Entry(rows.exp_series, "rnsdask.lazy.integer_polynomials:exp_series"),
+    Entry(rows.resultant, "rnsdask.lazy.exact_polynomials:resultant"),
+    Entry(rows.discriminant, "rnsdask.lazy.exact_polynomials:discriminant"),
 )
 """Operations on residues."""
