@@ -18,6 +18,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import fields, products, tree
 from rnsdask.lazy import topk as selections
+from rnsdask.lazy.chunk_reductions import reduce_words
 from rnsdask.lazy.growing import extends
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values
@@ -774,7 +775,7 @@ def reduce_in_memory(x: Any, operation: str) -> Any:
     # Keys of signed numbers determine their sum, whatever the size.
     needs_bound = operation in ("max", "min") or (operation == "sum" and not x._system.is_signed)
     system = x._measured_system() if needs_bound else x._system
-    return tree.reduce_words(operation, x._words, system)
+    return reduce_words(operation, x._words, system)
 
 
 def _range_of_value(x: Any, operation: str) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ from rnsdask.cli.printing import (
     print_json,
     size_text,
 )
-from rnsdask.cli.reductions import compute_of
+from rnsdask.cli.reductions import compute_of, run_on_blocks
 from rnsdask.core.ways import Kind, Message
 
 _MOST_LENGTHS = 20
@@ -86,11 +87,11 @@ def stats(path: str, connection: Connection, backend: str, progress: bool, as_js
     bits, each with the count of its numbers.
     """
     from rnsdask.core.integer_text import to_decimal
-    from rnsdask.lazy.summary import Summary, summarize
+    from rnsdask.jobs.reduction import summarize
 
-    found, array, cost = compute_of("stats", path, summarize, connection, backend, progress)
-    nbytes = array.nbytes
-    summary: Summary = found.item()
+    job = partial(summarize, progress=progress)
+    info, summary, cost = run_on_blocks("stats", path, job, connection, backend)
+    cost.record("stats", info.count, info.nbytes)
     ends = {"min": summary.minimum, "max": summary.maximum, "sum": summary.total}
     texts = {name: None if value is None else to_decimal(value) for name, value in ends.items()}
     mean = None if summary.mean is None else _decimal(summary.mean)
@@ -98,7 +99,7 @@ def stats(path: str, connection: Connection, backend: str, progress: bool, as_js
     if as_json:
         of_lengths = {"bit_lengths": {str(bits): count for bits, count in lengths.items()}}
         fields = {"count": summary.count, **texts, "mean": mean, **of_lengths}
-        print_json({"op": "stats", "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
+        print_json({"op": "stats", "store": path, **fields, **cost.as_dict(), "bytes_read": info.nbytes})
         return
     rows = {"count": str(summary.count), **texts, "mean": mean}
     echo(*(f"{name:<7}{number_text(text)}" for name, text in rows.items() if text is not None))
@@ -106,7 +107,7 @@ def stats(path: str, connection: Connection, backend: str, progress: bool, as_js
         named = _group(lengths)
         echo("", "bits", *bars(list(named), list(named.values())))
     if progress:
-        echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})", err=True)
+        echo(f"({size_text(info.nbytes)} in {cost_text(info.nbytes, cost)})", err=True)
 
 
 @click.command("hist", cls=Command)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,12 +23,15 @@ from rnsdask.cli.options import (
 from rnsdask.cli.printing import cost_text, counted, echo, number_text, print_json, size_text
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from rnsdask.core.reductions import ReductionResult
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.memory_plan import Work
-    from rnsdask.jobs.sources import Source
+    from rnsdask.lazy.blocks import Blocks
     from rnsdask.store import StoreInfo
 
+Result = TypeVar("Result")
 
 _reduction_options = joined(
     *(store_argument, digits_option, json_option, progress_option, checkpoint_option),
@@ -43,14 +46,14 @@ def _reduction(name: str, description: str) -> click.Command:
     @click.command(name, cls=Command, help=description)
     @_reduction_options
     def command(path: str, as_json: bool, **options: Any) -> None:
-        _, nbytes, result, cost = _reduce_store(path, name, **options)
+        info, result, cost = _reduce_store(path, name, **options)
         fields = result_fields(result)
         if as_json:
-            print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
+            print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": info.nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
         echo(f"{name} of {counted(result.count, 'integers')}{where}:", number_text(fields["value"]))
-        echo(f"({_work_text(nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
+        echo(f"({_work_text(info.nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
 
@@ -62,40 +65,40 @@ def _reduce_store(
     backend: str,
     progress: bool,
     checkpoint: str | None,
-) -> tuple["Source", int, "ReductionResult", "Cost"]:
-    """Run the job of a reduction of a store; also tell how many bytes of it were read."""
+) -> tuple["StoreInfo", "ReductionResult", "Cost"]:
+    """Run the job of a reduction of a store."""
+    from rnsdask.jobs.reduction import reduce
+
+    def job(blocks: "Blocks", client: "Client | None") -> "ReductionResult":
+        return reduce(blocks, name, client, progress=progress, checkpoint=checkpoint)
+
+    info, result, cost = run_on_blocks(name, path, job, connection, backend)
+    done = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
+    cost.record(name, info.count, info.nbytes, **done)
+    return info, result, cost
+
+
+def run_on_blocks(
+    name: str,
+    path: str,
+    job: "Callable[[Blocks, Client | None], Result]",
+    connection: Connection,
+    backend: str,
+) -> "tuple[StoreInfo, Result, Cost]":
+    """Run a job on the blocks of a store of integers; return what it read, the result, and the cost."""
     from rnsdask.jobs.compute import naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.reduction import reduce
     from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.lazy.blocks import Blocks
 
-    found = Source.at(path, OF_INTEGERS)
-    work = work_on(found.info, name)
-    with connection(work) as client, fitting(work, client, backend=backend, info=found.info) as part:
-        array = found.array(part=part, backend=backend)
-        if name == "bound":
-            array = _whole(array)
-        how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "info": found.info}
+    info = Source.at(path, OF_INTEGERS).info
+    work = work_on(info, name)
+    with connection(work) as client, fitting(work, client, backend=backend, info=info) as part:
+        blocks = Blocks.of(info, part=part, backend=backend)
         with naming(f"{name} of {path}"), measured() as cost:
-            result = reduce(array, name, client, backend=backend, **how)
-    done = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
-    cost.record(name, array.size, array.nbytes, **done)
-    return found, array.nbytes, result, cost
-
-
-def _whole(array: Any) -> Any:
-    """The array to be measured from all residues, whatever bound its store states.
-
-    One that holds for some numbers of its length only is checked in the same pass.
-    """
-    stated = array.system.bound
-    if stated is None:
-        return array
-    array = array.with_bound(None)
-    if stated & (stated + 1) == 0:
-        return array
-    return array.with_bound(stated).with_bound(None)
+            result = job(blocks, client)
+    return info, result, cost
 
 
 def _work_text(nbytes: int, result: "ReductionResult", cost: "Cost") -> str:
@@ -133,8 +136,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
             raise StoreError(
                 f"{location.path}: --write is for stores of residues, and this is one of {system!r}"
             )
-    found, nbytes, result, cost = _reduce_store(path, "bound", **options)
-    info = found.info
+    info, result, cost = _reduce_store(path, "bound", **options)
     bits, stated = result.value.bit_length(), info.system.bound
     if stated is not None and stated < 1 << bits >> 1:
         has = f"its bound has {bits_text(stated.bit_length())}"
@@ -147,10 +149,10 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
         if fields["written"]:
             store.write_bound(info, result.value)
     if as_json:
-        print_json({**fields, **cost.as_dict(), "bytes_read": nbytes})
+        print_json({**fields, **cost.as_dict(), "bytes_read": info.nbytes})
         return
     echo(f"bound of {counted(result.count, 'integers')}, {bits_text(bits)}:", number_text(fields["value"]))
-    echo(f"({_work_text(nbytes, result, cost)})")
+    echo(f"({_work_text(info.nbytes, result, cost)})")
     if write:
         echo(
             f"written to {path}" if fields["written"] else f"not written: {path} has one that is not greater"

@@ -30,6 +30,9 @@ DEFAULT_CHUNK_BYTES = 64 * 2**20
 Chunks: TypeAlias = str | SupportsIndex | Sequence[Any] | Mapping[int, Any]
 """Chunks along the axes of the numbers, in any form that Dask accepts."""
 
+Lengths: TypeAlias = tuple[tuple[int, ...], ...]
+"""Lengths of all chunks along each axis."""
+
 
 def check_dense(array: Any, name: str) -> None:
     """Raise TypeError for a sparse matrix of SciPy, CuPy or another library."""
@@ -139,6 +142,15 @@ def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
 def chunk_grid(shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
     """Return the number of chunks along each axis."""
     return tuple(-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True))
+
+
+def cut_chunks(chunks: Sequence[int], shape: Sequence[int]) -> Lengths:
+    """Return the lengths of all chunks along each axis, the last one cut at the array's edge.
+
+    An axis of length 0 has one chunk of that length, as in Dask.
+    """
+    axes = zip(chunks, shape, strict=True)
+    return tuple(tuple(min(c, n - i) for i in range(0, n, c)) or (0,) for c, n in axes)
 
 
 def are_consecutive(shape: Sequence[int], chunks: Sequence[int]) -> bool:

@@ -1,51 +1,68 @@
-"""The job that reduces an array; a checkpoint may keep its partial results."""
+"""The jobs that reduce a store, chunk by chunk; a checkpoint may keep partial results."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnsdask import store
+from rnsdask.core.reductions import ReductionResult
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
 from rnsdask.jobs.compute import compute
 from rnsdask.jobs.run import groups_of
-from rnsdask.lazy.tree import combine_results, reduce_groups
+from rnsdask.lazy.blocks import Blocks
+from rnsdask.lazy.chunk_reductions import check_reduction, combine_results, measure_chunk, reduce_chunk
+from rnsdask.lazy.summary import Summary, combine_summaries, summarize_chunk
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from rnsdask.arrays.integer_array import IntegerArray
-    from rnsdask.core.reductions import ReductionResult
-
 
 def reduce(
-    array: "IntegerArray",
+    blocks: Blocks,
     operation: str,
     client: "Client | None" = None,
     *,
-    backend: str = "auto",
     progress: bool = False,
     checkpoint: str | Path | None = None,
-    info: store.StoreInfo | None = None,
-) -> "ReductionResult":
-    """Reduce a lazy array, which is read from the store `info`.
+) -> ReductionResult:
+    """Reduce a store; ``"bound"`` is measured from all residues, whatever bound the store states.
 
     The folder `checkpoint` keeps finished partial results, which are not computed again. JobError if they
     belong to another job, the input has changed, or the cluster is lost.
     """
-    words: Any = array.words
-    groups = groups_of(words.npartitions)
+    info = blocks.info
+    check_reduction(operation, info.shape, blocks.backend)
+    groups = groups_of(blocks.count)
     kept = None
-    if checkpoint is not None and info is not None:
+    if checkpoint is not None:
         kept = Checkpoint(checkpoint, job_of_reduction(info, operation, groups), REDUCTIONS)
     results = {} if kept is None else kept.load()
     missing = [i for i in range(len(groups)) if i not in results]
-    left = [groups[i] for i in missing]
-    pieces = reduce_groups(words, array.system, operation, left, backend=backend) if left else []
+    how: dict[str, Any] = {"operation": operation, "system": info.system, "backend": blocks.backend}
+    function: Any = reduce_chunk
+    if operation == "bound" and info.system.bound is not None:
+        function = measure_chunk
+        how |= {"system": info.system.with_bound(None), "stated": info.system}
+    combine = partial(combine_results, operation=operation)
+    pieces = blocks.reduce([groups[i] for i in missing], function, combine, **how)
 
-    def keep(i: int, result: "ReductionResult") -> None:
+    def keep(i: int, result: ReductionResult) -> None:
         if kept is not None:
             kept.save(missing[i], result)
 
-    amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-    found = compute(pieces, client, progress=progress, label=operation, done=keep, **amount)
+    found = compute(pieces, client, progress=progress, label=operation, done=keep, **_amount(info))
     results.update(zip(missing, found, strict=True))
-    return combine_results([results[i] for i in range(len(groups))], operation)
+    return combine([results[i] for i in range(len(groups))])
+
+
+def summarize(blocks: Blocks, client: "Client | None" = None, *, progress: bool = False) -> Summary:
+    """Summarize a store of integers; JobError if the cluster is lost."""
+    info, groups = blocks.info, groups_of(blocks.count)
+    how: dict[str, Any] = {"system": info.system, "backend": blocks.backend}
+    pieces = blocks.reduce(groups, summarize_chunk, combine_summaries, **how)
+    found = compute(pieces, client, progress=progress, label="stats", **_amount(info))
+    return combine_summaries(found)
+
+
+def _amount(info: store.StoreInfo) -> dict[str, int]:
+    return {"numbers": info.count, "nbytes": info.nbytes}

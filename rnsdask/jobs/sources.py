@@ -1,16 +1,17 @@
-"""Opening and checking the stores and plain arrays that a job reads."""
+"""Opening and checking the stores and plain arrays that a job reads.
+
+Jobs that make no Dask array import this module too, so that ``dask.array`` is imported by those that do.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dask.array as da
 import numpy as np
 from dask.base import tokenize
 
 from rnsdask import store
-from rnsdask.arrays import creation
 from rnsdask.backend import naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout, rows
@@ -19,7 +20,9 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.core.ways import REPLACE, Message, with_ways
-from rnsdask.lazy.map import map_chunks
+
+if TYPE_CHECKING:
+    import dask.array as da
 
 OF_INTEGERS: store.Kind = attrgetter("overflows")
 """Accept stores of integers, whose results can be out of range, unlike elements of fields."""
@@ -42,7 +45,9 @@ class Source:
 
     def array(self, **options: Any) -> Any:
         """Open it as a lazy array, with options of :func:`.open_zarr`."""
-        return creation.open_words(self.info, **options)
+        from rnsdask.arrays.creation import open_words
+
+        return open_words(self.info, **options)
 
     def whole_axes(self, count: int) -> dict[int, int]:
         """Chunks that span the last `count` axes, or the only axis of a vector."""
@@ -56,10 +61,12 @@ class Source:
         raise JobError(Message(f"{self.path}: {method}: ", self.info.system.lacking(rows.residues_modulo)))
 
 
-def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:
+def open_plain(info: store.PlainInfo, backend: str = "cpu") -> "da.Array":
     """Open a complete plain array as a lazy one, with chunks on a processor as in :func:`.open_zarr`."""
+    from rnsdask.lazy.map import map_chunks
+
     check_graph(info.n_chunks, info.path)
-    chunks = da.core.normalize_chunks(info.chunks, info.shape, dtype=info.dtype)
+    chunks = layout.cut_chunks(info.chunks, info.shape)
     options: dict[str, Any] = {"dtype": info.dtype, "located": True, "info": info, "backend": backend}
     name = f"open-plain-{tokenize(info, backend)}"
     values = map_chunks(_read_block, rows=1, chunks=chunks, name=name, **options)

@@ -18,8 +18,9 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import get_overflow, use_overflow
 from rnsdask.core.place import Place
+from rnsdask.lazy.call import nameable
 from rnsdask.lazy.elementwise import has
-from rnsdask.lazy.map import map_chunks, map_values, nameable
+from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.number_chunks import numbers_of, words_of
 from rnsdask.lazy.operands import N, Numbers, is_number_array
 from rnsdask.lazy.promotion import convert_to_grown

@@ -8,13 +8,12 @@ import numpy as np
 from dask.array.utils import meta_from_array
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.chunks import rechunk, without_empty_chunks
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.rns.bounds import find_excess
+from rnsdask.rns.bounds import check_bound
 from rnsdask.rns.system import RNS
 
 
@@ -73,7 +72,7 @@ def check_within_bound(residues: Any, system: RNS) -> Any:
 
     Return the same array, or a Dask array that checks each chunk when it is computed.
     """
-    return map_chunks(_check_bound, residues, rows=system.rows, located=True, system=system)
+    return map_chunks(check_bound, residues, rows=system.rows, located=True, system=system)
 
 
 def checked_residues(residues: Array, moduli: ModuliSet, place: Place = ALONE) -> Array:
@@ -90,12 +89,4 @@ def checked_residues(residues: Array, moduli: ModuliSet, place: Place = ALONE) -
 
 
 def _check_block(residues: Array, *, system: RNS, place: Place = ALONE) -> Array:
-    return _check_bound(checked_residues(residues, system.moduli, place), system=system, place=place)
-
-
-def _check_bound(residues: Array, *, system: RNS, place: Place) -> Array:
-    excess = find_excess(residues, system)
-    if excess is not None and system.bound is not None:
-        where = place.flat_index(excess.index)
-        raise NumberError(f"the number at flat index {where} is {excess.text(system.bound)}")
-    return residues
+    return check_bound(checked_residues(residues, system.moduli, place), system=system, place=place)

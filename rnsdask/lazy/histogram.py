@@ -20,12 +20,13 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.ways import must
+from rnsdask.lazy.chunk_reductions import reduce_words
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import as_exact
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import Numbers, integer_of
 from rnsdask.lazy.ranks import places
-from rnsdask.lazy.tree import reduce_words, tree_reduce
+from rnsdask.lazy.tree import tree_reduce
 from rnsdask.rns.convert import flat_values
 from rnsdask.typing import PlainArray
 

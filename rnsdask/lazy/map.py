@@ -1,13 +1,7 @@
-"""Mapping over chunks: a function of chunks of words, called at once, or lazily if an array is of Dask.
-
-A function learns the place of its chunk from Dask's index of the chunk and a compact table of all chunks:
-Dask's own ``block_info`` makes tasks large.
-"""
+"""Mapping over chunks: a function of chunks of words, called at once, or lazily if an array is of Dask."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -21,51 +15,13 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockIdDep
 from numpy.typing import DTypeLike
 
-from rnsdask.backend import Array, WorkersArray, backend_name, empty_like_chunks, first_alone, uses_gpu
+from rnsdask.backend import Array, WorkersArray, backend_name, empty_like_chunks
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
+from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import as_lazy, rechunk
 from rnsdask.lazy.planning import PLANS_QUERIES
-
-# Dask's tokens would be decimal, which Python refuses for longer integers.
-_SHORT_BITS = 64
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """A function with its options, which may hold integers of any size, and the grid of chunks if needed."""
-
-    function: Callable[..., Any]
-    options: dict[str, Any]
-    grid: Grid | None = None
-    has_index: bool = False
-
-    def __call__(self, *blocks: Any) -> Any:
-        """Call the function with the chunks, and with their place if it asks for it."""
-        options = self.options
-        if self.has_index:
-            index, blocks = blocks[0], blocks[1:]
-        if self.grid is not None:
-            rows = len(index) - len(self.grid.lengths)  # the axis of words, if any, is not part of the place
-            options = {**options, "place": self.grid.place(index[rows:])}
-        on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
-        # Each number of rows has its own kernels.
-        kind = type(options.get("system")).__name__, options.get("operation"), options.get("mode")
-        with first_alone(self.function, *kind) if on_gpu else nullcontext():
-            return self.function(*blocks, **options)
-
-    def __dask_tokenize__(self) -> Any:
-        return tokenize(self.function, nameable(self.options), self.grid, self.has_index)
-
-
-def nameable(value: Any) -> Any:
-    """Return the options with long integers as text, which Dask can write into a token."""
-    if type(value) is int and value.bit_length() > _SHORT_BITS:
-        return "int", hex(value)
-    if isinstance(value, dict):
-        return {key: nameable(item) for key, item in value.items()}
-    return type(value)(map(nameable, value)) if type(value) in (list, tuple) else value
 
 
 def map_chunks(

@@ -1,21 +1,18 @@
-"""Summary of an array's integers in one pass: count, least, greatest, sum, and lengths in bits."""
+"""Summary of a chunk's integers in one pass: count, least, greatest, sum, and lengths in bits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import zip_longest
-from typing import Any
 
-import dask.array as da
 import numpy as np
-from numpy.typing import NDArray
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, naming_gpu_memory, to_backend
 from rnsdask.core import rows
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.lazy.map import reduce_chunks
-from rnsdask.lazy.operands import Numbers
-from rnsdask.lazy.tree import combine_tree, move_to_reduce, put_in_box, reduce_words
+from rnsdask.core.place import Place
+from rnsdask.lazy.chunk_reductions import move_to_reduce, reduce_words
 
 
 @dataclass(frozen=True)
@@ -40,10 +37,21 @@ class Summary:
 _NOTHING = Summary(0, None, None, 0, ())
 
 
-def summarize(x: Numbers, *, backend: str = "auto") -> da.Array:
-    """Summarize a lazy array of integers, each chunk in one task: a lazy :class:`Summary`."""
-    partials = reduce_chunks(_summary_block, x.words, system=x.system, backend=backend)
-    return combine_tree(partials, _combine_blocks, tuple(range(x.words.ndim)), "rns-summary")
+def summarize_chunk(block: Array, *, place: Place, system: NumberSystem, backend: str) -> Summary:
+    """Summarize the integers of one chunk."""
+    if 0 in block.shape:
+        return _NOTHING
+    with naming_gpu_memory(f"chunk {place.index}"):
+        block = move_to_reduce(block, system, backend)
+        lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
+        lengths = to_backend(np.bincount(system.apply(rows.bit_length, block).ravel()), "cpu")
+    counts = tuple(map(int, lengths.tolist()))
+    return Summary(total.count, lowest.value, highest.value, total.value, counts)
+
+
+def combine_summaries(summaries: Sequence[Summary]) -> Summary:
+    """Combine the summaries of the parts of an array."""
+    return reduce(combine, summaries, _NOTHING)
 
 
 def combine(a: Summary, b: Summary) -> Summary:
@@ -54,19 +62,3 @@ def combine(a: Summary, b: Summary) -> Summary:
     lengths = tuple(map(sum, zip_longest(a.lengths, b.lengths, fillvalue=0)))
     total, count = a.total + b.total, a.count + b.count
     return Summary(count, min(lows, default=None), max(highs, default=None), total, lengths)
-
-
-def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArray[np.object_]:
-    block = move_to_reduce(block, system, backend)
-    found = _NOTHING
-    if 0 not in block.shape:
-        lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
-        lengths = to_backend(np.bincount(system.apply(rows.bit_length, block).ravel()), "cpu")
-        found = Summary(
-            total.count, lowest.value, highest.value, total.value, tuple(map(int, lengths.tolist()))
-        )
-    return put_in_box(found, block.ndim)
-
-
-def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    return put_in_box(reduce(combine, blocks.flat, _NOTHING), blocks.ndim)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import dask
@@ -13,9 +13,7 @@ from dask.base import tokenize
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.workers import chunks_by_worker
-from rnsdask.core import rows
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
@@ -23,8 +21,10 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.reductions import REDUCTIONS, ReductionResult
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy.call import Call
+from rnsdask.lazy.chunk_reductions import check_reduction, combine_results, empty_error, reduce_chunk
 from rnsdask.lazy.chunks import rechunk
-from rnsdask.lazy.map import Call, array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values, reduce_chunks
 from rnsdask.typing import SplitEvery
 
 # Partial results that one task combines. If each is a number, a wide tree costs no memory, and saves levels:
@@ -48,7 +48,7 @@ def tree_reduce(
     chunks, `split_every`, processors or workers. ValueError without numbers, unless it is a sum, which is 0;
     for unknown chunk sizes when it is computed.
     """
-    _check(words, operation, backend)
+    check_reduction(operation, words.shape[1:], backend)
     options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
     if not has_sizes(words):
         boxes = _combine_unplaced(_partial_results(words, options), operation)
@@ -64,34 +64,6 @@ def tree_reduce(
     combine = partial(_combine_blocks, operation=operation, field=field)
     axes, split_every = tuple(range(partials.ndim)), fan_in_of(split_every, words.ndim - 1, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
-
-
-def reduce_groups(
-    words: da.Array,
-    system: NumberSystem,
-    operation: str,
-    groups: Sequence[Sequence[int]],
-    *,
-    backend: str = "auto",
-) -> list[Delayed]:
-    """Reduce groups of chunks, each to one :class:`.ReductionResult`; :func:`combine_results` joins them.
-
-    Parameters are those of :func:`tree_reduce`, and `groups` of chunks, numbered in C order.
-    """
-    check_sizes(words)
-    _check(words, operation, backend)
-    partials = _partial_results(words, {"operation": operation, "system": system, "backend": backend})
-    return combine_groups(partials, groups, partial(_combine_boxes, operation=operation))
-
-
-def combine_groups(
-    blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
-) -> list[Delayed]:
-    """Apply a function to each group of an array's blocks, numbered in C order.
-
-    All share one graph: calling ``delayed`` for each group would take milliseconds for each block.
-    """
-    return pieces_of(combine_each(blocks, groups, combine))[0]
 
 
 def combine_each(
@@ -119,11 +91,6 @@ def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
     return [[Delayed(key, graph, layer=layer) for key in of_array] for of_array in keys]
 
 
-def combine_results(results: Sequence[ReductionResult], operation: str) -> ReductionResult:
-    """Combine the results of all groups of chunks to the array's result."""
-    return reduce(REDUCTIONS[operation].combine, results)
-
-
 def _partial_results(words: da.Array, options: dict[str, Any]) -> da.Array:
     """Compute the result of each chunk, as an array of boxes."""
     function = _reduce_block if has_sizes(words) else _reduce_unplaced
@@ -141,18 +108,6 @@ def _group_results(words: da.Array, groups: Sequence[Sequence[int]], options: di
     return array_of_tasks(name, tasks, ((1,) * len(groups),), np.empty(0, dtype=object), words)
 
 
-def _check(words: da.Array, operation: str, backend: str) -> None:
-    """Raise ValueError if an argument is wrong, or there is nothing to reduce."""
-    check_operation(operation)
-    check_backend(backend)
-    if 0 in words.shape[1:] and REDUCTIONS[operation].identity is None:
-        raise _empty_error(operation, words.shape[1:])
-
-
-def _empty_error(operation: str, shape: tuple[Any, ...]) -> ValueError:
-    return ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
-
-
 def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
     """Combine the results of chunks of unknown sizes in one task, which determines each chunk's place."""
     whole = rechunk(partials, dict.fromkeys(range(partials.ndim), -1))
@@ -166,26 +121,6 @@ def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
     )
     box: da.Array = boxes[(0,) * boxes.ndim]
     return box
-
-
-def reduce_words(operation: str, words: Array, system: NumberSystem) -> ReductionResult:
-    """Reduce the words of numbers in memory, of NumPy or CuPy, for any system that has reductions."""
-    check_operation(operation)
-    found: ReductionResult = system.apply(rows.reduce, words, operation=operation)
-    return found
-
-
-def move_to_reduce(block: Array, system: NumberSystem, backend: str) -> Array:
-    """Move a chunk to the processor that reduces it; it stays where it is unless one was chosen."""
-    if backend == "auto" and not system.table[rows.reduce.name].moves:
-        return block
-    return to_backend(block, backend)
-
-
-def check_operation(operation: str) -> None:
-    """Raise ValueError unless there is a reduction of this name."""
-    if operation not in REDUCTIONS:
-        raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
 
 
 def combine_tree(
@@ -290,31 +225,23 @@ def put_in_box(item: Any, ndim: int) -> np.ndarray[Any, Any]:
 
 
 def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any, Any]:
-    return put_in_box(_reduce_chunk(block, place, **options), block.ndim)
+    return put_in_box(reduce_chunk(block, place=place, **options), block.ndim)
 
 
 def _reduce_group(
     *blocks: Any, places: Sequence[Place], operation: str, **options: Any
 ) -> np.ndarray[Any, Any]:
     pairs = zip(blocks, places, strict=True)
-    results = [_reduce_chunk(block, place, operation, **options) for block, place in pairs]
+    results = [reduce_chunk(block, place=place, operation=operation, **options) for block, place in pairs]
     return put_in_box(combine_results(results, operation), 1)
-
-
-def _reduce_chunk(
-    block: Any, place: Place, operation: str, system: NumberSystem, backend: str
-) -> ReductionResult:
-    """Reduce one chunk; its index is converted to one of the whole array."""
-    with naming_gpu_memory(f"chunk {place.index}"):
-        result = reduce_words(operation, move_to_reduce(block, system, backend), system)
-    return result if result.index is None else replace(result, index=place.flat_index(result.index))
 
 
 def _reduce_unplaced(block: Any, *, operation: str, place: Place, **options: Any) -> np.ndarray[Any, Any]:
     """Reduce one chunk of unknown size to a box of its shape and its result, None without numbers."""
     result = None
     if 0 not in block.shape or REDUCTIONS[operation].identity is not None:
-        result = _reduce_chunk(block, replace(place, shape=ALONE.shape), operation, **options)
+        unplaced = replace(place, shape=ALONE.shape)
+        result = reduce_chunk(block, place=unplaced, operation=operation, **options)
     return put_in_box((block.shape[1:], result), block.ndim)
 
 
@@ -331,9 +258,7 @@ def _combine_placed(boxes: np.ndarray[Any, Any], *, operation: str) -> np.ndarra
             result = replace(result, index=grid.place(index).flat_index(result.index))
         results += [] if result is None else [result]
     if not results:
-        raise ValueError(
-            f"{operation} of an empty array: it needs at least one number, got shape {grid.shape}"
-        )
+        raise empty_error(operation, grid.shape)
     return put_in_box(combine_results(results, operation), boxes.ndim)
 
 

@@ -20,7 +20,8 @@ from rnsdask.backend import backend_name, contiguous, first_alone, never_alone
 from rnsdask.cluster.failures import leaves_nothing
 from rnsdask.cluster.forks import ForkThreads
 from rnsdask.core.place import Place
-from rnsdask.lazy.map import Call, map_chunks, reduce_chunks
+from rnsdask.lazy.call import Call
+from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.store import Location, StoreInfo
 
 

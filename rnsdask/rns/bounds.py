@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, BoundProof, Kernels, kernels_of, to_backend
 from rnsdask.constants import KEY_BITS, key_constants, reverse_constants, sufficient_prefix
 from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
+from rnsdask.core.place import Place
 from rnsdask.rns.blocks import batches, column_of, numbers_at
 from rnsdask.rns.evaluation import magnitudes
 from rnsdask.rns.extend import base_extend
@@ -127,6 +128,15 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     if first is None:
         return None
     return Excess(first, system.decode_at(matrix, first), count)
+
+
+def check_bound(residues: Array, *, system: RNS, place: Place) -> Array:
+    """Return the residues of a chunk; NumberError for the first number beyond the system's bound."""
+    excess = find_excess(residues, system)
+    if excess is not None and system.bound is not None:
+        where = place.flat_index(excess.index)
+        raise NumberError(f"the number at flat index {where} is {excess.text(system.bound)}")
+    return residues
 
 
 def block_length(matrix: Array) -> int:

@@ -14,8 +14,9 @@ from rnsdask.backend import Array, empty_like_chunks, to_backend
 from rnsdask.core.moduli import ModuliSet, as_integer, unchecked_set
 from rnsdask.core.ways import Kind, Message, must
 from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy.call import Call
 from rnsdask.lazy.chunks import rechunk
-from rnsdask.lazy.map import Call, array_of_tasks, keys_of
+from rnsdask.lazy.map import array_of_tasks, keys_of
 from rnsdask.sparse import wiedemann
 from rnsdask.sparse.matrix import SparseMatrix, has_sparse_products, vectors_of
 from rnsdask.typing import Integer, PlainArray

@@ -18,6 +18,7 @@ from distributed import Client, LocalCluster
 from forking import forked_workers
 
 import rnsdask as rd
+from rnsdask import store
 from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
 from rnsdask.cluster.connecting import connect, dashboard_of
@@ -26,6 +27,7 @@ from rnsdask.core.errors import JobError
 from rnsdask.jobs import exact_results, memory_plan
 from rnsdask.jobs.reduction import reduce
 from rnsdask.jobs.sources import OF_NUMBERS, Source
+from rnsdask.lazy.blocks import Blocks
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +386,7 @@ def test_worker_that_joins_later_with_another_version(processes: Client, tmp_pat
     def reduce_on_spoiled_workers() -> None:
         with connect(processes.scheduler.address) as client:
             others.extend(spoil(processes, worker, pretend_version) for worker in (0, 1))
-            reduce(rd.open_zarr(path), "max", client)
+            reduce(Blocks.of(store.open_info(path)), "max", client)
 
     with pytest.raises(JobError) as caught:
         reduce_on_spoiled_workers()

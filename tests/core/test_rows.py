@@ -19,7 +19,8 @@ from rnsdask.core import rows
 from rnsdask.core.reductions import REDUCTIONS, Reduction, ReductionResult
 from rnsdask.core.rows import ROWS, Row
 from rnsdask.core.table import OF_SYSTEMS, Entry, table, table_at
-from rnsdask.lazy.tree import reduce_words, tree_reduce
+from rnsdask.lazy.chunk_reductions import reduce_words
+from rnsdask.lazy.tree import tree_reduce
 
 TABLES = {
     name: table_at(f"rnsdask.{path}")

@@ -46,7 +46,7 @@ from rnsdask.core.errors import (
 )
 from rnsdask.jobs import checkpoint, run, transform
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
-from rnsdask.lazy.tree import combine_groups, pieces_of
+from rnsdask.lazy.tree import combine_each, pieces_of
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
@@ -485,7 +485,8 @@ def test_finished_pieces_of_one_graph_are_not_computed_again() -> None:
         return block
 
     blocks = da.arange(10, chunks=1).map_blocks(read, dtype=int, meta=np.empty(0, int))
-    pieces = combine_groups(blocks, [range(0, 4), range(4, 8), range(8, 10)], combine=sum)
+    groups = combine_each(blocks, [range(0, 4), range(4, 8), range(8, 10)], sum)
+    (pieces,) = pieces_of(groups)
     assert all(piece.dask is pieces[0].dask for piece in pieces)
     done: dict[int, int] = {}
     with dask.config.set(num_workers=1):

@@ -3,6 +3,7 @@
 import io
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from rnsdask.jobs import progress
 from rnsdask.jobs.compute import compute
 from rnsdask.jobs.progress import Meter, metered
 from rnsdask.jobs.run import groups_of
-from rnsdask.lazy.tree import combine_groups, reduce_groups
+from rnsdask.lazy.blocks import Blocks
+from rnsdask.lazy.chunk_reductions import combine_results, reduce_chunk
+from rnsdask.lazy.tree import combine_each, pieces_of
 from rnsdask.lazy.write import total_count, write_chunks
 from rnsdask.rns.system import RNS
 
@@ -140,7 +143,7 @@ def test_groups_of_chunks() -> None:
         return block
 
     noting = counts.map_blocks(noted, dtype=counts.dtype, meta=np.empty(0, dtype=counts.dtype))
-    pieces = combine_groups(noting, [[3, 7], [11]], total_count)
+    (pieces,) = pieces_of(combine_each(noting, [[3, 7], [11]], total_count))
     assert dask.compute(*pieces, scheduler="sync") == (10, 11)
     assert sorted(computed) == [3, 7, 11]
 
@@ -162,9 +165,11 @@ def test_client_time_and_graph_of_many_chunks(
     x = rd.open_zarr(writer.info.path)
     lazy: list[Any]
     if operation == "max":
-        lazy = reduce_groups(x.residues, rd.RNS(moduli, False, None), operation, groups_of(chunks))
+        how: dict[str, Any] = {"operation": "max", "system": writer.info.system, "backend": "auto"}
+        combine = partial(combine_results, operation="max")
+        lazy = Blocks.of(writer.info).reduce(groups_of(chunks), reduce_chunk, combine, **how)
     elif operation == "write":
-        lazy = combine_groups(write_chunks(x.residues, writer), groups_of(chunks), total_count)
+        (lazy,) = pieces_of(combine_each(write_chunks(x.residues, writer), groups_of(chunks), total_count))
     else:
         lazy = [x.topk(10) if operation == "topk" else x.cumsum()]
     graph = collections_to_expr(lazy).optimize().__dask_graph__()

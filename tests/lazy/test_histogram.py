@@ -11,7 +11,8 @@ import pytest
 from conftest import Processor
 
 import rnsdask as rd
-from rnsdask.lazy.summary import summarize
+from rnsdask.core.place import ALONE
+from rnsdask.lazy.summary import combine_summaries, summarize_chunk
 
 MODULI = rd.ModuliSet.for_bits(500)
 SYSTEMS = {
@@ -106,7 +107,10 @@ def test_each_processor(name: str, on_each_processor: Processor) -> None:
     for array in (y, y.rechunk(40)):
         assert counts_of(array, edges)[0] == counted(values, edges)
         assert sum(counts_of(array, 7)[0]) == 150
-        summary = summarize(array.rechunk(40)).compute().item()
+    parts = [y[i : i + 40] for i in range(0, 161, 40)]  # the last one is empty
+    how: dict[str, Any] = {"place": ALONE, "system": y.system, "backend": "auto"}
+    for summaries in ([summarize_chunk(part.words, **how) for part in some] for some in ([y], parts)):
+        summary = combine_summaries(summaries)
         assert (summary.minimum, summary.maximum, summary.total) == (min(values), max(values), sum(values))
         assert sum(summary.lengths) == summary.count == 150
 

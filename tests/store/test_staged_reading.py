@@ -135,11 +135,11 @@ MEASURED = """
 import sys
 import cupy
 import dask
-import rnsdask as rd
 from rnsdask import store
 from rnsdask.jobs.reduction import reduce
+from rnsdask.lazy.blocks import Blocks
 with dask.config.set(scheduler="threads", num_workers=4):
-    reduce(rd.open_zarr(sys.argv[1], backend="cuda"), "max", backend="cuda")
+    reduce(Blocks.of(store.open_info(sys.argv[1]), backend="cuda"), "max")
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 print(cupy.get_default_memory_pool().total_bytes())
