@@ -199,7 +199,7 @@ class NumberSystem(ABC):
         """Return a system that holds all exact results of a row on operands of two systems, or None."""
         return None
 
-    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002
+    def random_words(self, shape: tuple[int, ...], generator: "np.random.Generator") -> NDArray[Any]:  # noqa: ARG002
         """Draw words (rows, *shape) of numbers uniform in the range, or within the bound, in NumPy.
 
         TypeError if the system has no random numbers.

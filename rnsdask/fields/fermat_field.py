@@ -231,7 +231,7 @@ class FermatField(FiniteFields):
         """Elements that integers of limbs stand for."""
         return kernels_of(limbs).limbs_to_fermat(limbs, bool(signed), self.constants)
 
-    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:
+    def random_words(self, shape: tuple[int, ...], generator: "np.random.Generator") -> NDArray[Any]:
         """Draw elements uniform from 0 to p - 1, as digits."""
         digits = np.empty((self.rows, math.prod(shape)), dtype=self.word_dtype)
         for start in range(0, digits.shape[1], _BATCH):

@@ -215,7 +215,7 @@ class PrimeFields(FiniteFields):
         kernels_of(limbs).limbs_to_residues(limbs, constants, residues)
         return residues
 
-    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+    def random_words(self, shape: tuple[int, ...], generator: "np.random.Generator") -> NDArray[np.uint32]:
         """Draw elements that are uniform in each field, independently."""
         return random_residues(self.moduli, shape, generator)
 

@@ -64,5 +64,5 @@ def summarize(blocks: Blocks, client: "Client | None" = None, *, progress: bool 
     return combine_summaries(found)
 
 
-def _amount(info: store.StoreInfo) -> dict[str, int]:
+def _amount(info: store.StoreInfo) -> dict[str, Any]:
     return {"numbers": info.count, "nbytes": info.nbytes}

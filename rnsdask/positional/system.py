@@ -154,7 +154,7 @@ class Positional(NumberSystem):
             raise self.out_of_range(f"value {abbreviate(value)} at flat index {locate(index)}")
         return words
 
-    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+    def random_words(self, shape: tuple[int, ...], generator: "np.random.Generator") -> NDArray[np.uint32]:
         """Draw numbers uniform in the whole range, as limbs."""
         words = generator.integers(2**32, size=(self.rows, *shape), dtype=np.uint32)
         words[-1] = trimmed(words[-1], self.top_bits, self.signed)

@@ -16,7 +16,7 @@ _BATCH_LIMBS = 2**18
 def random_residues(
     moduli: ModuliSet,
     shape: tuple[int, ...],
-    generator: np.random.Generator,
+    generator: "np.random.Generator",
     limits: tuple[int, int] | None = None,
 ) -> NDArray[np.uint32]:
     """Residues (n, *shape) of numbers uniform in the range of the moduli, or between limits.
@@ -46,7 +46,7 @@ def _limb_count(greatest: int) -> int:
     return max(1, -(-greatest.bit_length() // LIMB_BITS))
 
 
-def uniform_limbs(greatest: int, count: int, generator: np.random.Generator) -> NDArray[np.uint32]:
+def uniform_limbs(greatest: int, count: int, generator: "np.random.Generator") -> NDArray[np.uint32]:
     """Limbs (count, L), the least first, of numbers uniform from 0 to `greatest`."""
     length = _limb_count(greatest)
     unused = np.uint32(min(length * LIMB_BITS - greatest.bit_length(), LIMB_BITS - 1))

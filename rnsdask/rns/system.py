@@ -190,7 +190,7 @@ class RNS(NumberSystem):
         moduli = sufficient_prefix(self.moduli, self.signed, self.bound)
         return RNS(moduli, self.signed), words[: len(moduli)]
 
-    def random_words(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.uint32]:
+    def random_words(self, shape: tuple[int, ...], generator: "np.random.Generator") -> NDArray[np.uint32]:
         """Residues of random numbers: :func:`.random_residues`."""
         return random_residues(
             self.moduli, shape, generator, None if self.bound is None else self.known_range

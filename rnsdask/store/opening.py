@@ -9,7 +9,6 @@ from rnsdask.core.ways import with_ways
 from rnsdask.store.attributes import incomplete_error, read_job
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, load
-from rnsdask.store.old_groups import is_group, load_group
 from rnsdask.store.paths import StorePath, locate
 
 Kind: TypeAlias = Callable[[NumberSystem], bool]
@@ -47,6 +46,8 @@ def load_any(location: Location) -> tuple[StoreInfo, bool]:
     try:
         return load(location)
     except StoreError as error:
+        from rnsdask.store.old_groups import is_group, load_group  # late: few stores are such groups
+
         # Checked only here, because a store needs one read of metadata, and each read may be a request.
         if isinstance(error, StoreAccessError) or not is_group(location):
             raise
