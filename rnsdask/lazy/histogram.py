@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from typing import Any, Literal, SupportsIndex
 
 import dask.array as da
 import numpy as np
-from dask.delayed import delayed
+from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
@@ -23,7 +24,7 @@ from rnsdask.core.ways import must
 from rnsdask.lazy.chunk_reductions import reduce_words
 from rnsdask.lazy.elementwise import entry_of
 from rnsdask.lazy.lazy_ints import as_exact
-from rnsdask.lazy.map import map_chunks, map_values
+from rnsdask.lazy.map import array_of_tasks, keys_of, map_chunks, map_values
 from rnsdask.lazy.operands import Numbers, integer_of
 from rnsdask.lazy.ranks import places
 from rnsdask.lazy.tree import tree_reduce
@@ -156,9 +157,11 @@ def _counts(words: Any, system: NumberSystem, edges: list[int], closed: bool = T
 def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[Any, Any]:
     """Counts and edges of `count` bins from the minimum to the maximum."""
     ends = [tree_reduce(words, system, name, field="value") for name in ("min", "max")]
-    found = da.from_delayed(
-        delayed(_edges_between, pure=True)(*ends, count), shape=(), meta=np.empty((), dtype=object)
-    )
+    # A Delayed of lazy arrays would make Dask import distributed.
+    keys = [key for end in ends for key in keys_of(end)]
+    task = (partial(_edges_between, count=count), *keys)
+    name = f"rns-edges-{tokenize(keys, count)}"
+    found = array_of_tasks(name, {(): task}, (), np.empty((), dtype=object), *ends)
     edges = map_values(_edges_block, found[None], dtype=object, chunks=((count + 1,),))
     return _sum_counts(words, count, found, system=system), as_exact(edges)
 

@@ -71,5 +71,10 @@ def test_commands_that_read_or_reduce_a_store_make_no_dask_array(system: str, fo
 
 
 def test_lazy_jobs_on_threads_import_no_cluster(folder: Path) -> None:
-    commands = ["prod residues.zarr", "topk 2 residues.zarr", "compare residues.zarr residues.zarr"]
+    commands = [
+        "hist residues.zarr",
+        "prod residues.zarr",
+        "topk 2 residues.zarr",
+        "compare residues.zarr residues.zarr",
+    ]
     assert not errors(OF_CLUSTERS, commands, folder)
