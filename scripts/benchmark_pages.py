@@ -14,7 +14,7 @@ import interval_rns_report
 import paper_report
 import peers_report
 import scaling_report
-from benchmarking import cell, columns_of, tables_of
+from benchmarking import cell, markdown, tables_of
 
 Row = dict[str, Any]
 
@@ -175,9 +175,3 @@ def purpose(name: str) -> str:
     found = [path for folder in FOLDERS if (path := folder / name).exists()]
     text = ast.get_docstring(ast.parse(found[0].read_text(encoding="utf-8"))) if found else ""
     return (text or "").partition("\n\n")[0].replace("\n", " ")
-
-
-def markdown(rows: list[Row]) -> list[str]:
-    columns = columns_of(rows)
-    lines = [columns, ["---:"] * len(columns), *([cell(row.get(c)) for c in columns] for row in rows)]
-    return [f"| {' | '.join(cells)} |" for cells in lines]

@@ -383,3 +383,10 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
         for texts in lines:
             print("  ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True)), flush=True)
+
+
+def markdown(rows: list[dict[str, Any]]) -> list[str]:
+    """Lines of a table of Markdown."""
+    columns = columns_of(rows)
+    lines = [columns, ["---:"] * len(columns), *([cell(row.get(c)) for c in columns] for row in rows)]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
