@@ -62,7 +62,7 @@ USERS = {
     "pandas": ("arrays.tables",),
     "pyarrow": ("io.arrow",),
     "pynvml": ("doctor.nvml",),
-    "rich": ("jobs.progress", "cli.doctor"),
+    "rich": ("jobs.progress", "cli.printing", "cli.doctor", "cli.kernels"),
     "rmm": ("backend",),
     "zarr": ("store",),
 }

@@ -1,6 +1,5 @@
 """The command ``doctor``, which says what of an installation and a machine works."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,7 @@ import click
 from rnsdask.cli.commands import Command, refuse
 from rnsdask.cli.integers import INTEGER, POSITIVE
 from rnsdask.cli.options import complete_path, json_option, progress_option, with_scheduler
-from rnsdask.cli.printing import output_errors, print_json
+from rnsdask.cli.printing import print_json, print_table
 from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
@@ -152,7 +151,6 @@ def _fields(finding: "Finding") -> dict[str, Any]:
 
 def _show(finding: "Finding") -> None:
     """Print a finding in columns: its state, what was checked, what was found, and below it the way out."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -166,8 +164,4 @@ def _show(finding: "Finding") -> None:
     table.add_row(state, subject, Text(escape(redact(in_options(finding.text)))))
     if finding.way_out:
         table.add_row("", "", Text(f"-> {escape(redact(finding.way_out))}"))
-    console = Console(width=shutil.get_terminal_size().columns)
-    with output_errors(), console.capture() as captured:
-        console.print(table)
-    with output_errors():
-        click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    print_table(table)

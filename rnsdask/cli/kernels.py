@@ -1,14 +1,17 @@
 """The command ``kernels``, which lists kernels that came compiled, and compiles others before their use."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.commands import Command
 from rnsdask.cli.options import json_option
-from rnsdask.cli.printing import CommandError, echo, print_json, size_text
+from rnsdask.cli.printing import CommandError, echo, print_json, print_table, size_text
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rnsdask.backend.cuda.cubins import Entry, Manifest
 
 
@@ -51,7 +54,8 @@ def _list(as_json: bool) -> None:
     if not gpus:
         echo("gpu       none that CuPy sees")
     if entries:
-        echo("", *map(_line, entries))
+        echo("")
+        print_table(_table(entries, manifest.architectures))
 
 
 def _summary(manifest: "Manifest") -> list[str]:
@@ -71,11 +75,20 @@ def _gpu_line(gpu: dict[str, Any]) -> str:
     )
 
 
-def _line(entry: "Entry") -> str:
-    defines = " ".join(define.removeprefix("-DRNS_") for define in entry.defines)
-    sizes = ", ".join(f"sm_{one} {size_text(size)}" for one, size in sorted(entry.sizes.items()))
-    stale = "" if entry.is_current() else "; its source has changed since"
-    return f"{entry.module}{f' ({defines})' if defines else ''}: {sizes}{stale}"
+def _table(entries: Sequence["Entry"], architectures: Sequence[int]) -> "Table":
+    """Make a table of the modules: options, and the size of the code for each architecture."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("module", "options", box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
+    for one in architectures:
+        table.add_column(f"sm_{one}", justify="right", no_wrap=True)
+    for entry in entries:
+        defines = [define.removeprefix("-DRNS_") for define in entry.defines]
+        stale = [] if entry.is_current() else ["(source has changed since)"]
+        sizes = [size_text(entry.sizes[one]) if one in entry.sizes else "" for one in architectures]
+        table.add_row(entry.module, Text(" ".join(defines + stale)), *sizes)
+    return table
 
 
 def _version(manifest: "Manifest") -> str | None:

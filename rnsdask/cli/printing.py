@@ -18,6 +18,8 @@ from rnsdask.core.messages import size_text as size_text
 from rnsdask.core.places import local_path
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.writing import Transfer
     from rnsdask.store import Output
@@ -117,6 +119,17 @@ def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:
             f"{name:>{name_width}}  {count:>{count_width}} {bar or (count and block) or ''}".rstrip()
         )
     return lines
+
+
+def print_table(table: "Table") -> None:
+    """Print a table of rich's on standard output, as wide as the terminal (80 columns without one)."""
+    from rich.console import Console
+
+    console = Console(width=shutil.get_terminal_size().columns)
+    with output_errors(), console.capture() as captured:
+        console.print(table)
+    with output_errors():
+        click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _has_unicode() -> bool:

@@ -7,6 +7,7 @@ import pytest
 from commands import call, succeed
 
 from rnsdask.backend.cuda import cubins
+from rnsdask.backend.cuda.variants import VARIANTS
 
 
 @pytest.fixture
@@ -28,9 +29,31 @@ def test_list() -> None:
         "sm_90     2 modules, 13 kB",
         "gpu       none that CuPy sees",
         "",
-        "limbs (LIMBS=4): sm_90 7 kB; its source has changed since",
-        "scan: sm_80 5 kB, sm_90 6 kB",
+        "module  options                             sm_80  sm_90",
+        "limbs   LIMBS=4 (source has changed since)          7 kB",
+        "scan                                         5 kB   6 kB",
     ]
+
+
+def test_all_modules_that_come_compiled_fit_into_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [
+        cubins.Entry(module, defines, str((module, defines)), dict.fromkeys((80, 90, 100, 120), 10**5))
+        for module, variants in VARIANTS.items()
+        for defines in variants
+    ]
+    manifest = cubins.Manifest(tmp_path, (12, 9), {entry.identity: entry for entry in entries})
+    monkeypatch.setattr(cubins, "installed", lambda: manifest)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = succeed("kernels", "list").splitlines()
+    assert len(lines) > len(entries)
+    assert max(map(len, lines)) <= 80
+    words = " ".join(lines).split()
+    for entry in entries:
+        options = {define.removeprefix("-DRNS_") for define in entry.defines}
+        # A longer one, such as a radix, is cut to fit.
+        assert {entry.module, *(option for option in options if len(option) <= 22)} <= set(words)
 
 
 @pytest.mark.usefixtures("installed")
