@@ -57,11 +57,12 @@ def reduce(
 
 def summarize(blocks: Blocks, client: "Client | None" = None, *, progress: bool = False) -> Summary:
     """Summarize a store of integers; JobError if the cluster is lost."""
-    info, groups = blocks.info, groups_of(blocks.count)
+    info = blocks.info
     how: dict[str, Any] = {"system": info.system, "backend": blocks.backend}
-    pieces = blocks.reduce(groups, summarize_chunk, combine_summaries, **how)
-    found = compute(pieces, client, progress=progress, label="stats", **_amount(info))
-    return combine_summaries(found)
+    # In one piece, for summaries of long numbers are long: a tree holds few of them at a time.
+    (piece,) = blocks.reduce([range(blocks.count)], summarize_chunk, combine_summaries, **how)
+    found: Summary = compute(piece, client, progress=progress, label="stats", **_amount(info))
+    return found
 
 
 def _amount(info: store.StoreInfo) -> dict[str, Any]:

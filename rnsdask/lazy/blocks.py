@@ -24,6 +24,9 @@ from rnsdask.lazy.call import Call
 _AT_A_TIME = 8
 """Stored chunks that a task reads at a time, because each remote one has latency."""
 
+_SPLIT_EVERY = 16
+"""Results that one task combines."""
+
 
 def divide(
     info: store.StoreInfo, chunks: layout.Lengths, part: int | None
@@ -82,7 +85,7 @@ class Blocks:
 
     def reduce(
         self,
-        groups: Sequence[Sequence[int]],
+        groups: Sequence[range],
         function: Callable[..., Any],
         combine: Callable[[list[Any]], Any],
         **options: Any,
@@ -90,23 +93,23 @@ class Blocks:
         """Apply a function to each block, and combine the results of each group of blocks.
 
         ``function(words, place=place, **options)`` gets the words of a block and its :class:`.Place`. One
-        task reads a block and reduces it, and another one combines a group of several. All share one graph.
+        task reads a block and reduces it, and a tree of tasks combines a group. All share one graph.
         """
         call = Call(function, options, self.grid, has_index=True)
         name = f"rns-{function.__name__}-{tokenize(self, call)}"
-        of_groups = f"rns-groups-{tokenize(name, [*map(list, groups)], combine)}"
+        of_groups = f"rns-groups-{tokenize(name, groups, combine)}"
         tasks: dict[Any, Any] = {}
-        keys = []
-        for i, group in enumerate(groups):
-            of_blocks = [(name, number) for number in group]
-            tasks.update({key: (self._reduce, call, key[1]) for key in of_blocks})
-            if len(group) == 1:
-                keys.append(of_blocks[0])
-            else:
-                tasks[of_groups, i] = (combine, of_blocks)
-                keys.append((of_groups, i))
+        results = []
+        for group in groups:
+            keys: list[Any] = [(name, number) for number in group]
+            tasks.update({key: (self._reduce, call, key[1]) for key in keys})
+            while len(keys) > 1:
+                parts = [keys[i : i + _SPLIT_EVERY] for i in range(0, len(keys), _SPLIT_EVERY)]
+                keys = [(of_groups, len(tasks) + i) for i in range(len(parts))]
+                tasks.update({key: (combine, part) for key, part in zip(keys, parts, strict=True)})
+            results += keys
         graph = HighLevelGraph.from_collections(of_groups, tasks, dependencies=())
-        return [Delayed(key, graph, layer=of_groups) for key in keys]
+        return [Delayed(key, graph, layer=of_groups) for key in results]
 
     def _reduce(self, call: Call, number: int) -> Any:
         index = tuple(map(int, np.unravel_index(number, self.counts)))
