@@ -21,7 +21,7 @@ from strategies import slow
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.lazy import map as lazy_map
+from rnsdask.lazy import call as lazy_call
 
 MS = ModuliSet.for_bits(256)
 A = [(i * i * 31) % 1009 - 500 for i in range(700)]
@@ -220,8 +220,8 @@ def test_one_thread_is_first_to_count_on_a_gpu(monkeypatch: pytest.MonkeyPatch) 
         alone.append(function.__name__)
         return nullcontext()
 
-    monkeypatch.setattr(lazy_map, "uses_gpu", lambda *_: True)
-    monkeypatch.setattr(lazy_map, "first_alone", first_alone)
+    monkeypatch.setattr(lazy_call, "uses_gpu", lambda *_: True)
+    monkeypatch.setattr(lazy_call, "first_alone", first_alone)
     found = as_json("a < b", *STORES, "--count")
     assert found["results"]["count"]["value"] == str(sum(a < b for a, b in PAIRS))
     assert alone.count("_count_block") == 6

@@ -1,6 +1,7 @@
 """Blocks of a store, which jobs reduce without an array of Dask."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import NumberError
 from rnsdask.jobs.reduction import reduce, summarize
+from rnsdask.lazy import call
 from rnsdask.lazy.blocks import Blocks
 
 MODULI = rd.ModuliSet.for_bits(64)
@@ -105,3 +107,24 @@ def test_a_number_beyond_the_stated_bound_is_found(tmp_path: Path) -> None:
     blocks = Blocks.of(store.open_info(tmp_path / "x.zarr"))
     with pytest.raises(NumberError, match="the number at flat index 2 is"):
         reduce(blocks, "bound")
+
+
+def test_first_calls_on_a_gpu_are_made_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reduction has kernels of its own."""
+    calls: set[tuple[Any, ...]] = set()
+
+    def first_alone(function: Callable[..., Any], *kind: Any) -> AbstractContextManager[None]:
+        calls.add((function.__name__, *kind))
+        return nullcontext()
+
+    blocks = Blocks.of(write(tmp_path / "x.zarr", range(300), SYSTEMS[0], 100))
+    monkeypatch.setattr(call, "uses_gpu", lambda *_: True)
+    monkeypatch.setattr(call, "first_alone", first_alone)
+    for operation in ("max", "sum"):
+        reduce(blocks, operation)
+    summarize(blocks)
+    assert {(name, operation) for name, _, operation, *_ in calls} == {
+        ("reduce_chunk", "max"),
+        ("reduce_chunk", "sum"),
+        ("summarize_chunk", None),
+    }

@@ -12,7 +12,7 @@ import pytest
 
 import rnsdask as rd
 from rnsdask.core.place import Place
-from rnsdask.lazy import map as lazy_map
+from rnsdask.lazy import call as lazy_call
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 
 HUGE = 10**9000
@@ -90,8 +90,8 @@ def test_reductions_that_use_other_kernels_have_first_calls_of_their_own(
         calls.add((function.__name__, *kind))
         return nullcontext()
 
-    monkeypatch.setattr(lazy_map, "uses_gpu", lambda *_: True)
-    monkeypatch.setattr(lazy_map, "first_alone", first_alone)
+    monkeypatch.setattr(lazy_call, "uses_gpu", lambda *_: True)
+    monkeypatch.setattr(lazy_call, "first_alone", first_alone)
     x = rd.from_ints(range(300), rd.ModuliSet.for_bits(64), chunks=100)
     for array in (x, rd.IntervalRNSArray.from_rns(x)):
         for operation in ("max", "sum"):

@@ -8,7 +8,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from rnsdask.lazy import map as mapping
+from rnsdask.lazy import call
 from rnsdask.lazy.write import write_chunks
 
 TOGETHER = 4
@@ -34,7 +34,7 @@ class MeetingWriter:
 
 @pytest.mark.parametrize("with_mask", [False, True])
 def test_first_chunks_are_written_at_one_time(monkeypatch: pytest.MonkeyPatch, with_mask: bool) -> None:
-    monkeypatch.setattr(mapping, "uses_gpu", lambda *_: True)  # where first calls may be alone
+    monkeypatch.setattr(call, "uses_gpu", lambda *_: True)  # where first calls may be alone
     words = da.from_array(np.arange(2 * 8 * TOGETHER).reshape(2, -1), chunks=(2, 8))
     mask = words[:1] % 3 == 0 if with_mask else None
     writer = MeetingWriter()
