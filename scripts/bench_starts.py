@@ -1,6 +1,7 @@
 """Times commands that compute little, each in a process of its own: what a command costs before it computes.
 
     python scripts/bench_starts.py                    twenty commands on a small store
+    python scripts/bench_starts.py info max           some, by their names
     python scripts/bench_starts.py --before FOLDER    in turn with another rnsdask, which is in FOLDER
     python scripts/bench_starts.py --tiny             only see that it works
 
@@ -86,6 +87,7 @@ def bench(commands: tuple[str, ...], repeat: int, before: str | None, folder: st
 
 def main() -> None:
     parser = argument_parser(__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="commands to time; all without names")
     parser.add_argument(
         "--repeat", type=int, default=7, metavar="N", help="timed runs of each, after one more"
     )
@@ -93,6 +95,8 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="two commands, once each")
     options = parser.parse_args()
     commands, repeat = (COMMANDS[5:7], 1) if options.tiny else (COMMANDS, options.repeat)
+    if options.names:
+        commands = tuple(command for command in commands if command.split()[0] in options.names)
     with tempfile.TemporaryDirectory() as folder:
         rows = bench(commands, repeat, options.before, folder)
     for name, table in tables_of(rows).items():
