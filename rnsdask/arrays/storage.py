@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
-from itertools import accumulate
 from typing import Any, Literal, Self, overload
 
 import dask.array as da
 import numpy as np
-from dask.base import tokenize
 from dask.delayed import Delayed
 
 from rnsdask import store
 from rnsdask.arrays.collection import NumberCollection
-from rnsdask.backend import Array, WorkersArray, check_backend, has_gpu, naming_gpu_memory, to_backend
-from rnsdask.cluster.limits import check_graph
+from rnsdask.backend import to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
-from rnsdask.core.errors import StoreError, abbreviate
-from rnsdask.core.moduli import as_bool, as_integer
+from rnsdask.core.errors import StoreError
+from rnsdask.core.moduli import as_bool
 from rnsdask.core.number_system import NumberSystem, with_source_of
-from rnsdask.core.place import Place
 from rnsdask.core.ways import REPLACE, Message, Setting, must, with_ways
 from rnsdask.lazy import write
-from rnsdask.lazy.chunks import Lengths, normalize_chunks, rechunk, store_chunks
+from rnsdask.lazy.chunks import rechunk, store_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.promotion import convert_to_stored
+from rnsdask.lazy.read import read_words
 from rnsdask.lazy.write import reads
 
 _MODES = ("w-", "w", "a", "r+")
@@ -293,132 +287,3 @@ def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSyste
         max(bounds) if len(bounds) == 2 else None
     )
     return both
-
-
-# ---- reading ----------------------------------------------------------------------------------------------
-
-
-def read_words(
-    info: store.StoreInfo,
-    *,
-    chunks: layout.Chunks | None = None,
-    part: int | None = None,
-    backend: str = "cpu",
-) -> da.Array:
-    """Read the residues of a complete store lazily, as :func:`.open_zarr` says."""
-    check_backend(backend)
-    if chunks is None:
-        check_graph(info.n_chunks, info.path)
-        return _read_in(info, stored_chunks(info), part, backend)
-    stored = stored_chunks(info)
-    wanted = normalize_chunks(chunks, info.shape, info.system.words32, stored)
-    if part is None and _are_joined(info, wanted):
-        return _read_in(info, wanted, None, backend)
-    check_graph(info.n_chunks, info.path)
-    return rechunk(_read_in(info, stored, part, backend), ((info.system.rows,), *wanted))
-
-
-def stored_chunks(info: store.StoreInfo) -> Lengths:
-    """Lengths of the stored chunks along each axis, cut at the array's edge."""
-    lengths = (min(c, max(1, length)) for c, length in zip(info.chunks, info.shape, strict=True))
-    chunks: Lengths = da.core.normalize_chunks(tuple(lengths), info.shape)
-    return chunks
-
-
-def _are_joined(info: store.StoreInfo, chunks: Lengths) -> bool:
-    """Whether each chunk consists of whole stored chunks."""
-    return all(
-        all(lengths) and all(start % stored == 0 for start in accumulate(lengths[:-1], initial=0))
-        for lengths, stored in zip(chunks, info.chunks, strict=True)
-    )
-
-
-def _read_in(info: store.StoreInfo, chunks: Lengths, part: int | None, backend: str) -> da.Array:
-    """Read a store in chunks that are whole stored ones, parts of them, or several joined."""
-    if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
-        axis = store.split_axis(info.chunks)
-        divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
-        chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
-    how: dict[str, Any] = {"part": part, "backend": backend}
-    # This process cannot know whether the reading processes have a GPU.
-    like = np.empty(0) if backend == "cpu" else np.empty(0).view(WorkersArray)
-    name = f"open-zarr-{tokenize(info, how, chunks)}"
-    how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks, like=like)
-    words: da.Array = map_chunks(_read_block, located=True, name=name, info=info, **how)
-    return words
-
-
-def _check_part(info: store.StoreInfo, part: int) -> int | None:
-    """Check the length of parts; None if they are whole chunks."""
-    if part < 1:
-        raise ValueError(f"part must be at least 1, got {abbreviate(part)}")
-    if part >= info.chunks[store.split_axis(info.chunks)] or not info.count:
-        return None
-    if not info.has_chunk_files:
-        raise ValueError(f"{info.path}: only local chunks without compression can be read in parts")
-    return part
-
-
-def _read_block(*, info: store.StoreInfo, part: int | None, backend: str, place: Place) -> Any:
-    index = place.index
-    if not info.count:  # Dask has empty chunks where a store has no chunks
-        shape = (info.system.rows, *(stop - start for start, stop in place.location))
-        return to_backend(np.empty(shape, dtype=info.system.word_dtype), backend)
-    if part is None:
-        return _read_joined(info, place.location, backend)
-    axis = store.split_axis(info.chunks)
-    chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
-    index = (*index[:axis], chunk, *index[axis + 1 :])
-    residues = store.read_part(info, index, within * part, (within + 1) * part)
-    with naming_gpu_memory(info.chunk_name(index)):
-        return to_backend(residues, backend)
-
-
-def _read_joined(info: store.StoreInfo, location: Sequence[tuple[int, int]], backend: str) -> Array:
-    """Read the stored chunks that form a part of the array."""
-    starts, shape = zip(*((start, stop - start) for start, stop in location), strict=True)
-    first = tuple(start // length for start, length in zip(starts, info.chunks, strict=True))
-    grid = layout.chunk_grid(shape, info.chunks)
-    if math.prod(grid) == 1:
-        return read_whole_chunk(info, first, backend=backend)
-    joined: Array = None
-    places = list(layout.grid_indices(grid))
-    indices = [tuple(i + j for i, j in zip(first, place, strict=True)) for place in places]
-    # Chunks that wait to be joined take no more memory than the result, plus one chunk.
-    most = 4 * math.prod(shape) * info.system.words32 // info.chunk_bytes
-    for place, chunk in zip(places, _whole_chunks(info, indices, backend, most), strict=True):
-        if joined is None:
-            with naming_gpu_memory(info.chunk_name(first)):
-                joined = np.empty_like(chunk, order="C", shape=(len(chunk), *shape))
-        joined[(slice(None), *layout.chunk_slices(place, shape, info.chunks))] = chunk
-    return joined
-
-
-def _whole_chunks(
-    info: store.StoreInfo, indices: Sequence[tuple[int, ...]], backend: str, most: int
-) -> Iterator[Array]:
-    """Yield chunks on a processor, in order: reads several at a time, but only one file for a GPU."""
-    if _goes_straight_to_gpu(info, backend):
-        yield from (read_whole_chunk(info, index, backend=backend) for index in indices)
-        return
-    count = max(1, min(_AT_A_TIME, most))
-    with ThreadPoolExecutor(count) as pool:
-        for i in range(0, len(indices), count):
-            some = indices[i : i + count]
-            for index, residues in zip(some, pool.map(partial(store.read_chunk, info), some), strict=True):
-                with naming_gpu_memory(info.chunk_name(index)):
-                    yield to_backend(residues, backend)
-
-
-def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str) -> Array:
-    """Read a chunk to a processor."""
-    if _goes_straight_to_gpu(info, backend):
-        return store.read_chunk_on_gpu(info, index)
-    residues = store.read_chunk(info, index)
-    with naming_gpu_memory(info.chunk_name(index)):
-        return to_backend(residues, backend)
-
-
-def _goes_straight_to_gpu(info: store.StoreInfo, backend: str) -> bool:
-    """Whether chunks are files that this process can read straight into its GPU's memory."""
-    return backend != "cpu" and info.has_chunk_files and has_gpu()

@@ -7,6 +7,7 @@ Shapes and chunks in this module leave the residue axis out.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -29,6 +30,9 @@ DEFAULT_CHUNK_BYTES = 64 * 2**20
 
 Chunks: TypeAlias = str | SupportsIndex | Sequence[Any] | Mapping[int, Any]
 """Chunks along the axes of the numbers, in any form that Dask accepts."""
+
+Lengths: TypeAlias = tuple[tuple[int, ...], ...]
+"""Lengths of all chunks along each axis."""
 
 
 def check_dense(array: Any, name: str) -> None:
@@ -136,24 +140,80 @@ def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
     return tuple(reversed(chunks))
 
 
-def chunk_grid(shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
-    """Return the number of chunks along each axis."""
-    return tuple(-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True))
+@dataclass(frozen=True)
+class ChunkPlan:
+    """Division of an array into chunks of one length along each axis, as in a store.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the array of numbers, without an axis of words.
+    chunks : tuple of int
+        Chunk length along each axis of `shape`, which may be longer than the axis.
+    """
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Number of chunks along each axis."""
+        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, self.chunks, strict=True))
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return math.prod(self.grid)
+
+    @property
+    def lengths(self) -> Lengths:
+        """Lengths of all chunks along each axis, cut at the edge; an axis of length 0 has one, as in Dask."""
+        return tuple(
+            (chunk,) * (length // chunk) + ((length % chunk,) if length % chunk or not length else ())
+            for length, chunk in zip(self.shape, self.chunks, strict=True)
+        )
+
+    @property
+    def split_axis(self) -> int:
+        """Axis along which a chunk is read in parts: the first that is longer than 1."""
+        return next((axis for axis, length in enumerate(self.chunks) if length > 1), len(self.chunks) - 1)
+
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether the chunks, one after another, are the array in C order."""
+        divided = [axis for axis, count in enumerate(self.grid) if count > 1]
+        return not divided or math.prod(self.chunks[: divided[-1]]) == 1
+
+    def indices(self) -> Iterator[tuple[int, ...]]:
+        """Iterate over the indices of all chunks in the grid, in C order."""
+        return grid_indices(self.grid)
+
+    def slices(self, index: Sequence[int]) -> tuple[slice, ...]:
+        """Return the part of the array that the chunk at `index` of the grid covers, cut at the edge."""
+        grid = self.grid
+        if len(index) != len(grid) or not all(0 <= i < count for i, count in zip(index, grid, strict=True)):
+            raise IndexError(f"no chunk {tuple(index)} in a grid of {grid} chunks")
+        places = zip(index, self.chunks, self.shape, strict=True)
+        return tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in places)
+
+    def part_shape(self, index: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of a chunk, cut at the edge; an axis of length 0 has one chunk, as in Dask."""
+        places = zip(index, self.chunks, self.shape, strict=True)
+        return tuple(min(c, s - i * c) for i, c, s in places)
 
 
-def are_consecutive(shape: Sequence[int], chunks: Sequence[int]) -> bool:
-    """Whether the chunks, one after another, are the array in C order."""
-    divided = [axis for axis, count in enumerate(chunk_grid(shape, chunks)) if count > 1]
-    return not divided or math.prod(chunks[: divided[-1]]) == 1
-
-
-def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) -> None:
+def check_consecutive(path: str, plan: ChunkPlan) -> None:
     """Raise JobError unless the chunks, one after another, are the array in C order."""
-    if not are_consecutive(shape, chunks):
+    if not plan.is_consecutive:
         raise JobError(
             Message(
-                f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of "
-                f"shape {tuple(shape)}; ",
+                f"{path}: its chunks of shape {tuple(plan.chunks)} are not consecutive parts of the array of "
+                f"shape {tuple(plan.shape)}; ",
                 Way.RECHUNK,
                 " makes such an array",
             )
@@ -173,19 +233,6 @@ def grid_indices(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
     for index in grid_indices(outer):
         for i in range(last):
             yield (*index, i)
-
-
-def chunk_slices(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[slice, ...]:
-    """Return the part of the array that the chunk at `index` of the grid covers, cut at the array's edge."""
-    grid = chunk_grid(shape, chunks)
-    if len(index) != len(grid) or not all(0 <= i < count for i, count in zip(index, grid, strict=True)):
-        raise IndexError(f"no chunk {tuple(index)} in a grid of {grid} chunks")
-    return tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in zip(index, chunks, shape, strict=True))
-
-
-def part_shape(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a chunk, cut at the array's edge; an axis of length 0 has one chunk, as in Dask."""
-    return tuple(min(c, s - i * c) for i, c, s in zip(index, chunks, shape, strict=True))
 
 
 def check_residue_array(residues: Any, moduli: ModuliSet) -> None:

@@ -10,15 +10,13 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.storage import stored_chunks
-from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.layout import RESIDUE_DTYPE, Lengths
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
 from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
-from rnsdask.lazy.chunks import Lengths
 from rnsdask.store import Output
 
 if TYPE_CHECKING:
@@ -96,7 +94,7 @@ def _work(
     """Describe the job by its largest chunks, the most words of a number, and other `fields` of Work."""
     everything = [*arrays, made, array]
     infos = {source.path: source.info for source in sources}.values()
-    stored = [(stored_chunks(info), info.shape) for info in infos]
+    stored = [(info.lengths, info.shape) for info in infos]
     layouts = [*stored, *((one.chunks, one.shape) for one in everything)]
     sizes = [(tuple(max(1, *map(int, axis)) for axis in lengths), shape) for lengths, shape in layouts]
     chunks, shape = max(sizes, key=lambda one: (math.prod(one[0]), math.prod(one[1])))

@@ -22,8 +22,9 @@ from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import bytes_read, most_alive
 from rnsdask.jobs.memory_plan import Work
-from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow, open_plain
+from rnsdask.jobs.sources import OF_NUMBERS, Source, check_overflow
 from rnsdask.lazy.chunks import rechunk
+from rnsdask.lazy.read import read_plain
 
 SINGLE = ""
 """Name of the result of an unnamed expression."""
@@ -61,7 +62,7 @@ class Operand:
         """Open the complete store or plain array at a path; StoreError if it is missing."""
         if store.is_plain(path):
             info = store.open_plain(path)
-            return cls(info, open_plain(info, backend))
+            return cls(info, read_plain(info, backend))
         source = Source.at(path, OF_NUMBERS)
         return cls(source.info, source.array(backend=backend))
 

@@ -155,7 +155,7 @@ def export_integers(
     not fit into a record or a NumPy file, or the chunks are not consecutive parts of the array.
     """
     form, info = form or OutputForm(), numbers.info
-    layout.check_consecutive(info.path, info.shape, info.chunks)
+    layout.check_consecutive(info.path, info)
     batches = numbers.batches(form.width or 0)
 
     def ints_of(words: Words) -> list[int]:
@@ -258,7 +258,7 @@ def export_residues(
     number out of the range of the moduli is a ValueError, unless numbers may `wrap`: their residues are then
     ambiguous. `advance` is called with the number of integers written since its last call.
     """
-    layout.check_consecutive(info.path, info.shape, info.chunks)
+    layout.check_consecutive(info.path, info)
     axis = axis_index(axis, len(info.shape) + 1)
     in_order = axis == len(info.shape)
     if not in_order and (not stream.seekable() or _only_appends(stream)):

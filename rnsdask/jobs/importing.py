@@ -63,7 +63,7 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
         count = as_integer(chunks, "chunks")
         chunks = _rows_of(math.prod(shape) if count == -1 else count, shape)
     lengths = layout.normalize_chunks(chunks, shape, rows)
-    if not layout.are_consecutive(shape, lengths):
+    if not layout.ChunkPlan(shape, lengths).is_consecutive:
         raise ValueError(
             Message(
                 f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
@@ -89,8 +89,9 @@ def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[t
     if shape is None:
         yield from (((i,), chunks) for i in count())
         return
-    for index in layout.grid_indices(layout.chunk_grid(shape, chunks)):
-        yield index, layout.part_shape(index, shape, chunks)
+    plan = layout.ChunkPlan(shape, chunks)
+    for index in plan.indices():
+        yield index, plan.part_shape(index)
 
 
 # ---- Integers ---------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class Import:
                     REPLACE,
                 )
             )
-        layout.check_consecutive(info.path, info.shape, info.chunks)
+        layout.check_consecutive(info.path, info)
         self.chunks = info.chunks
         # On the threads that the job was granted, because each holds a chunk in memory.
         with mapping(None) as map_chunks:

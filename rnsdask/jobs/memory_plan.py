@@ -176,7 +176,7 @@ def describe(
     footprint = FOOTPRINTS[operation] if operation in FOOTPRINTS else rows.ROWS[operation].footprint
     words = max((system.words32 for system in systems), default=2)  # plain values have up to 64 bits
     lengths = [max(1, int(length)) for length in chunks]
-    count = max(math.prod(layout.chunk_grid(shape, lengths)), 1)
+    count = max(layout.ChunkPlan(tuple(shape), tuple(lengths)).n_chunks, 1)
     beyond = max(map(_numbers_beyond, sources), default=0)
     known = {
         "moduli": max((len(system.residue_moduli or ()) for system in systems), default=0),
@@ -313,14 +313,14 @@ def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int:
     """The greatest length of parts of a chunk with which the job fits everywhere, 0 if none does."""
     if info is None or not info.has_chunk_files:
         return 0
-    inner = math.prod(info.chunks[store.split_axis(info.chunks) + 1 :])
+    inner = math.prod(info.chunks[info.split_axis + 1 :])
     lengths = [inner * length for length in part_lengths(info)]
     return min(place.longest_fitting(work, lengths, place.threads) for place in places) // inner
 
 
 def part_lengths(info: store.StoreInfo) -> list[int]:
     """Lengths into which a store's chunks can be divided evenly, as chunks of another store have to be."""
-    axis = store.split_axis(info.chunks)
+    axis = info.split_axis
     chunk, grid = info.chunks[axis], info.grid[axis]
     is_aligned = axis == len(info.chunks) - 1 and chunk % CHUNK_MULTIPLE == 0
     unit = CHUNK_MULTIPLE if is_aligned else 1

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any
 
 import dask
 import dask.array as da
@@ -17,11 +17,9 @@ from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.layout import Lengths
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.ways import must
-
-Lengths: TypeAlias = tuple[tuple[int, ...], ...]
-"""Lengths of all chunks along each axis."""
 
 
 def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:

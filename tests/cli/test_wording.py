@@ -19,7 +19,7 @@ from rnsdask import store
 from rnsdask.cli import main, wording
 from rnsdask.cluster.failures import describe
 from rnsdask.core.files import new_file
-from rnsdask.core.layout import check_consecutive
+from rnsdask.core.layout import ChunkPlan, check_consecutive
 from rnsdask.core.ways import Conversion, Kind, Setting, Way
 
 PACKAGE = Path(rd.__file__).parent
@@ -267,7 +267,7 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "; rnsdask bound STORE --write of the unsigned one may",
     ),
     "order of chunks": (
-        lambda: check_consecutive("x.zarr", (2, 2), (2, 1)),
+        lambda: check_consecutive("x.zarr", ChunkPlan((2, 2), (2, 1))),
         "export columns.zarr -",
         "x.rechunk(chunks) makes such an array",
         "rnsdask rechunk SRC DST --chunks N,... makes such an array",

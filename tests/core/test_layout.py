@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from rnsdask.core.layout import (
     CHUNK_MULTIPLE,
+    ChunkPlan,
     are_regular,
     check_residue_array,
-    chunk_grid,
-    chunk_slices,
     default_chunk,
     grid_indices,
     normalize_chunks,
@@ -181,26 +180,31 @@ def test_chunks_of_a_store(chunks: Any, shape: tuple[int, ...], regular: bool, e
 
 
 def test_chunk_grid_beyond_32_bits() -> None:
-    assert chunk_grid((2**33 + 1,), (2**20,)) == (2**13 + 1,)
-    assert chunk_slices((2**13,), (2**33 + 1,), (2**20,)) == (slice(2**33, 2**33 + 1),)
+    plan = ChunkPlan((2**33 + 1,), (2**20,))
+    assert plan.grid == (2**13 + 1,)
+    assert plan.slices((2**13,)) == (slice(2**33, 2**33 + 1),)
 
 
 @given(st.data())
 def test_chunks_cover_each_number_once(data: st.DataObject) -> None:
-    shape = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=3))
-    chunks = [data.draw(st.integers(1, 14)) for _ in shape]
-    seen = np.zeros(shape, dtype=int)
-    for index in product(*map(range, chunk_grid(shape, chunks))):
-        part = chunk_slices(index, shape, chunks)
+    shape = tuple(data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=3)))
+    chunks = tuple(data.draw(st.integers(1, 14)) for _ in shape)
+    plan, seen = ChunkPlan(shape, chunks), np.zeros(shape, dtype=int)
+    for index in product(*map(range, plan.grid)):
+        part = plan.slices(index)
         assert all(s.stop > s.start for s in part)  # no chunk is empty
+        assert plan.part_shape(index) == seen[part].shape
+        assert plan.part_shape(index) == tuple(axis[i] for axis, i in zip(plan.lengths, index, strict=True))
         seen[part] += 1
     assert (seen == 1).all()
+    cut = tuple(max(1, min(c, s)) for c, s in zip(chunks, shape, strict=True))
+    assert plan.lengths == da.core.normalize_chunks(cut, shape)
 
 
 @pytest.mark.parametrize("index", [(2, 0), (0, -1), (0,), (0, 0, 0)])
 def test_a_chunk_outside_the_grid_is_refused(index: tuple[int, ...]) -> None:
     with pytest.raises(IndexError, match=re.escape(f"no chunk {index} in a grid of (2, 3) chunks")):
-        chunk_slices(index, (4, 300), (2, 128))
+        ChunkPlan((4, 300), (2, 128)).slices(index)
 
 
 @pytest.mark.parametrize("grid", [(), (0,), (4,), (3, 0), (0, 3), (2, 1, 3), (1, 1)])

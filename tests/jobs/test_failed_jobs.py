@@ -19,8 +19,8 @@ from forking import forked_workers
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.arrays import creation, storage
 from rnsdask.core.errors import NumberError, StoreAccessError, StoreError
+from rnsdask.lazy import read
 from rnsdask.rns.system import RNS
 
 MODULI = rd.ModuliSet.for_bits(64)
@@ -340,7 +340,7 @@ def test_places_are_looked_at_before_anything_is_computed(
         Path(name).mkdir()
         Path(name, "other").write_text("other")
     before = files()
-    for module in (store.reading, store, creation, storage):
+    for module in (store.reading, store, read):
         for name in ("read_chunk", "read_part", "read_whole_chunk"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, no_chunk)
