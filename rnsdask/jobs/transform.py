@@ -8,7 +8,7 @@ and each pass is an ordinary job, which survives the death of workers and can be
 
 import math
 import re
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,10 +25,9 @@ from rnsdask.fields.ntt import FourStep
 from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work, describe
 from rnsdask.jobs.sources import Source, check_target
-from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
+from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.ntt import check_transform, divide_axis, intt, join_steps, ntt, transform_step
-from rnsdask.lazy.write import removing_failed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,6 +61,10 @@ class Transform:
     def bytes_read(self) -> int:
         """Bytes of residues that are read, in all passes."""
         return self.passes * int(self.result.nbytes)
+
+    def line_of(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        """Key by which a line's chunks, which are computed together, come one after another."""
+        return (*index[: self.axis], *index[self.axis + 1 :], index)
 
     def places(self, path: str) -> list[str]:
         """Paths of the stores between the passes, for an output at a path.
@@ -102,9 +105,10 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     else:
         lines = source.array(backend=backend, chunks={k: -1})
         result = function(lines, k, negacyclic).rechunk(chunks)
+    work = _work(source, array, k, block)
     how = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
     job = job_hash("ntt", {"source": source.info}, block=block, **how)
-    return Transform(source, result, k, steps, backend, _work(source, array, k, block), job)
+    return Transform(source, result, k, steps, backend, work, job)
 
 
 def block_length(array: FieldArray, axis: int) -> int:
@@ -151,28 +155,19 @@ def write_transform(
     Stores between passes stay after an error, unless the disk is full.
     """
     check_target(output, [transform.source])
-    path, decision = str(output.path), output.decide()
-    resumed = decision is store.Decision.GO_ON
+    path = str(output.path)
     for place in transform.places(path):  # detects a name that is too long before anything is written
         store.state(store.locate(place))
-    result = transform.result
-    if transform.steps and not resumed:  # two stores at a time
-        store.check_room({store.locate(path): 2 * int(result.nbytes)})
-    writer = open_store(result, output, decision)
+    if transform.steps and output.decide() is not store.Decision.GO_ON:  # two stores at a time
+        store.check_room({store.locate(path): 2 * int(transform.result.nbytes)})
     clear = partial(_remove_left_behind, transform, path)
-    with nullcontext() if resumed else removing_failed(writer.discard, clear):
-        if not resumed:  # the output belongs to this job now, so other jobs' stores are obsolete
-            clear()
-        words: Any = _run_passes(transform, path, client, progress) if transform.steps else result.words
-        kept, damaged = check_written([(writer, words)], client) if resumed else (set(), set())
-        missing = [index for index in writer.indices() if index not in kept]
-        # All chunks of a line together, as they are computed.
-        missing.sort(key=lambda index: (*index[: transform.axis], *index[transform.axis + 1 :], index))
-        amount: dict[str, Any] = {"numbers": result.size, "nbytes": result.nbytes}
-        label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
-        write(words, writer, missing, client, progress=progress, label=label, **amount)
-        clear()
-    return Transfer(result.size, transform.bytes_read, result.nbytes, len(kept), len(damaged))
+    passes = partial(_run_passes, transform, path, client, progress) if transform.steps else None
+    label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
+    how: dict[str, Any] = {"label": label, "progress": progress, "order": transform.line_of}
+    # Once the output belongs to this job, other jobs' stores are obsolete.
+    done = write_array(transform.result, output, client, make=passes, begun=clear, failed=clear, **how)
+    clear()
+    return replace(done, bytes_read=transform.bytes_read)
 
 
 def _remove_left_behind(transform: Transform, path: str) -> None:

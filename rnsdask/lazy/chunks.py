@@ -74,8 +74,8 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     ValueError also if the chunks of an axis of unknown length are to change; JobError if there are more
     chunks than this process has memory for.
     """
-    if not any(map(math.isnan, shape)):
-        layout.check_shape(shape)
+    is_known = not any(map(math.isnan, shape))
+    automatic = layout.normalize_chunks("auto", shape, rows) if is_known else ()  # checks the shape as well
     wanted = _by_axis(chunks, len(shape), current)
     for axis, (item, length) in enumerate(zip(wanted, shape, strict=True)):
         if current is None or item is not current[axis]:
@@ -85,7 +85,7 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     if 0 in shape:
         wanted = [-1 if isinstance(item, str) else item for item in wanted]
     if all(isinstance(item, str) and item == "auto" for item in wanted):
-        wanted = list(layout.normalize_chunks("auto", shape, rows))
+        wanted = list(automatic)
     counts = map(_least_count, wanted, shape)
     check_graph(math.prod(counts), f"an array of shape {tuple(shape)}")
     number = np.dtype((np.void, rows * layout.RESIDUE_DTYPE.itemsize))
