@@ -157,7 +157,7 @@ class Storage(NumberCollection):
     def storable_lengths(self) -> tuple[int, ...]:
         """Return the lengths of a stored chunk along each axis, for a Dask array with storable chunks."""
         chunks: Any = "auto" if self.size == 0 else self.chunksize
-        return layout.normalize_chunks(chunks, self.shape, self.system.words32)
+        return layout.plan_chunks(chunks, self.shape, self.system.words32).chunks
 
     def with_storable_chunks(self) -> Self:
         """Rechunk to chunks of one length along each axis, the longest one, for a store."""
@@ -166,7 +166,7 @@ class Storage(NumberCollection):
             return self.rechunk("auto")
         if layout.are_regular(self.chunks):
             return self
-        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, self.system.words32))
+        return self.rechunk(layout.storable_plan(self.chunks, self.system.words32).chunks)
 
 
 def check_not_its_own(array: Any, location: store.Location, overwrite: bool) -> None:
@@ -193,20 +193,19 @@ def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> 
 
 def _make_storable(array: Any, chunks: layout.Chunks | None) -> tuple[Any, tuple[int, ...]]:
     """Return the array as a Dask array with the chunks of its store, and the chunks' lengths."""
-    rows = array.system.words32
     if chunks is not None:
-        lengths = store_chunks(chunks, array.shape, rows, array._lengths)
+        lengths = store_chunks(chunks, array.shape, array.system.words32, array._lengths)
         return array.rechunk(chunks), lengths
-    if array._is_lazy and not layout.are_regular(array.chunks):
-        lengths = layout.storable_chunks(array.chunks, array.shape, rows)
+    source = array.with_storable_chunks()
+    lengths = source.storable_lengths()
+    if array._is_lazy and source is not array:
         warnings.warn(
             "the array's chunks differ along an axis, which those of a store cannot: it gets chunks of "
             f"{lengths}; rechunk() before, or chunks=, chooses others",
             UserWarning,
             stacklevel=3,
         )
-    source = array.with_storable_chunks()
-    return source, source.storable_lengths()
+    return source, lengths
 
 
 def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Delayed | None:

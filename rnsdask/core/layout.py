@@ -64,24 +64,6 @@ def default_chunk(n_moduli: int, count: int | None = None) -> int:
     return min(chunk, round_up(count, CHUNK_MULTIPLE)) if count else chunk
 
 
-def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Turn the chunks requested for a store, which are all alike, into the length along each axis.
-
-    ``"auto"`` means chunks of 64 to 128 MiB. Otherwise give one integer for all axes of numbers, or one for
-    each axis of `shape`; -1 is the whole axis. A chunk longer than its axis is cut down to the axis (along
-    the last one, if it is a multiple of 128, to the axis rounded up to 128). An axis of length 0 will grow:
-    its chunk is kept.
-    """
-    check_shape(shape)
-    if isinstance(chunks, str):
-        if chunks != "auto":
-            raise ValueError(must("chunks", f"be 'auto', an integer or a tuple of integers, got {chunks!r}"))
-        return _automatic_chunks(shape, n_moduli)
-    lengths = _chunk_lengths(chunks, shape)
-    outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
-    return (*outer, _last_chunk(lengths[-1], shape[-1]))
-
-
 def check_shape(shape: Sequence[int]) -> None:
     """Raise ValueError unless it can be the shape of an array of numbers."""
     if len(shape) == 0:
@@ -94,11 +76,6 @@ def check_shape(shape: Sequence[int]) -> None:
 def are_regular(chunks: Sequence[Sequence[int]]) -> bool:
     """Whether chunks are all alike along each axis, but for a shorter last one, as in a store."""
     return all(all(c == axis[0] for c in axis[:-1]) and axis[-1] <= axis[0] for axis in chunks)
-
-
-def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Chunks for a store of a chunked array: the same, or the longest along an axis where they differ."""
-    return normalize_chunks(tuple(max(1, *axis) for axis in chunks), shape, n_moduli)
 
 
 def _last_chunk(chunk: int, length: int) -> int:
@@ -155,6 +132,11 @@ class ChunkPlan:
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
 
+    @classmethod
+    def longest(cls, lengths: Sequence[Sequence[int]]) -> "ChunkPlan":
+        """Plan for an array in chunks of these lengths along each axis: the longest, but at least 1."""
+        return ChunkPlan(tuple(map(sum, lengths)), tuple(max(1, *map(int, axis)) for axis in lengths))
+
     @property
     def count(self) -> int:
         """Number of numbers."""
@@ -169,6 +151,11 @@ class ChunkPlan:
     def n_chunks(self) -> int:
         """Number of chunks."""
         return math.prod(self.grid)
+
+    @property
+    def chunk_count(self) -> int:
+        """Number of numbers of a whole chunk."""
+        return math.prod(self.chunks)
 
     @property
     def lengths(self) -> Lengths:
@@ -205,6 +192,30 @@ class ChunkPlan:
         """Return the shape of a chunk, cut at the edge; an axis of length 0 has one chunk, as in Dask."""
         places = zip(index, self.chunks, self.shape, strict=True)
         return tuple(min(c, s - i * c) for i, c, s in places)
+
+
+def plan_chunks(chunks: Chunks, shape: Sequence[int], words: int) -> ChunkPlan:
+    """Plan the chunks of a store, which are all alike, as they are requested, for numbers of `words` words.
+
+    ``"auto"`` means chunks of 64 to 128 MiB. Otherwise give one integer for all axes of numbers, or one for
+    each axis of `shape`; -1 is the whole axis. A chunk longer than its axis is cut down to the axis (along
+    the last one, if it is a multiple of 128, to the axis rounded up to 128). An axis of length 0 will grow:
+    its chunk is kept.
+    """
+    check_shape(shape)
+    if isinstance(chunks, str):
+        if chunks != "auto":
+            raise ValueError(must("chunks", f"be 'auto', an integer or a tuple of integers, got {chunks!r}"))
+        return ChunkPlan(tuple(shape), _automatic_chunks(shape, words))
+    lengths = _chunk_lengths(chunks, shape)
+    outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
+    return ChunkPlan(tuple(shape), (*outer, _last_chunk(lengths[-1], shape[-1])))
+
+
+def storable_plan(lengths: Sequence[Sequence[int]], words: int) -> ChunkPlan:
+    """Plan the chunks of a store for an array in chunks: the same, or the longest where they differ."""
+    longest = ChunkPlan.longest(lengths)
+    return plan_chunks(longest.chunks, longest.shape, words)
 
 
 def check_consecutive(path: str, plan: ChunkPlan) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.core import layout, rows
+from rnsdask.core import rows
 from rnsdask.core.errors import ExpressionError, JobError
 from rnsdask.core.extension import enough_moduli, needed_product
-from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan, storable_plan
 from rnsdask.core.ways import Kind, Message, Setting, Way
 from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
@@ -251,8 +251,7 @@ def _work(
     return memory_plan.describe(
         "eval",
         systems,
-        largest.shape[1:],
-        largest.chunksize[1:],
+        ChunkPlan.longest(largest.chunks[1:]),
         [operand.info for operand in opened.values()],
         beside=extended + steps / rows,
         passes=sum(evaluation.passes for evaluation in evaluations.values()),
@@ -270,8 +269,7 @@ def storable(value: Any) -> Any:
     """Rechunk values to chunks that a store can have."""
     if isinstance(value, NumberArray):
         return value.with_storable_chunks()
-    chunks = layout.storable_chunks(value.chunks, value.shape, 1)
-    return rechunk(value, layout.normalize_chunks(chunks, value.shape, 1))
+    return rechunk(value, storable_plan(value.chunks, 1).chunks)
 
 
 # ---- operands in common chunks -----------------------------------------------------------------------------

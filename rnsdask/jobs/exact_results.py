@@ -24,7 +24,7 @@ from rnsdask.backend import to_backend
 from rnsdask.constants import INT8_BYTES, INT8_GREATEST, LU_BYTES, LU_WORKSPACE
 from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
-from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.rows import divide_by
@@ -152,8 +152,7 @@ def _work(
     return memory_plan.describe(
         operation,
         [largest.system],
-        largest.shape,
-        chunks,
+        ChunkPlan(largest.shape, tuple(chunks)),
         [source.info for source in sources],
         beside=words / rows,
         held=each * sum(int(result.size) for result in results),

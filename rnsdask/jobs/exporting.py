@@ -123,7 +123,7 @@ def _numbers_of_plain(info: store.PlainInfo) -> Numbers:
         info.count * info.dtype.itemsize,
         (-(2**63), 2**63 - 1),
         True,
-        describe("export", [], info.shape, info.chunks, [info]),
+        describe("export", [], info, [info]),
         lambda index: store.read_plain_chunk(info, index).reshape(1, -1).astype("<i8"),
         decimal,
         lambda values: values[0].view(np.uint32).reshape(-1, 2),

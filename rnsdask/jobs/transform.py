@@ -6,7 +6,6 @@ parts that chunks send, the next reads the parts that chunks receive. So memory 
 and each pass is an ordinary job, which survives the death of workers and can be resumed.
 """
 
-import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.core import rows
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
+from rnsdask.core.layout import RESIDUE_DTYPE, ChunkPlan, default_chunk
 from rnsdask.fields.ntt import FourStep
 from rnsdask.jobs.hashes import job_hash
 from rnsdask.jobs.memory_plan import Work, describe
@@ -98,52 +97,48 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     array = source.array()
     k = check_transform(function.__name__, array, axis, negacyclic)
     length, chunks = array.shape[k], array.words.chunksize[1:]
-    block = block_length(array, k)
+    plan, words = ChunkPlan.longest(array.chunks), array.system.words32
+    block = block_length(plan, words, k)
     steps, result = None, array
     if block < length:
         steps = FourStep(array.system, length, block, inverse, negacyclic)
     else:
         lines = source.array(backend=backend, chunks={k: -1})
         result = function(lines, k, negacyclic).rechunk(chunks)
-    work = _work(source, array, k, block)
+    work = _work(source, plan, k, block)
     how = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
     job = job_hash("ntt", {"source": source.info}, block=block, **how)
     return Transform(source, result, k, steps, backend, work, job)
 
 
-def block_length(array: FieldArray, axis: int) -> int:
+def block_length(plan: ChunkPlan, words: int, axis: int) -> int:
     """Length along the axis that a task transforms: the whole axis if that is a chunk, else 64 to 128 MiB.
 
     It is at least the square root of the axis' length, so that rows and columns of a matrix both fit.
     """
-    length = array.shape[axis]
-    if array.words.numblocks[axis + 1] == 1:
+    length = plan.shape[axis]
+    if plan.grid[axis] == 1:
         return length
     least = 1 << -(-(length.bit_length() - 1) // 2)
-    room = default_chunk(array.system.words32 * _count_lines(array, axis))
-    return min(length, max(least, room))
+    return min(length, max(least, default_chunk(words * _count_lines(plan, axis))))
 
 
-def _count_lines(array: FieldArray, axis: int) -> int:
+def _count_lines(plan: ChunkPlan, axis: int) -> int:
     """Number of lines along the axis that cross a chunk."""
-    return max(1, math.prod(int(c) for k, c in enumerate(array.words.chunksize[1:]) if k != axis))
+    return plan.chunk_count // plan.chunks[axis]
 
 
-def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
+def _work(source: Source, plan: ChunkPlan, axis: int, block: int) -> Work:
     """Describe the job by its longest chunk, and the most tasks of a pass."""
-    words, lines, chunk = array.system.words32, _count_lines(array, axis), array.words.chunksize[axis + 1]
-    length = array.shape[axis]
-    tasks = math.prod(array.words.numblocks[1:])
+    system, length, chunk = source.info.system, plan.shape[axis], plan.chunks[axis]
+    number, lines, tasks = system.words32 * RESIDUE_DTYPE.itemsize, _count_lines(plan, axis), plan.n_chunks
     if block < length:
-        batch = tasks // array.words.numblocks[axis + 1]
-        tasks = max(tasks, batch * (length // block) ** 2)
+        tasks = max(tasks, tasks // plan.grid[axis] * (length // block) ** 2)
     # Part of the axis that waits to be joined to a block, and then to chunks.
-    held = 0 if chunk == length else (block + 2 * chunk) * lines * words * RESIDUE_DTYPE.itemsize
+    held = 0 if chunk == length else (block + 2 * chunk) * lines * number
     # Where roots of unity move digits: factors of the passes and of their twist, and their sources.
-    has_factors = rows.multiply_by_root.name in array.system.table
-    constants = 4 * block * words * RESIDUE_DTYPE.itemsize if has_factors else 0
-    how = {"held": held, "constants": constants}
-    work = describe("ntt", [array.system], array.shape, array.words.chunksize[1:], [source.info], **how)
+    constants = 4 * block * number if rows.multiply_by_root.name in system.table else 0
+    work = describe("ntt", [system], plan, [source.info], held=held, constants=constants)
     return replace(work, numbers=max(work.numbers, lines * max(block, chunk)), chunks=max(1, tasks))
 
 

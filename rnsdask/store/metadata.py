@@ -1,6 +1,5 @@
 """Metadata of stores, read and checked."""
 
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -98,7 +97,7 @@ class StoreInfo(ArrayInfo):
     @property
     def chunk_bytes(self) -> int:
         """Bytes of the residues of a whole chunk, as an array in memory."""
-        return 4 * math.prod(self.chunks) * int(self.system.words32)
+        return 4 * self.chunk_count * int(self.system.words32)
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import ChunkPlan, Chunks, normalize_chunks
+from rnsdask.core.layout import ChunkPlan, Chunks, plan_chunks
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.store.attributes import begun_attribute, check_job, complete_attribute, read_job
@@ -52,7 +52,7 @@ def create(
 ) -> "StoreWriter":
     """Create a store without chunks, which is incomplete until its writer finishes.
 
-    `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.normalize_chunks` take them.
+    `path` and `chunks` are as `rnsdask.store.locate` and `rnsdask.core.layout.plan_chunks` take them.
     `codecs` is one of Zarr's compressors, such as ``[ZstdCodec(level=3)]``, or nothing, which is fastest. A
     one-dimensional array may grow, from length 0 on. `overwrite` replaces a Zarr array at `path`, or one that
     another job writes there, and nothing else. `resume` recognises the job by `job`, a hash of all that
@@ -64,7 +64,7 @@ def create(
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     growing = (0,) * len(lengths) if with_room else lengths
-    plan = ChunkPlan(lengths, normalize_chunks(chunks, growing, system.words32))
+    plan = replace(plan_chunks(chunks, growing, system.words32), shape=lengths)
     target = target_at(location, overwrite)
     attribute = begun_attribute(system, target.token, job)
     # Before anything is replaced, to detect a wrong codec.

@@ -17,9 +17,9 @@ from rnsdask.core.layout import (
     check_residue_array,
     default_chunk,
     grid_indices,
-    normalize_chunks,
+    plan_chunks,
     round_up,
-    storable_chunks,
+    storable_plan,
 )
 from rnsdask.core.moduli import ModuliSet
 
@@ -106,20 +106,20 @@ def test_default_chunk_is_aligned_and_of_64_to_128_mib(n_moduli: int, count: int
         ("auto", (1000, 3, 4096), (21, 3, 4096)),
     ],
 )
-def test_normalize_chunks_by_hand(chunks: Any, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    result = normalize_chunks(chunks, shape, 64)
+def test_plan_chunks_by_hand(chunks: Any, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    result = plan_chunks(chunks, shape, 64).chunks
     assert result == expected
     assert {type(c) for c in result} == {int}
 
 
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=4), st.integers(1, 600))
 def test_automatic_chunks_keep_every_rule(shape: list[int], n_moduli: int) -> None:
-    chunks = normalize_chunks("auto", shape, n_moduli)
+    chunks = plan_chunks("auto", shape, n_moduli).chunks
     size = 4 * n_moduli * int(np.prod(chunks))
     assert size <= 128 * MIB
     assert chunks[-1] % CHUNK_MULTIPLE == 0
     assert all(1 <= c <= s for c, s in zip(chunks[:-1], shape[:-1], strict=True))
-    assert normalize_chunks(chunks, shape, n_moduli) == chunks  # it accepts its own answer
+    assert plan_chunks(chunks, shape, n_moduli).chunks == chunks  # it accepts its own answer
     # Small only because there is no more: one longer step along the axis it divides would pass 128 MiB.
     divided = [axis for axis, (c, s) in enumerate(zip(chunks, shape, strict=True)) if c < s]
     if divided:
@@ -155,11 +155,11 @@ def test_automatic_chunks_keep_every_rule(shape: list[int], n_moduli: int) -> No
         ("auto", (3, -1), ValueError, "shape must not be negative, got -1 on axis 1"),
     ],
 )
-def test_normalize_chunks_refuses(
+def test_plan_chunks_refuses(
     chunks: Any, shape: tuple[int, ...], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=f"{re.escape(message)}$"):
-        normalize_chunks(chunks, shape, 64)
+        plan_chunks(chunks, shape, 64)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_normalize_chunks_refuses(
 )
 def test_chunks_of_a_store(chunks: Any, shape: tuple[int, ...], regular: bool, expected: Any) -> None:
     assert are_regular(chunks) is regular
-    assert storable_chunks(chunks, shape, 64) == expected
+    assert storable_plan(chunks, 64) == ChunkPlan(shape, expected)
 
 
 def test_chunk_grid_beyond_32_bits() -> None:

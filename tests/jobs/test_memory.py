@@ -29,6 +29,7 @@ from rnsdask.cli import main
 from rnsdask.constants.convert import Spent
 from rnsdask.core import rows
 from rnsdask.core.errors import CorruptChunkError, JobError
+from rnsdask.core.layout import ChunkPlan
 from rnsdask.expressions.expression import evaluate
 from rnsdask.expressions.syntax import parse
 from rnsdask.jobs import memory_plan
@@ -271,7 +272,7 @@ def test_plans_count_what_chunks_have_beyond_their_axes(
 def test_one_long_number_asks_for_little_on_each_processor() -> None:
     """9**314000 takes 31,000 moduli, whose pairs would fill 31 GB."""
     system = rd.from_ints([9**314_000]).system
-    work = memory_plan.describe("rechunk", [system], (1,), (1,))
+    work = memory_plan.describe("rechunk", [system], ChunkPlan((1,), (1,)))
     assert need(work, 1) < 2**30
     assert Place("here", 1, 2**50, 2**40).need(work, 1)[0] < 2**31
     assert need(work, 1, device=2**40) < 2**29
@@ -279,8 +280,8 @@ def test_one_long_number_asks_for_little_on_each_processor() -> None:
 
 @pytest.mark.parametrize("device", [None, 2**50])
 def test_a_plan_is_chunk_bytes_times_arrays_times_threads(device: int | None) -> None:
-    plan = partial(memory_plan.describe, "convert", [rd.Positional(2048)], (100 * 2**20,))
-    work, halved = plan((2**20,)), plan((2**19,))
+    plans = [ChunkPlan((100 * 2**20,), (length,)) for length in (2**20, 2**19)]
+    work, halved = (memory_plan.describe("convert", [rd.Positional(2048)], plan) for plan in plans)
     each = need(work, 2, device=device) - need(work, 1, device=device)
     assert each >= rows.widened.footprint.arrays * 2**28
     for threads in (1, 3, 8):
