@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 
 from rnsdask import store
-from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.core import rows
 from rnsdask.core.errors import StoreError
@@ -27,6 +26,7 @@ from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.chunks import rechunk
 from rnsdask.lazy.ntt import check_transform, divide_axis, intt, join_steps, ntt, transform_step
+from rnsdask.lazy.read import read_words
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -199,6 +199,4 @@ def _run_passes(transform: Transform, path: str, client: "Client | None", progre
 
 
 def _words_at(place: store.Location) -> da.Array:
-    words: Any = open_words(store.open_info(place, store.all_systems)).words
-    lazy: da.Array = words
-    return lazy
+    return read_words(store.open_info(place, store.all_systems))

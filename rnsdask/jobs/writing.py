@@ -144,7 +144,8 @@ def write(
     **how: Any,
 ) -> None:
     """Compute and write the chunks at some indices, and finish; `how` has options of `compute`."""
-    compute([piece for some in pieces_of(*counts(blocks, writer, indices)) for piece in some], client, **how)
+    written = counts(blocks, writer, indices)
+    compute(pieces_of(*written), client, **how)
     writer.finish()
 
 

@@ -506,7 +506,7 @@ def test_equal_pieces_are_computed_once_and_all_handed_over() -> None:
         return 10 * value
 
     blocks = da.arange(3, chunks=1)
-    (first,), (second,) = pieces_of(blocks[:1], blocks[:1])
+    first, second = pieces_of(blocks[:1], blocks[:1])
     call = dask.delayed(count, pure=True)
     cases: list[tuple[list[Any], list[int]]] = [
         ([call(7, dask_key_name="seven"), call(8), call(7, dask_key_name="seven")], [70, 80, 70]),
