@@ -188,6 +188,30 @@ MIXED: dict[str, tuple[str, str, list[list[str]], list[int]]] = {
         ],
         [10, 12],
     ),
+    "elements of primes with those of another field, solved": (
+        "solve m-elements v-others -o y",
+        "--to rns, and of that --to field, makes",
+        [
+            [
+                "convert v-others integers --to rns",
+                "convert integers made --to field --primes 7,11",
+                "solve m-elements made -o y",
+            ]
+        ],
+        [73, 43],  # -4 and 9/2 modulo 77
+    ),
+    "elements of another field with those of primes, solved": (
+        "solve m-others v-elements -o y",
+        "--to rns, and of that --to field, makes",
+        [
+            [
+                "convert m-others integers --to rns",
+                "convert integers made --to field --primes 7,11",
+                "solve made v-elements -o y",
+            ]
+        ],
+        [73, 43],
+    ),
     "elements of two fields, joined": (
         "concat v-elements v-others -o y",
         "--to rns, and of that --to field, makes",
