@@ -28,7 +28,7 @@ Primes: TypeAlias = list[int] | slice
 
 @dataclass(frozen=True)
 class Found:
-    """What the first block columns have, modulo each prime; a value of some words a row, in NumPy.
+    """Pivots and row exchanges of the first block columns, modulo each prime, in NumPy.
 
     Attributes
     ----------
@@ -126,11 +126,11 @@ class UpperStep:
 
 
 Upper: TypeAlias = list[UpperStep]
-"""What a panel has for the elimination upwards."""
+"""Steps of the elimination upwards by one panel."""
 
 
 def nothing_found(primes: int, rows: int, columns: int) -> Found:
-    """What no block columns have."""
+    """Return the state before the first block column."""
     order = np.tile(np.arange(rows, dtype=np.int32), (primes, 1))
     pivots = np.full((primes, min(rows, columns)), -1, dtype=np.int32)
     return Found(np.zeros(primes, dtype=np.int64), np.ones(primes, dtype=np.uint32), pivots, order)
@@ -267,7 +267,7 @@ def _inverse_of_upper(words: Array, moduli: ModuliSet) -> Array:
 
 
 def upper_of(panel: Panel, *, moduli: ModuliSet) -> Upper:
-    """Return what the elimination upwards needs of a panel, the half of it."""
+    """Return the part of a panel that the elimination upwards needs, about half of its words."""
     steps = []
     for step in panel.steps:
         if step.count:

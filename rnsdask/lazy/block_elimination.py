@@ -33,8 +33,8 @@ from rnsdask.lazy.operands import broadcast_shape, with_axes
 LEAST_COLUMNS = 256
 """Fewest columns of a block, unless the matrix has fewer: products of fewer terms take longer by the term."""
 
-_JOINED_BLOCKS = 4
-"""Blocks of the fewest columns up to which a matrix that fits a chunk is joined to one."""
+MOST_JOINED = 1024
+"""Rows, or columns, up to which a matrix that fits a chunk is joined to one: a thread takes about 0.2 s."""
 
 _BLOCKS = 32
 """Block columns that keep threads busy: panels, one after the other, are 3 of 64 parts of the work."""
@@ -46,12 +46,12 @@ _BLOCKS = 32
 def joined_if_small(words: Any) -> Any:
     """Join matrices (n, *batch, rows, columns) to one chunk each, if they fit Dask's ``array.chunk-size``.
 
-    Those of CPUs only if elimination in one thread takes about a second.
+    Those of CPUs only if they are quick in one thread.
     """
     if not is_in_blocks(words):
         return words
     rows, columns = words.shape[-2:]
-    is_quick = min(rows, columns) <= _JOINED_BLOCKS * LEAST_COLUMNS or may_be_on_gpus(words)
+    is_quick = min(rows, columns) <= MOST_JOINED or may_be_on_gpus(words)
     if 0 in words.shape:
         return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
     if not is_quick or words.shape[0] * rows * columns * RESIDUE_DTYPE.itemsize > _chunk_bytes():
@@ -77,6 +77,8 @@ def in_block_columns(words: da.Array) -> da.Array:
     """
     words = without_empty_chunks(words)
     n, rows, columns = words.shape
+    if not columns:
+        return rechunk(words, {0: -1, 1: -1, 2: -1})
     most = _chunk_bytes() // (n * rows * RESIDUE_DTYPE.itemsize)
     lengths = words.chunks[-1]
     least = min(LEAST_COLUMNS, max(most, 1))
@@ -367,7 +369,7 @@ def _nullspace(words: da.Array, moduli: ModuliSet, free: NDArray[np.int64]) -> d
         tasks.append((function, found.found, [keys[j] for j in own]))
         widths.append(part[1] - part[0])
     if not tasks:
-        return as_lazy(np.zeros_like(meta_from_array(words), shape=(len(moduli), columns, 0)))
+        return as_lazy(np.zeros_like(meta_from_array(words), shape=(len(moduli), columns, 0), order="C"))
     return found.matrix("nullspace", tasks, columns, widths, found.hold(steps, "forms"))
 
 
