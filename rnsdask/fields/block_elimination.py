@@ -7,7 +7,7 @@ differs from prime to prime; primes for which it is the same are reduced togethe
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 import numpy as np
@@ -144,39 +144,41 @@ def factor_panel(block: Array, found: Found, *, moduli: ModuliSet, keeps: bool) 
 
     Unless the panel `keeps` them, rows that have pivots are dropped.
     """
-    dropped = found.order.shape[1] - block.shape[1]
-    steps = []
+    dropped, steps = found.order.shape[1] - block.shape[1], []
     for start, primes in _groups(found.ranks):
-        first = start - dropped
-        rows = block[primes]
+        rows, first = block[primes], start - dropped
         form = elimination.echelon(rows[:, first:], _some(moduli, primes), block.shape[-1])
         above = rows[:, : first if keeps else 0]
         for count, members in _groups(to_backend(form.ranks, "cpu")[:, 0]):
             part = _within(primes, members)
-            parts = (x[members] for x in (form.words, form.order, form.pivots, form.products))
-            words, order, pivots, products = (x[:, 0] for x in parts)
-            is_moved = bool((order != np.arange(order.shape[1], like=order)).any())
-            steps.append(
-                Step(
-                    part,
-                    start,
-                    pivots[:, :count].astype(np.int64),
-                    products,
-                    order if is_moved else None,
-                    words,
-                    _inverse_of_lower(words[:, :count, :count], _some(moduli, part)),
-                    above[members].copy(),
-                )
-            )
+            few = elimination.Echelon(*(getattr(form, each.name)[members] for each in fields(form)))
+            steps.append(_step(part, start, count, few, above[members].copy(), _some(moduli, part)))
     least = min(step.stop for step in steps)
     return Panel(tuple(steps), keeps, dropped, 0 if keeps else least - dropped)
 
 
+def _step(
+    primes: Primes, start: int, count: int, form: elimination.Echelon, above: Array, moduli: ModuliSet
+) -> Step:
+    """Make a step of echelon forms of stacks of one matrix, all of the rank `count`."""
+    words, order = form.words[:, 0], form.order[:, 0]
+    is_moved = bool((order != np.arange(order.shape[1], like=order)).any())
+    return Step(
+        primes,
+        start,
+        form.pivots[:, 0, :count].astype(np.int64),
+        form.products[:, 0],
+        order if is_moved else None,
+        words,
+        _inverse_of_lower(words[:, :count, :count], moduli),
+        above,
+    )
+
+
 def found_after(panel: Panel, found: Found, *, first_column: int, moduli: ModuliSet) -> Found:
     """Add what a panel found, whose first column is given, to what those before found."""
-    ranks, products, pivots, order = (
-        x.copy() for x in (found.ranks, found.products, found.pivots, found.order)
-    )
+    ranks, products = found.ranks.copy(), found.products.copy()
+    pivots, order = found.pivots.copy(), found.order.copy()
     for step in panel.steps:
         primes, start = step.primes, step.start
         ranks[primes] = step.stop
@@ -248,9 +250,8 @@ def _subtract(x: Array, left: Array, right: Array, moduli: ModuliSet) -> Array:
 def _inverse_of_lower(words: Array, moduli: ModuliSet) -> Array:
     """Inverses of triangles (g, count, count), of which the factors below the diagonal are given."""
     count = words.shape[-1]
-    places = np.arange(count, like=words)
-    ones = elimination.identity(count, words)
-    lower = np.where(places[:, None] > places, words, ones)
+    places: Array = np.arange(count, like=words)
+    lower: Array = np.where(places[:, None] > places, words, elimination.identity(count, words))
     return _inverse_of_upper(lower[:, ::-1, ::-1], moduli)[:, ::-1, ::-1]
 
 

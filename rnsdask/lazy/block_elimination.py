@@ -263,7 +263,8 @@ def forms(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array]:
     shape = len(moduli), min(words.shape[-2:])
 
     def of_one(_: Place, matrix: da.Array) -> tuple[da.Array, da.Array]:
-        found, steps = eliminate(matrix, moduli), {}
+        found = eliminate(matrix, moduli)
+        steps: Steps = {}
         keys = found.add_forms(steps, range(len(found.panels)))
         tasks = [(Call(blocks.extended, {"rows": rows}), key) for key in keys]
         form = found.matrix("rref", tasks, rows, found.widths, found.hold(steps, "forms"))
@@ -355,7 +356,8 @@ def nullspaces(words: da.Array, moduli: ModuliSet, found: Any, rank: int) -> da.
 
 def _nullspace(words: da.Array, moduli: ModuliSet, free: NDArray[np.int64]) -> da.Array:
     """Basis of a nullspace, given the columns without a pivot, which say what each task needs."""
-    found, steps = eliminate(words, moduli), {}
+    found = eliminate(words, moduli)
+    steps: Steps = {}
     columns, count = words.shape[-1], free.shape[1]
     at = np.searchsorted(found.starts, free, side="right") - 1  # the block of each column
     wanted = np.unique(at).tolist()
@@ -380,7 +382,8 @@ def factors(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array, da.
 
 
 def _factors(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array, da.Array]:
-    found, steps = eliminate(words, moduli), {}
+    found = eliminate(words, moduli)
+    steps: Steps = {}
     rows, columns = words.shape[1:]
     least, starts = min(rows, columns), found.starts
     packed = _add_packed(steps, found)

@@ -136,8 +136,8 @@ def rref(x: Any) -> RREF:
     """Reduced row echelon forms in each field."""
     words, moduli = _matrices("rref", x), x.system.moduli
     if is_in_blocks(words):
-        form, pivots = block_elimination.forms(words, moduli)
-        return RREF(numbers_like(x, form), pivots)
+        found: Any = block_elimination.forms(words, moduli)
+        return RREF(numbers_like(x, found[0]), found[1])
     rows, columns = words.shape[-2:]
     packed = map_matrices("rref", echelon.forms, words, (rows, columns + 1), moduli=moduli)
     pivots = packed[..., : min(rows, columns), columns].astype(np.int32).astype(np.int64)
