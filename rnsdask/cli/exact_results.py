@@ -235,11 +235,15 @@ def _compute(
     if are_rational and (output is None) != (denominators is None):
         refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")
     if output is not None and of_fields and operation != "rank":
-        from rnsdask.jobs.exact_results import axes_of, computing
+        from rnsdask.jobs.exact_results import chunks_of, computing, waiting_numbers
 
-        axes = axes_of(operation, about or {})
-        how: dict[str, Any] = {"of_fields": True, "read_in": lambda source: source.whole_axes(axes)}
-        how["memory"] = lambda array, *_: {"passes": computing(operation, array)}
+        parameters, backend = about or {}, options["backend"]
+        how: dict[str, Any] = {
+            "of_fields": True,
+            "read_in": lambda source: chunks_of(operation, source, backend, parameters),
+            "waiting": lambda *arrays: waiting_numbers(operation, *arrays),
+            "memory": lambda array, *_: {"passes": computing(operation, array)},
+        }
 
         def in_an_array(*arrays: Any) -> Any:
             found = function(*arrays)

@@ -6,6 +6,7 @@ turn, and those to its right are reduced by it, in (C / b)**2 / 2 tasks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -44,17 +45,12 @@ _BLOCKS = 32
 
 
 def joined_if_small(words: Any) -> Any:
-    """Join matrices (n, *batch, rows, columns) to one chunk each, if they fit Dask's ``array.chunk-size``.
-
-    Those of CPUs only if they are quick in one thread.
-    """
+    """Join matrices (n, *batch, rows, columns) to one chunk each, if they are small (:func:`is_small`)."""
     if not is_in_blocks(words):
         return words
-    rows, columns = words.shape[-2:]
-    is_quick = min(rows, columns) <= MOST_JOINED or may_be_on_gpus(words)
     if 0 in words.shape:
         return rechunk(words, {words.ndim - 2: -1, words.ndim - 1: -1})
-    if not is_quick or words.shape[0] * rows * columns * RESIDUE_DTYPE.itemsize > _chunk_bytes():
+    if not is_small((words.shape[0], *words.shape[-2:]), on_gpu=may_be_on_gpus(words)):
         return words
     batch = dict.fromkeys(range(1, words.ndim - 2), "auto")
     return rechunk(words, {0: -1, **batch, words.ndim - 2: -1, words.ndim - 1: -1})
@@ -65,29 +61,46 @@ def is_in_blocks(words: Any) -> bool:
     return isinstance(words, da.Array) and max(words.numblocks[-2:]) > 1
 
 
+def is_small(shape: tuple[int, int, int], *, on_gpu: bool) -> bool:
+    """Whether a matrix (n, rows, columns) is best eliminated in one chunk.
+
+    It fits Dask's ``array.chunk-size`` and, on a CPU, takes one thread little time.
+    """
+    is_quick = on_gpu or min(shape[1:]) <= MOST_JOINED
+    return is_quick and math.prod(shape) * RESIDUE_DTYPE.itemsize <= _chunk_bytes()
+
+
 def _chunk_bytes() -> int:
     return int(parse_bytes(dask.config.get("array.chunk-size")))
 
 
-def in_block_columns(words: da.Array) -> da.Array:
-    """Rechunk a matrix (n, rows, columns) to whole columns, in blocks that fit Dask's ``array.chunk-size``.
+def _most_columns(shape: tuple[int, int, int]) -> int:
+    """Columns of a matrix (n, rows, columns) that fit Dask's ``array.chunk-size``."""
+    return _chunk_bytes() // (shape[0] * shape[1] * RESIDUE_DTYPE.itemsize)
 
-    Blocks that it has already are kept. Others are as many as keep threads busy, of 256 columns at least, and
-    do not cut chunks more often than needed.
+
+def width_of_blocks(shape: tuple[int, int, int], longest: int) -> int:
+    """Columns of a block of a matrix (n, rows, columns), whose chunks have up to `longest` columns.
+
+    Blocks fit Dask's ``array.chunk-size``, and are as many as keep threads busy, but are 256 columns wide at
+    least. Chunks are cut into equal parts, or joined.
     """
+    columns = shape[2]
+    width = max(min(_most_columns(shape), columns // _BLOCKS), min(LEAST_COLUMNS, columns))
+    return width // longest * longest if longest <= width else -(-longest // -(-longest // width))
+
+
+def in_block_columns(words: da.Array) -> da.Array:
+    """Rechunk a matrix (n, rows, columns) to block columns, unless it has such as fit a chunk."""
     words = without_empty_chunks(words)
     n, rows, columns = words.shape
     if not columns:
         return rechunk(words, {0: -1, 1: -1, 2: -1})
-    most = _chunk_bytes() // (n * rows * RESIDUE_DTYPE.itemsize)
-    lengths = words.chunks[-1]
+    lengths, most = words.chunks[-1], _most_columns((n, rows, columns))
     least = min(LEAST_COLUMNS, max(most, 1))
     if words.numblocks[1] == 1 and least <= min(lengths[:-1], default=columns) and max(lengths) <= most:
         return words
-    width = max(min(most, columns // _BLOCKS), min(LEAST_COLUMNS, columns))
-    longest = max(lengths)
-    width = width // longest * longest if longest <= width else -(-longest // -(-longest // width))
-    return rechunk(words, {0: -1, 1: -1, 2: width})
+    return rechunk(words, {0: -1, 1: -1, 2: width_of_blocks((n, rows, columns), max(lengths))})
 
 
 # ---- elimination ------------------------------------------------------------------------------------------
