@@ -524,3 +524,38 @@ def test_the_plan_counts_a_matrix_in_several_chunks_as_a_whole(monkeypatch: pyte
         assert 1 < works[0].chunks <= 200 // 3 + 1
     monkeypatch.setattr(memory_plan, "process_limit", lambda: 2**28)
     assert "does not fit into the memory of this process" in fail("det", "x")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_reduced_forms_of_fields(rng: np.random.Generator) -> None:
+    fields = rd.PrimeFields(PRIMES)
+    residues = np.stack([rng.integers(0, p, (6, 11)) for p in PRIMES]).astype(np.uint32)
+    residues[0, :, 3:7] = 0
+    x = rd.FieldArray(residues, fields)
+    x.rechunk((4, 2)).to_zarr("x")
+    x.to_zarr("one", chunks=(6, 11))
+    expected = rd.linalg.rref(x).matrix
+    for path in ("x", "one"):
+        succeed("rref", path, "-o", f"{path}-form")
+        assert (rd.open_zarr(f"{path}-form") == expected).all()
+    assert as_json("rref", "x")["values"] == [[str(v) for v in row] for row in expected.to_ints().tolist()]
+    assert "are for integers" in fail("rref", "x", "-o", "y", "--denominators", "z", status=2)
+
+
+def test_reduced_forms_of_integers(rng: np.random.Generator) -> None:
+    values = drawn(rng, 4, 6, bits=40)
+    values[3] = values[0] - values[1]
+    stored("x", values, (2, 3))
+    form, rank = flint.fmpq_mat(flint_of(values)).rref()
+    expected = [[Fraction(int(v.p), int(v.q)) for v in row] for row in form.tolist()]
+    assert rank == 3
+    printed = lines(succeed("rref", "x"))
+    assert [[Fraction(printed[i, j]) for j in range(6)] for i in range(4)] == expected
+    succeed("rref", "x", "-o", "n", "--denominators", "d")
+    (denominator,) = rd.open_zarr("d").to_ints()
+    assert [
+        [Fraction(v, denominator) for v in row] for row in rd.open_zarr("n").to_ints().tolist()
+    ] == expected
+    assert "give -o and --denominators" in fail("rref", "x", "-o", "n", "--overwrite", status=2)
+    kept = succeed("rref", "x", "--checkpoint", "kept")
+    assert lines(kept) == printed
