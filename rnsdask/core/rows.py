@@ -605,8 +605,8 @@ def convolve(a: Numbers, b: Numbers, *, mode: str, axis: int, overflow: str | No
 # ---- whole arrays: matrices, along the last two axes -------------------------------------------------------
 #
 # A matrix is one chunk. Over prime fields it may be in any chunks, except for `charpoly`, and if its elements
-# are polynomials. Results over a field are elements. Over the integers they are Python ints or, with `moduli`,
-# an RNS, residues.
+# are polynomials. Results over a field are elements. Over the integers they are Python ints or, with `moduli`
+# (an RNS), residues.
 
 
 @row("arrays", footprint=OF_MATRICES)
