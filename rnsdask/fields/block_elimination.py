@@ -252,7 +252,8 @@ def _inverse_of_lower(words: Array, moduli: ModuliSet) -> Array:
     count = words.shape[-1]
     places: Array = np.arange(count, like=words)
     lower: Array = np.where(places[:, None] > places, words, elimination.identity(count, words))
-    return _inverse_of_upper(lower[:, ::-1, ::-1], moduli)[:, ::-1, ::-1]
+    # Read from its end, it is an upper triangle.
+    return _inverse_of_upper(lower[:, ::-1, ::-1].copy(), moduli)[:, ::-1, ::-1].copy()
 
 
 def _inverse_of_upper(words: Array, moduli: ModuliSet) -> Array:
@@ -426,6 +427,8 @@ def nullspace_columns(
         at = np.asarray(found.pivots[i, :rank], like=like)
         for start, block in zip(starts, blocks, strict=True):
             inside = np.flatnonzero((numbers >= start) & (numbers < start + block.shape[-1]))
+            if not len(inside):
+                continue
             values = block[i, :rank][:, (numbers[inside] - start).tolist()]
             negative = np.where(values == 0, values, np.uint32(p - 1) - values + np.uint32(1))
             out[i, at[:, None], np.asarray(inside, like=like)] = negative

@@ -294,7 +294,9 @@ def solutions(left: da.Array, right: Any, moduli: ModuliSet, *, unique: bool) ->
     """
     batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     both = [
-        da.broadcast_to(with_axes(x, len(batch) + 2), (len(moduli), *batch, *x.shape[-2:]))
+        x
+        if x.shape[1:-2] == batch
+        else da.broadcast_to(with_axes(x, len(batch) + 2), (len(moduli), *batch, *x.shape[-2:]))
         for x in map(as_lazy, (left, right))
     ]
     return _of_each(partial(_solutions, moduli, unique), *both)[0]
