@@ -154,6 +154,13 @@ def write_wide_matrices() -> None:
     rd.RNSArray(words, RNS(moduli, signed=True)).to_zarr("m.zarr")
 
 
+def write_great_matrix() -> None:
+    """Write a matrix of 256 MiB that is eliminated in block columns; one panel has all pivots."""
+    rows = np.random.default_rng(1).integers(0, 2**31 - 1, (1, 256, 8192)).astype(np.uint32)
+    words = da.concatenate([da.from_array(rows, chunks=(1, 256, 1024))] * 32, axis=1)
+    rd.FieldArray(words.rechunk((1, 1024, 1024)), rd.PrimeFields([2**31 - 1])).to_zarr("great.zarr")
+
+
 NARROW = partial(write_inputs, 2, 2**20, "random", False)
 PACKED = partial(write_inputs, 2, 2**21, "random", True)
 NEAR = partial(write_inputs, 3, 2**19, TOP, False)
@@ -175,6 +182,8 @@ JOBS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "convolve": (WIDE, ["convolve", "x.zarr", "x.zarr", "--overflow", "wrap", *OUT]),
     "ntt": (write_elements, ["ntt", "e.zarr", *OUT, "--axis", "0"]),
     "det": (write_wide_matrices, ["det", "m.zarr", *OUT]),
+    "rank of a great matrix": (write_great_matrix, ["rank", "great.zarr"]),
+    "rref of a great matrix": (write_great_matrix, ["rref", "great.zarr", *OUT]),
     "import": (WIDE, ["import", "lines", "out.zarr", "--bits", "1984", "--chunk", "32768"]),
     "export": (WIDE, ["export", "x.zarr", "out"]),
     "eval of many moduli": (MANY, ["eval", "a // b", *TWO]),
