@@ -387,7 +387,7 @@ def _nullspace(words: da.Array, moduli: ModuliSet, free: NDArray[np.int64]) -> d
         widths.append(part[1] - part[0])
     if not tasks:
         return as_lazy(np.zeros_like(meta_from_array(words), shape=(len(moduli), columns, 0), order="C"))
-    return found.matrix("nullspace", tasks, columns, widths, found.hold(steps, "forms"))
+    return found.matrix("nullspace", tasks, columns, widths, found.hold(steps, "some_forms"))
 
 
 def factors(words: da.Array, moduli: ModuliSet) -> tuple[da.Array, da.Array, da.Array]:

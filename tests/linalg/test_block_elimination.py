@@ -299,6 +299,23 @@ def test_operands_stay_as_they_are(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.usefixtures("narrow")
+def test_results_that_are_computed_together(rng: np.random.Generator) -> None:
+    """Tasks with one name are the same."""
+    field = rd.PrimeFields([PRIMES[3]])
+    words = of_rank(rng, 5, 7, 8)[3:]
+    x = rd.FieldArray(words, field)
+    lazy = rd.FieldArray(da.from_array(words, chunks=(-1, 7, 2)), field)
+
+    def all_of(y: rd.FieldArray) -> list[Any]:
+        form, sides = rd.linalg.rref(y), any_solutions(y, y[:, :2])
+        parts = (rd.linalg.nullspace(y), form.matrix, sides, *rd.linalg.lu(y))
+        return [*(part.words for part in parts), form.pivots, rd.linalg.rank(y)]
+
+    for one, other in zip(dask.compute(*all_of(lazy)), all_of(x), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.usefixtures("narrow")
 def test_what_stays_refused() -> None:
     x = rd.from_ints(np.arange(36).reshape(6, 6), FIELDS, chunks=(3, 3))
     with pytest.raises(
