@@ -523,7 +523,8 @@ def test_the_plan_counts_a_matrix_in_several_chunks_as_a_whole(monkeypatch: pyte
         assert works[0].numbers * works[0].chunks == works[1].numbers == 40_000
         assert 1 < works[0].chunks <= 200 // 3 + 1
     monkeypatch.setattr(memory_plan, "process_limit", lambda: 2**28)
-    assert "does not fit into the memory of this process" in fail("det", "x")
+    for command in (["det", "x"], ["rref", "x", "-o", "y"], ["solve", "x", "x", "--any", "-o", "y"]):
+        assert "does not fit into the memory of this process" in fail(*command)
 
 
 @pytest.mark.usefixtures("narrow")
